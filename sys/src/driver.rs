@@ -1,0 +1,211 @@
+//! [`Driver`]: the table with a method for every function.
+//!
+//! Relies on the contract of [`Driver::from_lookup`] and on the libraries that the loader found to be what they say.
+#![allow(unsafe_code)]
+
+use crate::generated::methods::for_each_method;
+use crate::generated::types::*;
+use crate::loader::{self, LoadError};
+use crate::table::{self, FUNCTIONS, Present, Table};
+use core::ffi::{CStr, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The functions of one CUDA driver.
+///
+/// Every function of the API is a method with its C name and signature: the exact symbol (`cuMemAlloc_v2`) and, where the
+/// header has one, the name that C programs write (`cuMemAlloc`). A function that this driver does not have answers
+/// [`CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`](CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+/// [`has`](Self::has) says so before. A call costs what a call through a function pointer costs.
+///
+/// Several drivers can serve one process side by side, as long as each gets only the handles that are its own.
+///
+/// # Safety
+///
+/// All functions are `unsafe`: they are C, and what they ask of their arguments is written in NVIDIA's documentation of
+/// the driver API under the same name. Two things hold for all: pointers must be valid for what is read and written
+/// through them, and handles must come from this driver and be alive.
+#[derive(Clone)]
+pub struct Driver {
+    table: Table,
+    present: Present,
+    origin: Origin,
+}
+
+/// Where a [`Driver`]'s functions come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The library that [`Driver::system`] found, under the name it was asked for by.
+    System(PathBuf),
+    /// The library given to [`Driver::open`].
+    Path(PathBuf),
+    /// The function given to [`Driver::from_lookup`].
+    Lookup,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::System(path) | Origin::Path(path) => write!(f, "{}", path.display()),
+            Origin::Lookup => f.write_str("a lookup function"),
+        }
+    }
+}
+
+impl Driver {
+    /// Loads this machine's driver.
+    ///
+    /// Tries, in this order: on Linux `libcuda.so.1`, WSL's folder, `libcuda.so`; on Android `libcuda.so`; on Windows
+    /// `nvcuda.dll` of the system folder. The library is never unloaded. No driver function but `cuDriverGetVersion` is
+    /// called, so a driver is found where no device is.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] lists every name tried and why it failed: it is not there, it is no driver, or it is the stub that
+    /// the toolkit ships for linking.
+    pub fn system() -> Result<Driver, LoadError> {
+        // SAFETY: the names are those under which NVIDIA's driver installs itself. What else stands there was put there
+        // by whoever runs this machine, to be loaded as the driver.
+        let (library, path) = unsafe { loader::first(loader::system_names())? };
+        Ok(Driver::of(&library, Origin::System(path)))
+    }
+
+    /// Loads the driver in the library at `path` (as the system's loader sees it: a name without a folder is searched).
+    ///
+    /// The library is never unloaded.
+    ///
+    /// # Safety
+    ///
+    /// 1. Loading the library runs its initialisers: they must be sound.
+    /// 2. Every function it exports under the name of a driver function must have that function's signature and keep to
+    ///    its documented behaviour.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] as for [`system`](Self::system), with one attempt.
+    pub unsafe fn open(path: impl AsRef<Path>) -> Result<Driver, LoadError> {
+        // SAFETY: passed on to the caller.
+        let (library, path) = unsafe { loader::first([path.as_ref()])? };
+        Ok(Driver::of(&library, Origin::Path(path)))
+    }
+
+    /// A driver whose functions come from `lookup`: it gets each exact symbol once, and answers with the function's
+    /// address or null. Symbols asked for are those of [`FUNCTIONS`](crate::FUNCTIONS).
+    ///
+    /// ```
+    /// use cuda_driver_sys::{CUresult, Driver, pfn};
+    /// use std::ffi::{c_int, c_void};
+    ///
+    /// unsafe extern "C" fn count(count: *mut c_int) -> CUresult {
+    ///     unsafe { *count = 3 };
+    ///     CUresult::SUCCESS
+    /// }
+    /// let count: pfn::cuDeviceGetCount = count; // the compiler compares the signature
+    /// let driver = unsafe {
+    ///     Driver::from_lookup(|symbol| match symbol.to_str() {
+    ///         Ok("cuDeviceGetCount") => count as *const c_void,
+    ///         _ => std::ptr::null(),
+    ///     })
+    /// };
+    /// let mut devices = 0;
+    /// assert_eq!(unsafe { driver.cuDeviceGetCount(&mut devices) }, CUresult::SUCCESS);
+    /// assert_eq!(devices, 3);
+    /// assert!(!driver.has("cuInit"));
+    /// assert_eq!(unsafe { driver.cuInit(0) }, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// 1. What `lookup` returns for a symbol is null, or a function of the type that [`pfn`](crate::pfn) has under that
+    ///    name, which keeps to the function's documented behaviour.
+    /// 2. It stays callable, from any thread, as long as this `Driver` or a clone lives.
+    pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Driver {
+        // SAFETY: passed on to the caller.
+        let (table, present) = unsafe { Table::fill(&mut lookup) };
+        Driver { table, present, origin: Origin::Lookup }
+    }
+
+    fn of(library: &loader::Library, origin: Origin) -> Driver {
+        // SAFETY: the library is a driver, by whoever named it, and is never unloaded.
+        let (table, present) = unsafe { Table::fill(&mut |symbol| library.symbol(symbol)) };
+        Driver { table, present, origin }
+    }
+
+    /// Whether this driver has a function, by exact symbol (`cuMemAlloc_v2`) or by the header's name (`cuMemAlloc`).
+    ///
+    /// False for names that the API does not know.
+    pub fn has(&self, name: &str) -> bool {
+        table::position(name).is_some_and(|index| table::is_present(&self.present, index))
+    }
+
+    /// The address of a function of this driver, named as for [`has`](Self::has); null if it does not have it.
+    ///
+    /// For tables that stand in front of another: they hand out their own functions for some symbols, and these for the
+    /// others.
+    pub fn address(&self, name: &str) -> *const c_void {
+        let index = table::position(name).filter(|index| table::is_present(&self.present, *index));
+        index.and_then(|index| self.table.address(index)).unwrap_or(std::ptr::null())
+    }
+
+    /// The newest CUDA version that this driver serves: 12040 is 12.4. Calls `cuDriverGetVersion`, which needs no
+    /// `cuInit`.
+    ///
+    /// # Errors
+    ///
+    /// What the function answers.
+    pub fn version(&self) -> Result<i32, CUresult> {
+        let mut version = 0;
+        // SAFETY: the pointer is good for one c_int during the call.
+        match unsafe { self.cuDriverGetVersion(&mut version) } {
+            CUresult::SUCCESS => Ok(version),
+            error => Err(error),
+        }
+    }
+
+    /// Where the functions come from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The file that the functions were loaded from, with its folder, where the system tells (Linux and Android).
+    ///
+    /// Worth printing when a driver behaves strangely: in containers a bundled compatibility library may stand before
+    /// the host's.
+    pub fn file(&self) -> Option<PathBuf> {
+        let first = FUNCTIONS
+            .iter()
+            .map(|function| self.address(function.name))
+            .find(|address| !address.is_null())?;
+        loader::file_of(first)
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let functions: u32 = self.present.iter().map(|word| word.count_ones()).sum();
+        f.debug_struct("Driver")
+            .field("origin", &self.origin)
+            .field("functions", &functions)
+            .finish_non_exhaustive()
+    }
+}
+
+macro_rules! methods {
+    ($($doc:literal $method:ident($($argument:ident: $type:ty),*) = $symbol:ident($($passed:ident),*);)*) => {
+        /// The driver API.
+        #[allow(non_snake_case, reason = "C names")]
+        #[allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions: see the type's own section")]
+        impl Driver {
+            $(
+                #[doc = $doc]
+                #[inline]
+                pub unsafe fn $method(&self, $($argument: $type),*) -> CUresult {
+                    // SAFETY: the caller keeps to the function's documented contract.
+                    unsafe { (self.table.$symbol)($($passed),*) }
+                }
+            )*
+        }
+    };
+}
+for_each_method!(methods);

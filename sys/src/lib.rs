@@ -1,0 +1,108 @@
+//! The CUDA driver API for Rust: all of its types, and its functions as a table that is loaded at run time.
+//!
+//! This is the raw layer: C names, C signatures, no policy. Nothing is linked and there is no build script, so it builds
+//! where no CUDA is, and one build serves every driver: what a driver lacks is an ordinary error code.
+//!
+//! # Three ways to a driver
+//!
+//! - [`Driver::system`] searches for the one of this machine.
+//! - [`Driver::open`] takes the one in a library you name.
+//! - [`Driver::from_lookup`] takes functions you provide: an emulator, a fault injector, a spy. This one runs under Miri.
+//!
+//! ```
+//! use cuda_driver_sys::{CUresult, Driver, pfn};
+//! use std::ffi::{CStr, c_int, c_void};
+//!
+//! // A driver of two functions. Assigning to the `pfn` types lets the compiler check the signatures.
+//! unsafe extern "C" fn init(_flags: u32) -> CUresult {
+//!     CUresult::SUCCESS
+//! }
+//! unsafe extern "C" fn version(version: *mut c_int) -> CUresult {
+//!     unsafe { *version = 12040 };
+//!     CUresult::SUCCESS
+//! }
+//! let (init, version): (pfn::cuInit, pfn::cuDriverGetVersion) = (init, version);
+//! let lookup = |symbol: &CStr| match symbol.to_bytes() {
+//!     b"cuInit" => init as *const c_void,
+//!     b"cuDriverGetVersion" => version as *const c_void,
+//!     _ => std::ptr::null(),
+//! };
+//!
+//! // SAFETY: the functions have the signatures that their names promise, and live as long as the program.
+//! let driver = unsafe { Driver::from_lookup(lookup) };
+//! assert_eq!(unsafe { driver.cuInit(0) }, CUresult::SUCCESS);
+//! assert_eq!(driver.version(), Ok(12040));
+//!
+//! // What the driver does not have is an error, and can be asked for before.
+//! let mut memory = 0;
+//! let result = unsafe { driver.cuMemAlloc(&mut memory, 1024) };
+//! assert_eq!(format!("{result:?}"), "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36)");
+//! assert!(!driver.has("cuMemAlloc"));
+//! ```
+//!
+//! With a driver in the machine it is the same from [`Driver::system`] on:
+//!
+//! ```
+//! use cuda_driver_sys::Driver;
+//!
+//! match Driver::system() {
+//!     Ok(driver) => println!("{} serves CUDA {:?}", driver.origin(), driver.version()),
+//!     Err(error) => println!("{error}"), // every name tried, and why each failed
+//! }
+//! ```
+//!
+//! # Names and versions
+//!
+//! The header renames functions as their signatures change: C programs write `cuMemAlloc` and get the symbol
+//! `cuMemAlloc_v2`. Here both are methods and mean the same ([`ALIASES`]); only the exact symbol is ever looked up, so
+//! that a function is never called with another version's signature. [`FUNCTIONS`] tells since which driver each symbol
+//! exists, and [`for_each_function!`] hands the whole list to a macro of yours.
+//!
+//! Enums are open: [`CUresult`] and the others are integers with named constants, because a driver newer than the header
+//! returns values that the header does not know. Types carry the names of the API (`CUlaunchConfig`), not those of C's
+//! tags (`CUlaunchConfig_st`), and nested ones are named by their field (`CUlaunchAttributeValue_clusterDim`).
+//!
+//! # What is not bound
+//!
+//! - `_ptsz` and `_ptds` functions: pass [`CU_STREAM_PER_THREAD`] to the plain ones instead.
+//! - Old versions of functions, which the header hides too. Their symbols remain in drivers; their signatures differ.
+//! - The OpenGL, EGL, VDPAU and profiler headers, and the run-time API.
+//!
+//! # Safety
+//!
+//! Calling the driver is calling C: see [`Driver`]. Loading it is safe as far as the library is what its name says.
+
+mod consts;
+mod driver;
+mod loader;
+mod result;
+mod table;
+
+/// Made by `cargo xtask bindgen`; see `bindgen.toml`.
+mod generated {
+    mod functions;
+    pub(crate) mod methods;
+    pub(crate) mod names;
+    #[allow(
+        missing_docs,
+        reason = "the header's comments are NVIDIA's text: look the names up in its documentation"
+    )]
+    #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "`Default` of structs with pointers: all zero bytes"
+    )]
+    pub(crate) mod types;
+}
+
+pub use consts::*;
+pub use driver::{Driver, Origin};
+pub use generated::types::*;
+pub use loader::{Attempt, LoadError, Reason, system_names};
+pub use table::{FUNCTIONS, FunctionInfo, pfn};
+
+/// The header's unversioned names, ascending, each with the symbol it means: `("cuMemAlloc", "cuMemAlloc_v2")`.
+///
+/// Drivers export most of these names too, but for older functions with another signature: never look one up as a symbol.
+pub const ALIASES: &[(&str, &str)] = generated::names::ALIASES;

@@ -1,0 +1,45 @@
+//! [`CUresult`]: names and predicates that need no driver.
+
+use crate::generated::names::RESULTS;
+use crate::generated::types::CUresult;
+use std::fmt;
+
+impl CUresult {
+    /// `CUDA_SUCCESS` under a shorter name.
+    pub const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
+
+    /// The name in the header (`CUDA_ERROR_INVALID_VALUE`), or `None` for a code it does not know: a newer driver's.
+    pub fn name(self) -> Option<&'static str> {
+        let index = RESULTS.binary_search_by_key(&self.0, |(code, _)| *code).ok()?;
+        RESULTS.get(index).map(|(_, name)| *name)
+    }
+
+    /// Whether the error leaves the process unable to use CUDA: every later call answers with it until the process ends.
+    ///
+    /// True for the codes that the header says so of, all of them faults of a kernel or of the hardware below it, and
+    /// for `CUDA_ERROR_ASSERT`, of which it does not: there driver 580 does the same.
+    pub const fn is_sticky(self) -> bool {
+        matches!(
+            self,
+            CUresult::CUDA_ERROR_CONTAINED
+                | CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+                | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+                | CUresult::CUDA_ERROR_ASSERT
+                | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+                | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+                | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+                | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+                | CUresult::CUDA_ERROR_INVALID_PC
+                | CUresult::CUDA_ERROR_LAUNCH_FAILED
+                | CUresult::CUDA_ERROR_TENSOR_MEMORY_LEAK
+                | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
+        )
+    }
+}
+
+/// `CUDA_ERROR_INVALID_VALUE (1)`; a code without a name is `CUresult (12345)`.
+impl fmt::Debug for CUresult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name().unwrap_or("CUresult"), self.0)
+    }
+}

@@ -1,0 +1,134 @@
+//! One function pointer per driver function, and how a table of them is filled.
+//!
+//! Relies on: every field of [`Table`] is an `extern "C"` function pointer, so the `repr(C)` struct is an array of
+//! [`COUNT`] pointers in the order of [`FUNCTIONS`]; and on the caller of [`Table::fill`] for the functions themselves.
+#![allow(unsafe_code)]
+#![allow(non_camel_case_types, non_snake_case, reason = "C names")]
+
+use core::ffi::{CStr, c_void};
+
+macro_rules! define {
+    ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
+        /// The type of every driver function, under the function's name.
+        ///
+        /// For those who provide a driver or stand in front of one: `let init: pfn::cuInit = my_init;` lets the compiler
+        /// compare the signatures.
+        pub mod pfn {
+            $(
+                #[doc = concat!("The type of `", stringify!($name), "`.")]
+                pub type $name = unsafe extern "C" fn($($argument: $type),*) -> crate::CUresult;
+            )*
+        }
+
+        /// What a table holds where the driver has no such function.
+        ///
+        /// One each, with the function's own signature: calling a function through a pointer of another type would be
+        /// undefined behaviour even where every ABI of interest forgives it.
+        mod missing {
+            $(
+                pub(super) unsafe extern "C" fn $name($(_: $type),*) -> crate::CUresult {
+                    crate::CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER
+                }
+            )*
+        }
+
+        /// The functions of one driver, each of them callable.
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        pub(crate) struct Table {
+            $(pub(crate) $name: pfn::$name,)*
+        }
+
+        impl Table {
+            const MISSING: Table = Table { $($name: missing::$name),* };
+        }
+
+        /// Every function of the table, ascending by name.
+        pub const FUNCTIONS: &[FunctionInfo] =
+            &[$(FunctionInfo { name: stringify!($name), since: $since, symbol: symbol(concat!(stringify!($name), "\0")) }),*];
+    };
+}
+crate::for_each_function!(define);
+
+/// A function of the driver API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FunctionInfo {
+    /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`.
+    pub name: &'static str,
+    /// The driver version that brought the symbol, as `cuDriverGetVersion` counts: 12040 is 12.4.
+    pub since: u32,
+    symbol: &'static CStr,
+}
+
+impl FunctionInfo {
+    /// [`name`](Self::name) as C wants it.
+    pub const fn symbol(&self) -> &'static CStr {
+        self.symbol
+    }
+}
+
+/// The text has its NUL at the end; another one cannot be in an identifier.
+const fn symbol(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(symbol) => symbol,
+        Err(_) => c"",
+    }
+}
+
+const COUNT: usize = FUNCTIONS.len();
+const _: () = assert!(size_of::<Table>() == COUNT * size_of::<*const c_void>());
+
+/// Which functions a driver has: one bit each, in the order of [`FUNCTIONS`].
+pub(crate) type Present = [u64; COUNT.div_ceil(64)];
+
+impl Table {
+    /// Takes each function from `lookup`; where that answers null, the table keeps the stub.
+    ///
+    /// # Safety
+    ///
+    /// What `lookup` returns for a symbol is null or a function with that symbol's type in [`pfn`], callable as long as
+    /// any copy of the table lives.
+    pub(crate) unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> (Table, Present) {
+        let mut table = Table::MISSING;
+        let mut present: Present = [0; COUNT.div_ceil(64)];
+        let slots: *mut *const c_void = (&raw mut table).cast();
+        for (index, function) in FUNCTIONS.iter().enumerate() {
+            let address = lookup(function.symbol);
+            if !address.is_null() {
+                // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above). A non-null
+                // address is a valid value of the field's type by the contract of `lookup`.
+                unsafe { slots.add(index).write(address) };
+                set(&mut present, index);
+            }
+        }
+        (table, present)
+    }
+
+    /// The address of the function at `index` of [`FUNCTIONS`]: the driver's, or that of the stub.
+    pub(crate) fn address(&self, index: usize) -> Option<*const c_void> {
+        let slots: *const *const c_void = (&raw const *self).cast();
+        // SAFETY: the index is below COUNT, the table is that many pointers, and a function pointer can be read as a
+        // plain one.
+        (index < COUNT).then(|| unsafe { slots.add(index).read() })
+    }
+}
+
+fn set(present: &mut Present, index: usize) {
+    if let Some(word) = present.get_mut(index / 64) {
+        *word |= 1 << (index % 64);
+    }
+}
+
+pub(crate) fn is_present(present: &Present, index: usize) -> bool {
+    present.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+}
+
+/// Where in [`FUNCTIONS`] the function is that the header calls so, by its symbol or its unversioned name.
+pub(crate) fn position(name: &str) -> Option<usize> {
+    let symbol = match crate::ALIASES.binary_search_by_key(&name, |(alias, _)| alias) {
+        Ok(index) => crate::ALIASES.get(index).map_or(name, |(_, symbol)| symbol),
+        Err(_) => name,
+    };
+    FUNCTIONS.binary_search_by_key(&symbol, |function| function.name).ok()
+}

@@ -1,0 +1,109 @@
+//! What is wrong with a PTX text, and where.
+
+use std::fmt;
+
+/// Longest excerpt of a source line in an error, in characters.
+const EXCERPT: usize = 100;
+
+/// Why a text was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ParseErrorKind {
+    /// The text does not begin as a PTX module: its first directive is not `.version`.
+    NotPtx,
+    /// The text breaks the grammar.
+    Syntax,
+    /// The text is well formed but exceeds a limit of this parser: its length, nesting or the size of a variable.
+    Limit,
+}
+
+/// A PTX text that does not follow the grammar (PTX ISA, "Syntax").
+///
+/// `{}` prints `line 5, column 3: expected ...`; `{:#}` adds the source line and a caret under the column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParseError {
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+    /// What was expected and what was found.
+    pub message: String,
+    /// The source line, cut to a readable width around the column.
+    pub excerpt: String,
+    /// Class of the error, for programs.
+    pub kind: ParseErrorKind,
+    /// Character of `excerpt` that the caret stands under, counted from 0.
+    caret: usize,
+}
+
+impl ParseError {
+    /// The excerpt and, on a line below it, a caret under the column.
+    #[must_use]
+    pub fn pointed_excerpt(&self) -> String {
+        // Tabs stay tabs in the padding, so that the caret lands under its character whatever a tab's width is.
+        let padding: String =
+            self.excerpt.chars().take(self.caret).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        format!("{}\n{padding}^", self.excerpt)
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.message)?;
+        if f.alternate() {
+            write!(f, "\n{}", self.pointed_excerpt())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// An error by its place in the text; boxed, because it travels through every `Result` of the parser.
+#[derive(Debug)]
+pub(crate) struct Fault(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    offset: usize,
+    message: String,
+    kind: ParseErrorKind,
+}
+
+impl Fault {
+    pub(crate) fn new(offset: usize, message: impl Into<String>) -> Self {
+        Self::of_kind(ParseErrorKind::Syntax, offset, message)
+    }
+
+    pub(crate) fn of_kind(kind: ParseErrorKind, offset: usize, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { offset, message: message.into(), kind }))
+    }
+
+    pub(crate) fn with_kind(mut self, kind: ParseErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// Turns the byte offset into line, column and excerpt. `text` starts in line `first_line`.
+    pub(crate) fn locate(self, text: &str, first_line: u32) -> ParseError {
+        let Inner { offset, message, kind } = *self.0;
+        let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
+        let start = before.rfind('\n').map_or(0, |i| i + 1);
+        let lines = u32::try_from(before.bytes().filter(|&b| b == b'\n').count()).unwrap_or(u32::MAX);
+        let column = before[start..].chars().count();
+        // Long lines (generated tables) are shown from a little before the column on.
+        let skipped = column.saturating_sub(EXCERPT * 3 / 4);
+        let rest = after.find(['\n', '\r']).unwrap_or(after.len());
+        let excerpt: String =
+            before[start..].chars().chain(after[..rest].chars()).skip(skipped).take(EXCERPT).collect();
+        ParseError {
+            line: first_line.saturating_add(lines),
+            column: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
+            message,
+            excerpt: excerpt.replace(|c: char| c.is_control() && c != '\t', "\u{fffd}"),
+            kind,
+            caret: column - skipped,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+use std::collections::HashMap;
+
+use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO};
+use super::info::{Record, attribute, records};
+use super::kernel::{Kernel, KernelParameter};
+use super::{Arch, ImageError};
+
+/// Type of the section `.nv.compat`.
+const SECTION_COMPAT: u32 = 0x7000_0086;
+/// Type of a function in the low half of a symbol's `st_info`.
+const SYMBOL_FUNCTION: u8 = 2;
+/// `EI_OSABI` until CUDA 12 for the architectures before sm_100.
+const OSABI_CUDA_12: u8 = 0x33;
+/// Bit of `st_other` that tells a kernel from a device function.
+const SYMBOL_KERNEL: u8 = 0x10;
+
+/// A cubin: an ELF file of machine code for one architecture, all of whose tables have been checked.
+#[derive(Clone, Debug)]
+pub struct Cubin<'a> {
+    bytes: &'a [u8],
+    arch: Option<Arch>,
+    relocatable: bool,
+    kernels: Vec<Kernel<'a>>,
+}
+
+impl<'a> Cubin<'a> {
+    /// Checks the file and reads its kernels.
+    ///
+    /// Checked are the header, the section and program header tables with the range of each of their entries (inside
+    /// the file, overlapping no other), string tables, symbols, relocations, and the attribute records of every function. The machine
+    /// code is not looked at. Bytes behind the end of the file are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`ImageError`] with the offset of the first byte that is missing or wrong.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, ImageError> {
+        let elf = Elf::read(bytes)?;
+        Ok(Self {
+            bytes: &bytes[..elf.extent],
+            arch: arch(&elf)?,
+            relocatable: elf.bytes.u16(16) == 1,
+            kernels: kernels(&elf)?,
+        })
+    }
+
+    /// The bytes of the file, without what may lie behind it.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The architecture it was compiled for; `None` for an ABI newer or older than the two known here (that of
+    /// CUDA 11 and 12, and that of CUDA 13). A suffix `f` leaves no trace in the file.
+    #[must_use]
+    pub fn arch(&self) -> Option<Arch> {
+        self.arch
+    }
+
+    /// Compiled for later linking (`nvcc -rdc=true`): no driver loads it as a module.
+    #[must_use]
+    pub fn is_relocatable(&self) -> bool {
+        self.relocatable
+    }
+
+    /// Its kernels, in the order of the symbol table.
+    #[must_use]
+    pub fn kernels(&self) -> &[Kernel<'a>] {
+        &self.kernels
+    }
+}
+
+/// The architecture stands in `e_flags`, in one of two ways told apart by `EI_OSABI`.
+fn arch(elf: &Elf<'_>) -> Result<Option<Arch>, ImageError> {
+    let flags = elf.bytes.u32(48);
+    let (sm, own) = match elf.bytes.u8(7) {
+        OSABI_CUDA_12 => (flags & 0xff, flags & 0x800 != 0),
+        OSABI_CUDA_13 => (flags >> 8 & 0xff, needs_own_arch(elf)?),
+        _ => return Ok(None),
+    };
+    if !(20..=200).contains(&sm) {
+        return Err(ImageError::corrupt(48, format!("flags {flags:#010x} name the architecture sm_{sm}")));
+    }
+    Ok(Some(Arch { sm, suffix: own.then_some('a') }))
+}
+
+/// Attribute 9 of `.nv.compat` is 1 in what was compiled for `sm_90a`, `sm_100a` and so on.
+fn needs_own_arch(elf: &Elf<'_>) -> Result<bool, ImageError> {
+    let Some(section) = elf.sections.iter().find(|s| s.kind == SECTION_COMPAT) else { return Ok(false) };
+    Ok(records(section.data, section.offset)?.iter().any(|r| r.attribute == 9 && r.value & 0xff == 1))
+}
+
+fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
+    let mut registers = HashMap::new();
+    // Attributes of a function by the index of the section that has its code.
+    let mut functions = HashMap::new();
+    for section in elf.sections.iter().filter(|s| s.kind == SECTION_INFO) {
+        let records = records(section.data, section.offset)?;
+        if section.name == ".nv.info" {
+            for record in records.iter().filter(|r| r.attribute == attribute::REGISTERS) {
+                let [symbol, count] = record.words()?;
+                registers.insert(symbol as usize, count);
+            }
+        } else {
+            functions.insert(section.info, records);
+        }
+    }
+    let mut kernels = Vec::new();
+    for (index, symbol) in elf.symbols.iter().enumerate() {
+        let is_kernel = symbol.info & 0xf == SYMBOL_FUNCTION && symbol.other & SYMBOL_KERNEL != 0;
+        if !is_kernel || symbol.section == 0 || symbol.section as usize >= elf.sections.len() {
+            continue;
+        }
+        let mut kernel = Kernel::named(symbol.name);
+        kernel.registers = registers.get(&index).copied();
+        if let Some(records) = functions.remove(&symbol.section) {
+            describe(&mut kernel, &records)?;
+        }
+        kernels.push(kernel);
+    }
+    Ok(kernels)
+}
+
+/// Fills in what the records of the kernel's own section say.
+fn describe(kernel: &mut Kernel<'_>, info: &[Record<'_>]) -> Result<(), ImageError> {
+    let mut parameters = Vec::new();
+    for record in info {
+        match record.attribute {
+            attribute::MAX_THREADS => kernel.max_threads = Some(record.words()?),
+            attribute::REQUIRED_THREADS => kernel.required_threads = Some(record.words()?),
+            attribute::CLUSTER => kernel.cluster = Some(record.words()?),
+            attribute::MAX_CLUSTER_RANK => kernel.max_cluster_rank = Some(record.words::<1>()?[0]),
+            attribute::EXPLICIT_CLUSTER => kernel.explicit_cluster = true,
+            attribute::BLOCKS_ARE_CLUSTERS => kernel.blocks_are_clusters = true,
+            attribute::PARAMETER_BYTES => kernel.parameter_bytes = u32::from(record.value),
+            attribute::PARAMETER => {
+                let [_, place, size] = record.words()?;
+                parameters.push((
+                    place & 0xffff,
+                    KernelParameter { offset: place >> 16, size: size >> 18 },
+                    record,
+                ));
+            }
+            attribute::LARGE_PARAMETER => {
+                let [_, place, size] = record.words()?;
+                parameters.push((place & 0xffff, KernelParameter { offset: place >> 16, size }, record));
+            }
+            _ => {}
+        }
+    }
+    parameters.sort_by_key(|(ordinal, ..)| *ordinal);
+    for (expected, (ordinal, parameter, record)) in parameters.iter().enumerate() {
+        let end = u64::from(parameter.offset) + u64::from(parameter.size);
+        if *ordinal as usize != expected || parameter.size == 0 || end > u64::from(kernel.parameter_bytes) {
+            let message = format!(
+                "parameter {ordinal} of `{}` with {} bytes at {} does not fit the others",
+                kernel.name, parameter.size, parameter.offset
+            );
+            return Err(ImageError::corrupt(record.offset, message));
+        }
+    }
+    kernel.parameters = Some(parameters.into_iter().map(|(_, parameter, _)| parameter).collect());
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Symbols, relocations, notes, and the links between sections.
+
+use std::collections::HashSet;
+
+use super::strings::Strings;
+use super::tables::{
+    ALLOCATED, EXECUTABLE, INFO_LINK, NOBITS, NOTE, NULL, PROGBITS, REL, RELA, SECTION_INFO, STRTAB, SYMTAB,
+    SYMTAB_INDEX,
+};
+use super::{Bytes, ImageError, Section, Symbol};
+
+const SYMBOL: usize = 24;
+/// From here on a section index in a symbol has a meaning of its own: absolute, common, or "in the other table".
+const RESERVED_INDEX: u32 = 0xff00;
+const ABSOLUTE: u32 = 0xfff1;
+const COMMON: u32 = 0xfff2;
+const IN_OTHER_TABLE: u32 = 0xffff;
+
+/// The one symbol table, each symbol with a name, a section and a place in it that exist.
+pub(super) fn symbols<'a>(sections: &[Section<'a>]) -> Result<Vec<Symbol<'a>>, ImageError> {
+    let mut tables = sections.iter().filter(|s| s.kind == SYMTAB);
+    let Some(table) = tables.next() else { return Ok(Vec::new()) };
+    if let Some(second) = tables.next() {
+        return Err(ImageError::corrupt(second.header + 4, "a second symbol table"));
+    }
+    let count = table.entries(SYMBOL as u64)?;
+    if u64::from(table.info) > count {
+        let message = format!("first global symbol is {}, but the table has {count}", table.info);
+        return Err(ImageError::corrupt(table.header + 44, message));
+    }
+    let strings = sections.get(table.link as usize).filter(|s| s.kind == STRTAB);
+    let mut strings = Strings::new(strings.ok_or_else(|| table.bad_link("a string table"))?);
+    let indices = sections.iter().find(|s| s.kind == SYMTAB_INDEX).map(|s| Bytes(s.data));
+    let mut symbols = Vec::new();
+    for (index, entry) in table.data.chunks_exact(SYMBOL).enumerate() {
+        let (offset, entry) = (table.offset + index * SYMBOL, Bytes(entry));
+        let name = strings.at(entry.u32(0), offset)?;
+        let section = match (u32::from(entry.u16(6)), indices) {
+            (IN_OTHER_TABLE, Some(indices)) => indices.u32(index * 4),
+            (section, _) => section,
+        };
+        let symbol = Symbol { name, info: entry.u8(4), other: entry.u8(5), section };
+        let special = indices.is_none() && section >= RESERVED_INDEX;
+        let home = if special { None } else { sections.get(section as usize) };
+        if home.is_none() && !matches!(section, ABSOLUTE | COMMON) {
+            let message = format!("symbol `{name}` lies in section {section}, which does not exist");
+            return Err(ImageError::corrupt(offset + 6, message));
+        }
+        if let Some(home) = home.filter(|s| s.kind != NULL) {
+            check_place(&symbol, home, entry.u64(8), entry.u64(16), offset)?;
+        }
+        symbols.push(symbol);
+    }
+    Ok(symbols)
+}
+
+/// A symbol lies inside its section. Exempt are the types of CUDA's own: those of shared memory lie anywhere.
+fn check_place(
+    symbol: &Symbol<'_>,
+    home: &Section<'_>,
+    value: u64,
+    size: u64,
+    offset: usize,
+) -> Result<(), ImageError> {
+    let standard = symbol.info & 0xf <= 4;
+    if standard && value.saturating_add(size) > home.size {
+        let message = format!(
+            "symbol `{}` has {size} bytes at {value:#x} of `{}`, which has {:#x}",
+            symbol.name, home.name, home.size
+        );
+        return Err(ImageError::corrupt(offset + 8, message));
+    }
+    Ok(())
+}
+
+/// Everything else that sections say about each other.
+pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<(), ImageError> {
+    let mut names = HashSet::new();
+    for section in sections {
+        check_info(section, sections.len(), symbols.len())?;
+        // A driver finds constant banks and code by name.
+        if section.flags & ALLOCATED != 0 && !names.insert(section.name) {
+            let message = format!("a second section `{}`", section.name);
+            return Err(ImageError::corrupt(section.header, message));
+        }
+        match section.kind {
+            REL | RELA => check_relocations(section, sections, symbols.len())?,
+            NOTE => check_notes(section)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `sh_info` is a symbol in a section of code, and a section in most others.
+fn check_info(section: &Section<'_>, sections: usize, symbols: usize) -> Result<(), ImageError> {
+    let plain = matches!(section.kind, PROGBITS | NOBITS | NOTE | STRTAB | SECTION_INFO);
+    let (index, limit, what) = if section.flags & EXECUTABLE != 0 {
+        // The highest byte may count registers.
+        (section.info & 0xff_ffff, symbols, "symbol")
+    } else if plain || section.flags & INFO_LINK != 0 {
+        (section.info, sections, "section")
+    } else {
+        return Ok(());
+    };
+    if index as usize >= limit.max(1) {
+        let message = format!("`{}` belongs to {what} {index}, but there are {limit}", section.name);
+        return Err(ImageError::corrupt(section.header + 44, message));
+    }
+    Ok(())
+}
+
+/// Every relocation names a symbol and a place that exist.
+fn check_relocations(
+    table: &Section<'_>,
+    sections: &[Section<'_>],
+    symbols: usize,
+) -> Result<(), ImageError> {
+    let size = if table.kind == RELA { 24 } else { 16 };
+    table.entries(size as u64)?;
+    let at = |index: u32| sections.get(index as usize).filter(|s| s.kind != NULL);
+    at(table.link).filter(|s| s.kind == SYMTAB).ok_or_else(|| table.bad_link("a symbol table"))?;
+    let target = at(table.info).ok_or_else(|| {
+        let message = format!("`{}` relocates section {}, which does not exist", table.name, table.info);
+        ImageError::corrupt(table.header + 44, message)
+    })?;
+    for (index, entry) in table.data.chunks_exact(size).enumerate() {
+        let (offset, entry) = (table.offset + index * size, Bytes(entry));
+        let (place, symbol) = (entry.u64(0), entry.u32(12));
+        if place >= target.size {
+            let message =
+                format!("place {place:#x} in `{}`, which has {:#x} bytes", target.name, target.size);
+            return Err(ImageError::corrupt(offset, message));
+        }
+        if symbol as usize >= symbols {
+            let message = format!("relocation by symbol {symbol}, but there are {symbols}");
+            return Err(ImageError::corrupt(offset + 12, message));
+        }
+    }
+    Ok(())
+}
+
+/// Notes fill their section; the one about the tools refers to strings at its end.
+fn check_notes(section: &Section<'_>) -> Result<(), ImageError> {
+    let data = Bytes(section.data);
+    let mut at = 0u64;
+    while at < section.size {
+        let field = section.offset + at as usize;
+        let Ok(header) = data.range(at, 12, "note").map(Bytes) else {
+            return Err(ImageError::corrupt(field, format!("a note of `{}` is cut", section.name)));
+        };
+        let (name, description) = (u64::from(header.u32(0)), u64::from(header.u32(4)));
+        let start = at + 12 + name.next_multiple_of(4);
+        let Ok(description) = data.range(start, description, "note") else {
+            let message = format!("a note of `{}` reaches beyond its section", section.name);
+            return Err(ImageError::corrupt(field, message));
+        };
+        if section.name == ".note.nv.tkinfo" {
+            check_tool_note(Bytes(description), section.offset + start as usize)?;
+        }
+        at = start + (description.len() as u64).next_multiple_of(4);
+    }
+    Ok(())
+}
+
+/// Two numbers, four offsets of strings, the strings.
+fn check_tool_note(description: Bytes<'_>, base: usize) -> Result<(), ImageError> {
+    const STRINGS: usize = 24;
+    let strings = description.0.get(STRINGS..).unwrap_or_default();
+    for field in (8..STRINGS).step_by(4) {
+        let string = strings.get(description.u32(field) as usize..).unwrap_or_default();
+        if !string.contains(&0) {
+            let message = format!("the note about the tools has no string at {}", description.u32(field));
+            return Err(ImageError::corrupt(base + field, message));
+        }
+    }
+    Ok(())
+}

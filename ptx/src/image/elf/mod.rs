@@ -1,0 +1,82 @@
+//! ELF64 (System V ABI, "Object Files"), as far as a cubin has it, with everything checked that a driver follows.
+//!
+//! What is checked beyond the ABI comes from a driver: every single-byte change of two cubins that passed these checks
+//! was given to it, and those that crashed it became checks.
+
+mod contents;
+mod strings;
+mod tables;
+
+use super::ImageError;
+use super::bytes::Bytes;
+use tables::Tables;
+pub(super) use tables::{OSABI_CUDA_13, SECTION_INFO};
+
+/// A checked ELF file.
+#[derive(Clone, Debug)]
+pub(super) struct Elf<'a> {
+    pub(super) bytes: Bytes<'a>,
+    pub(super) sections: Vec<Section<'a>>,
+    pub(super) symbols: Vec<Symbol<'a>>,
+    /// End of the last byte that belongs to the file.
+    pub(super) extent: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section<'a> {
+    pub(super) name: &'a str,
+    pub(super) kind: u32,
+    /// Place of the contents in the file.
+    pub(super) offset: usize,
+    /// The contents; empty for a section that has only a size in memory.
+    pub(super) data: &'a [u8],
+    /// `sh_info`: meaning by type.
+    pub(super) info: u32,
+    /// Place of the section's header in the file.
+    header: usize,
+    size: u64,
+    link: u32,
+    entry_size: u64,
+    flags: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol<'a> {
+    pub(super) name: &'a str,
+    /// Binding and type.
+    pub(super) info: u8,
+    pub(super) other: u8,
+    /// Index of its section.
+    pub(super) section: u32,
+}
+
+impl<'a> Elf<'a> {
+    pub(super) fn read(data: &'a [u8]) -> Result<Self, ImageError> {
+        let bytes = Bytes(data);
+        let Tables { sections, extent } = tables::read(bytes)?;
+        let symbols = contents::symbols(&sections)?;
+        contents::check(&sections, &symbols)?;
+        Ok(Self { bytes, sections, symbols, extent })
+    }
+}
+
+impl<'a> Section<'a> {
+    /// Number of entries of a table whose entries must have `size` bytes.
+    fn entries(&self, size: u64) -> Result<u64, ImageError> {
+        if self.entry_size != size {
+            let message =
+                format!("entries of `{}` have {} bytes instead of {size}", self.name, self.entry_size);
+            return Err(ImageError::corrupt(self.header + 56, message));
+        }
+        if !self.size.is_multiple_of(size) {
+            let message = format!("`{}` has {} bytes, no multiple of {size}", self.name, self.size);
+            return Err(ImageError::corrupt(self.header + 32, message));
+        }
+        Ok(self.size / size)
+    }
+
+    fn bad_link(&self, what: &str) -> ImageError {
+        let message = format!("`{}` links section {}, which is not {what}", self.name, self.link);
+        ImageError::corrupt(self.header + 40, message)
+    }
+}

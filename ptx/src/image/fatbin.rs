@@ -1,0 +1,300 @@
+use super::bytes::Bytes;
+use super::{Arch, Cubin, Image, ImageError, ImageErrorKind, ImageKind, Kernel, kernel, ptx_text};
+
+/// Bytes of the container's header.
+const HEADER: u64 = 16;
+/// Bytes of the fixed part of an entry's header.
+const ENTRY_HEADER: u64 = 64;
+
+// Flags of an entry, as fatbinary 13.0 sets them.
+const FLAG_LZ4: u64 = 0x2000;
+const FLAG_ZSTD: u64 = 0x8000;
+const FLAG_OWN_ARCH: u64 = 0x10_0000;
+const FLAG_FAMILY: u64 = 0x20_0000;
+
+/// A fatbin: a container of PTX, cubins and link-time IR for several architectures.
+#[derive(Clone, Debug)]
+pub struct Fatbin<'a> {
+    bytes: &'a [u8],
+    entries: Vec<Entry<'a>>,
+}
+
+/// What an entry holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// PTX text.
+    Ptx,
+    /// A cubin.
+    Cubin,
+    /// IR for link-time optimisation.
+    LtoIr,
+    /// Something newer, by its number.
+    Other(u16),
+}
+
+/// How an entry is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// One block of LZ4 without a frame (`-compress-mode=speed`, and the default of older toolkits).
+    Lz4,
+    /// A zstd frame (the default of CUDA 13).
+    Zstd,
+}
+
+/// One image in a fatbin.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    kind: EntryKind,
+    arch: Arch,
+    compression: Option<Compression>,
+    size: u64,
+    name: Option<&'a str>,
+    payload: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Fatbin<'a> {
+    /// Checks the container, every entry's header and range, and the entries themselves where they are not
+    /// compressed. Bytes behind the end of the container are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`ImageError`] with the offset of the first byte that is missing or wrong.
+    pub fn read(data: &'a [u8]) -> Result<Self, ImageError> {
+        let bytes = Bytes(data);
+        bytes.range(0, HEADER, "fatbin header")?;
+        let (magic, version, header) = (bytes.u32(0), bytes.u16(4), u64::from(bytes.u16(6)));
+        if magic != 0xba55_ed50 {
+            return Err(ImageError::corrupt(0, "no fatbin"));
+        }
+        if version != 1 {
+            return Err(ImageError::corrupt(4, format!("fatbin of version {version}; only 1 is known")));
+        }
+        if header != HEADER {
+            return Err(ImageError::corrupt(
+                6,
+                format!("fatbin header of {header} bytes instead of {HEADER}"),
+            ));
+        }
+        let body = bytes.u64(8);
+        bytes.range(HEADER, body, "fatbin")?;
+        let end = HEADER + body;
+        let data = &data[..end as usize];
+        let mut entries = Vec::new();
+        let mut at = HEADER;
+        while at < end {
+            let (entry, next) = Entry::read(Bytes(data), at as usize)?;
+            entries.push(entry);
+            at = next;
+        }
+        Ok(Self { bytes: data, entries })
+    }
+
+    /// The bytes of the container, without what may lie behind it.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The entries, in the order of the file.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry<'a>] {
+        &self.entries
+    }
+
+    /// The kernels of the first cubin or PTX that is not compressed.
+    pub(super) fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
+        let readable =
+            |e: &&Entry<'_>| e.compression.is_none() && matches!(e.kind, EntryKind::Cubin | EntryKind::Ptx);
+        match self.entries.iter().find(readable) {
+            Some(entry) => entry.kernels(),
+            None => Err(ImageError::new(
+                ImageErrorKind::Compressed,
+                self.entries.first().map_or(0, |e| e.offset),
+                "the fatbin has no cubin and no PTX that is not compressed",
+            )),
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// Reads and checks the entry whose header lies at `at`; also returns where the next one starts.
+    fn read(bytes: Bytes<'a>, at: usize) -> Result<(Self, u64), ImageError> {
+        bytes.range(at as u64, ENTRY_HEADER, "header of a fatbin entry")?;
+        let (version, header) = (bytes.u16(at + 2), u64::from(bytes.u32(at + 4)));
+        if version != 0x0101 {
+            return Err(ImageError::corrupt(at + 2, format!("fatbin entry of version {version:#06x}")));
+        }
+        if header < ENTRY_HEADER {
+            let message = format!("header of a fatbin entry has {header} bytes, less than {ENTRY_HEADER}");
+            return Err(ImageError::corrupt(at + 4, message));
+        }
+        bytes.range(at as u64, header, "header of a fatbin entry")?;
+        let start = at as u64 + header;
+        let payload = bytes.range(start, bytes.u64(at + 8), "fatbin entry")?;
+        let entry = Self {
+            kind: match bytes.u16(at) {
+                1 => EntryKind::Ptx,
+                2 => EntryKind::Cubin,
+                8 => EntryKind::LtoIr,
+                other => EntryKind::Other(other),
+            },
+            arch: arch(bytes, at),
+            compression: compression(bytes, at)?,
+            size: bytes.u64(at + 56),
+            name: name(bytes, at, header)?,
+            payload: unpadded(bytes, at, payload)?,
+            offset: start as usize,
+        };
+        entry.check(at)?;
+        Ok((entry, start + payload.len() as u64))
+    }
+
+    fn check(&self, at: usize) -> Result<(), ImageError> {
+        match (self.compression, self.kind) {
+            (Some(_), _) if self.payload.is_empty() => {
+                Err(ImageError::corrupt(at + 16, "an empty compressed entry"))
+            }
+            (Some(_), _) if self.size == 0 => {
+                Err(ImageError::corrupt(at + 56, "a compressed entry of size 0"))
+            }
+            (None, EntryKind::Cubin) => self.cubin().map(drop),
+            (None, EntryKind::Ptx) => self.ptx().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn kind(&self) -> EntryKind {
+        self.kind
+    }
+
+    /// The architecture it was compiled for; for PTX the lowest it can be compiled for.
+    #[must_use]
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// How the payload is compressed, if it is.
+    #[must_use]
+    pub fn compression(&self) -> Option<Compression> {
+        self.compression
+    }
+
+    /// Name of the source file, where the compiler was asked to keep it.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.name
+    }
+
+    /// The bytes as they lie in the file, compressed or not.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// Offset of the payload in the fatbin.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Bytes of the image once it is decompressed, as the file claims.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        if self.compression.is_some() { self.size } else { self.payload.len() as u64 }
+    }
+
+    /// The PTX text of an entry that is PTX and not compressed.
+    ///
+    /// # Errors
+    ///
+    /// [`ImageErrorKind::Compressed`] for a compressed entry; [`ImageErrorKind::Unrecognized`] for one of another kind.
+    pub fn ptx(&self) -> Result<&'a str, ImageError> {
+        self.uncompressed(EntryKind::Ptx, "PTX")?;
+        let kind = Image::identify(self.payload).map_err(|e| e.inside(self.offset))?;
+        if kind != ImageKind::Ptx {
+            return Err(ImageError::corrupt(self.offset, "the entry says PTX but holds something else"));
+        }
+        ptx_text(self.payload).map_err(|e| e.inside(self.offset))
+    }
+
+    /// The cubin of an entry that is one and not compressed.
+    ///
+    /// # Errors
+    ///
+    /// As [`ptx`](Self::ptx), and what [`Cubin::read`] finds, with the offset counted from the start of the fatbin.
+    pub fn cubin(&self) -> Result<Cubin<'a>, ImageError> {
+        self.uncompressed(EntryKind::Cubin, "a cubin")?;
+        Cubin::read(self.payload).map_err(|e| e.inside(self.offset))
+    }
+
+    fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
+        match self.kind {
+            EntryKind::Ptx => kernel::of_ptx(self.ptx()?),
+            _ => Ok(self.cubin()?.kernels().to_vec()),
+        }
+    }
+
+    fn uncompressed(&self, kind: EntryKind, what: &str) -> Result<(), ImageError> {
+        if self.kind != kind {
+            let message = format!("the fatbin entry is not {what}");
+            return Err(ImageError::new(ImageErrorKind::Unrecognized, self.offset, message));
+        }
+        match self.compression {
+            None => Ok(()),
+            Some(how) => {
+                let message = format!("the fatbin entry for {} is compressed ({how:?})", self.arch);
+                Err(ImageError::new(ImageErrorKind::Compressed, self.offset, message))
+            }
+        }
+    }
+}
+
+fn arch(bytes: Bytes<'_>, at: usize) -> Arch {
+    let flags = bytes.u64(at + 40);
+    let suffix = match (flags & FLAG_OWN_ARCH != 0, flags & FLAG_FAMILY != 0) {
+        (true, _) => Some('a'),
+        (_, true) => Some('f'),
+        _ => None,
+    };
+    Arch { sm: bytes.u32(at + 28), suffix }
+}
+
+fn compression(bytes: Bytes<'_>, at: usize) -> Result<Option<Compression>, ImageError> {
+    let flags = bytes.u64(at + 40);
+    match (flags & FLAG_LZ4 != 0, flags & FLAG_ZSTD != 0) {
+        (true, true) => Err(ImageError::corrupt(at + 40, "a fatbin entry compressed in two ways")),
+        (true, false) => Ok(Some(Compression::Lz4)),
+        (false, true) => Ok(Some(Compression::Zstd)),
+        (false, false) => Ok(None),
+    }
+}
+
+/// The payload without its padding. Only a compressed entry says how long it is without.
+fn unpadded<'a>(bytes: Bytes<'a>, at: usize, payload: &'a [u8]) -> Result<&'a [u8], ImageError> {
+    match bytes.u32(at + 16) as usize {
+        0 => Ok(payload),
+        packed => payload.get(..packed).ok_or_else(|| {
+            let message = format!("{packed} compressed bytes in a payload of {}", payload.len());
+            ImageError::corrupt(at + 16, message)
+        }),
+    }
+}
+
+/// The name of the source file lies behind the fixed part of the header.
+fn name(bytes: Bytes<'_>, at: usize, header: u64) -> Result<Option<&str>, ImageError> {
+    let (offset, length) = (u64::from(bytes.u32(at + 32)), u64::from(bytes.u32(at + 36)));
+    if length == 0 {
+        return Ok(None);
+    }
+    if offset < ENTRY_HEADER || offset + length > header {
+        let message = format!("name of {length} bytes at {offset} of an entry's header of {header}");
+        return Err(ImageError::corrupt(at + 32, message));
+    }
+    let name = bytes.range(at as u64 + offset, length, "name of a fatbin entry")?;
+    // A name is for people: one that is not UTF-8 is no reason to refuse the kernels.
+    Ok(std::str::from_utf8(name).ok())
+}

@@ -1,0 +1,78 @@
+//! The records of a `.nv.info` section: attributes of the module or of one function.
+
+use super::ImageError;
+use super::bytes::Bytes;
+
+/// Values from what ptxas 11.8, 12.4 and 13.0 write for known sources.
+pub(super) mod attribute {
+    /// `.maxntid`: three u32.
+    pub(crate) const MAX_THREADS: u8 = 0x05;
+    /// `.reqntid`: three u32.
+    pub(crate) const REQUIRED_THREADS: u8 = 0x10;
+    /// A parameter: u32 0, u16 ordinal, u16 offset, u32 with the size in the upper 14 bits.
+    pub(crate) const PARAMETER: u8 = 0x17;
+    /// Bytes of all parameters, in the record itself.
+    pub(crate) const PARAMETER_BYTES: u8 = 0x19;
+    /// Registers of a function: u32 symbol, u32 count.
+    pub(crate) const REGISTERS: u8 = 0x2f;
+    /// `.reqnctapercluster`: three u32.
+    pub(crate) const CLUSTER: u8 = 0x3d;
+    /// `.explicitcluster`: no value.
+    pub(crate) const EXPLICIT_CLUSTER: u8 = 0x3e;
+    /// `.maxclusterrank`: u32.
+    pub(crate) const MAX_CLUSTER_RANK: u8 = 0x3f;
+    /// A parameter of a larger block: u32 0, u16 ordinal, u16 offset, u32 size.
+    pub(crate) const LARGE_PARAMETER: u8 = 0x45;
+    /// `.blocksareclusters`: no value.
+    pub(crate) const BLOCKS_ARE_CLUSTERS: u8 = 0x5b;
+}
+
+/// One record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
+    pub(super) attribute: u8,
+    /// The two bytes behind the attribute: a value, or the length of `data`.
+    pub(super) value: u16,
+    pub(super) data: Bytes<'a>,
+    /// Place in the file.
+    pub(super) offset: usize,
+}
+
+impl Record<'_> {
+    /// The data as `N` numbers.
+    pub(super) fn words<const N: usize>(&self) -> Result<[u32; N], ImageError> {
+        if self.data.len() != N * 4 {
+            let (attribute, length) = (self.attribute, self.data.len());
+            let message = format!("attribute {attribute:#04x} has {length} bytes instead of {}", N * 4);
+            return Err(ImageError::corrupt(self.offset + 2, message));
+        }
+        Ok(std::array::from_fn(|i| self.data.u32(i * 4)))
+    }
+}
+
+/// Splits a section that lies at `base` of the file into its records.
+pub(super) fn records<'a>(data: &'a [u8], base: usize) -> Result<Vec<Record<'a>>, ImageError> {
+    let mut records = Vec::new();
+    let mut at = 0;
+    while at < data.len() {
+        let Some(&[format, attribute, low, high]) = data[at..].first_chunk() else {
+            return Err(ImageError::corrupt(base + at, "an attribute record is cut"));
+        };
+        let value = u16::from_le_bytes([low, high]);
+        let length = match format {
+            1..=3 => 0,
+            4 => usize::from(value),
+            _ => {
+                let message = format!("attribute {attribute:#04x} has the unknown format {format}");
+                return Err(ImageError::corrupt(base + at, message));
+            }
+        };
+        let Some(body) = data.get(at + 4..at + 4 + length) else {
+            let message = format!("attribute {attribute:#04x} of {length} bytes reaches beyond its section");
+            return Err(ImageError::corrupt(base + at + 2, message));
+        };
+        records.push(Record { attribute, value, data: Bytes(body), offset: base + at });
+        at += 4 + length;
+    }
+    Ok(records)
+}

@@ -1,0 +1,83 @@
+use super::ImageError;
+use crate::{Function, FunctionKind, Module, parse};
+
+/// A kernel of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kernel<'a> {
+    /// The name to look it up by (mangled where the compiler mangled it).
+    pub name: &'a str,
+    /// Its parameters in order; `None` where the image does not say.
+    pub parameters: Option<Vec<KernelParameter>>,
+    /// Bytes of the parameter block, without padding at its end.
+    pub parameter_bytes: u32,
+    /// Registers per thread; `None` in PTX, where that is not decided.
+    pub registers: Option<u32>,
+    /// `__launch_bounds__`, `.maxntid`: a block may not have more threads than the product.
+    pub max_threads: Option<[u32; 3]>,
+    /// `__block_size__`, `.reqntid`: a block must have this shape.
+    pub required_threads: Option<[u32; 3]>,
+    /// `__cluster_dims__`, `.reqnctapercluster`: blocks in a cluster.
+    pub cluster: Option<[u32; 3]>,
+    /// Third number of `__launch_bounds__`, `.maxclusterrank`: most blocks in a cluster.
+    pub max_cluster_rank: Option<u32>,
+    /// `__cluster_dims__`, `.explicitcluster`: launches must use clusters.
+    pub explicit_cluster: bool,
+    /// `__block_size__`, `.blocksareclusters`: the grid of a launch counts clusters, not blocks.
+    pub blocks_are_clusters: bool,
+}
+
+/// One parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelParameter {
+    /// Offset in bytes in the parameter block. In a cubin as the architecture places it, which differs from the rules of C
+    /// on some architectures where a parameter is aligned over 16 bytes; in PTX by the rules of C.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+impl<'a> Kernel<'a> {
+    pub(super) fn named(name: &'a str) -> Self {
+        Self {
+            name,
+            parameters: None,
+            parameter_bytes: 0,
+            registers: None,
+            max_threads: None,
+            required_threads: None,
+            cluster: None,
+            max_cluster_rank: None,
+            explicit_cluster: false,
+            blocks_are_clusters: false,
+        }
+    }
+}
+
+/// The kernels that a PTX text defines.
+pub(super) fn of_ptx(text: &str) -> Result<Vec<Kernel<'_>>, ImageError> {
+    let module = parse(text)?;
+    Ok(of_module(&module))
+}
+
+fn of_module<'a>(module: &Module<'a>) -> Vec<Kernel<'a>> {
+    let kernels = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
+    let describe = |f: &Function<'a>| {
+        let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let parameters = f.parameters();
+        let parameters =
+            parameters.iter().map(|p| KernelParameter { offset: narrow(p.offset), size: narrow(p.size) });
+        Kernel {
+            parameters: Some(parameters.collect()),
+            parameter_bytes: narrow(f.parameter_bytes()),
+            max_threads: f.directives.maxntid,
+            required_threads: f.directives.reqntid,
+            cluster: f.directives.reqnctapercluster,
+            max_cluster_rank: f.directives.maxclusterrank,
+            explicit_cluster: f.directives.explicitcluster,
+            blocks_are_clusters: f.directives.blocksareclusters,
+            ..Kernel::named(f.name)
+        }
+    };
+    kernels.map(describe).collect()
+}

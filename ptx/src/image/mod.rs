@@ -1,0 +1,152 @@
+//! Kernel images: PTX text, cubins and fatbins, understood and checked without a driver.
+//!
+//! The driver takes an image without its length and follows every offset in it: most cut or flipped files crash the
+//! process that loads them. [`Image::read`] checks a file first, whole, so that such a file is an [`ImageError`]
+//! that names the byte.
+//!
+//! ```no_run
+//! let bytes = std::fs::read("kernels.cubin")?;
+//! let image = cuda_ptx::image::Image::read(&bytes)?;
+//! for kernel in image.kernels()? {
+//!     println!("{}: {} bytes of parameters", kernel.name, kernel.parameter_bytes);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arch;
+mod bytes;
+mod cubin;
+mod elf;
+mod error;
+mod fatbin;
+mod info;
+mod kernel;
+
+pub use arch::Arch;
+pub use cubin::Cubin;
+pub use error::{ImageError, ImageErrorKind};
+pub use fatbin::{Compression, Entry, EntryKind, Fatbin};
+pub use kernel::{Kernel, KernelParameter};
+
+use crate::lexer::{Kind, Lexer};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImageKind {
+    /// PTX text.
+    Ptx,
+    /// An ELF of machine code for one architecture.
+    Cubin,
+    /// A container of PTX and cubins for several architectures.
+    Fatbin,
+}
+
+/// A checked image, borrowing from its bytes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Image<'a> {
+    /// PTX text, without the NULs that may end it. Only its beginning has been looked at: [`crate::parse`] it.
+    Ptx(&'a str),
+    /// A cubin.
+    Cubin(Cubin<'a>),
+    /// A fatbin.
+    Fatbin(Fatbin<'a>),
+}
+
+impl<'a> Image<'a> {
+    /// Says what the bytes are by how they begin; nothing else is checked.
+    ///
+    /// # Errors
+    ///
+    /// [`ImageErrorKind::Unrecognized`] for anything else than a kernel image, with a guess at what it is.
+    pub fn identify(bytes: &[u8]) -> Result<ImageKind, ImageError> {
+        match bytes {
+            [0x7f, b'E', b'L', b'F', ..] => Ok(ImageKind::Cubin),
+            [0x50, 0xed, 0x55, 0xba, ..] => Ok(ImageKind::Fatbin),
+            _ if is_ptx(bytes) => Ok(ImageKind::Ptx),
+            _ => Err(ImageError::new(ImageErrorKind::Unrecognized, 0, unrecognized(bytes))),
+        }
+    }
+
+    /// Reads an image and checks everything that a driver would follow: for a cubin all its tables, for a fatbin its
+    /// entries and the cubins in them as far as they are not compressed, for PTX that it is text.
+    ///
+    /// Bytes behind the end of a cubin or fatbin are ignored, as drivers do.
+    ///
+    /// # Errors
+    ///
+    /// [`ImageError`] with the offset of the first byte that is missing or wrong.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, ImageError> {
+        match Self::identify(bytes)? {
+            ImageKind::Ptx => ptx_text(bytes).map(Image::Ptx),
+            ImageKind::Cubin => Cubin::read(bytes).map(Image::Cubin),
+            ImageKind::Fatbin => Fatbin::read(bytes).map(Image::Fatbin),
+        }
+    }
+
+    /// Which kind of image this is.
+    #[must_use]
+    pub fn kind(&self) -> ImageKind {
+        match self {
+            Image::Ptx(_) => ImageKind::Ptx,
+            Image::Cubin(_) => ImageKind::Cubin,
+            Image::Fatbin(_) => ImageKind::Fatbin,
+        }
+    }
+
+    /// The kernels with their parameters, in the order of the image. A fatbin answers by its first entry that is not
+    /// compressed: its entries are compiled from one source.
+    ///
+    /// # Errors
+    ///
+    /// The parser's error for PTX; [`ImageErrorKind::Compressed`] for a fatbin without an entry that can be read.
+    pub fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
+        match self {
+            Image::Ptx(text) => kernel::of_ptx(text),
+            Image::Cubin(cubin) => Ok(cubin.kernels().to_vec()),
+            Image::Fatbin(fatbin) => fatbin.kernels(),
+        }
+    }
+}
+
+/// The text of a PTX image, without the NULs and padding behind it.
+fn ptx_text(bytes: &[u8]) -> Result<&str, ImageError> {
+    let length = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+    let text = &bytes[..length];
+    if let Some(nul) = text.iter().position(|&b| b == 0) {
+        let message = "NUL byte inside the PTX text, where a driver would stop reading";
+        return Err(ImageError::new(ImageErrorKind::Corrupt, nul, message));
+    }
+    std::str::from_utf8(text).map_err(|e| {
+        let message = "the PTX text is not UTF-8";
+        ImageError::new(ImageErrorKind::Corrupt, e.valid_up_to(), message)
+    })
+}
+
+/// Is the first token `.version`? Whatever stands behind it, text or not, is judged later.
+fn is_ptx(bytes: &[u8]) -> bool {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(e) => std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default(),
+    };
+    let mut lexer = Lexer::new(text, 1);
+    lexer.next().is_ok_and(|t| t.kind == Kind::Directive && lexer.slice(t.start, t.end) == ".version")
+}
+
+fn unrecognized(bytes: &[u8]) -> String {
+    let found = match bytes {
+        [] => "the image is empty",
+        [b'B', b'C', 0xc0, 0xde, ..] => "this is LLVM bitcode",
+        [0xb1, 0x43, 0x62, 0x46, ..] => "this is the wrapper of a fatbin inside a program, not the fatbin",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "this is zstd-compressed",
+        [0x1f, 0x8b, ..] => "this is gzip-compressed",
+        [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers refuse",
+        b if b.starts_with(b"!<arch>") => "this is an archive",
+        b if b.starts_with(b"MZ") => "this is a Windows program",
+        b if b.iter().take(512).all(|&b| b >= b' ' || b.is_ascii_whitespace()) => {
+            "this is text that does not begin with `.version`, as PTX does"
+        }
+        _ => "the bytes begin like none of them",
+    };
+    format!("expected PTX text, a cubin or a fatbin: {found}")
+}

@@ -1,0 +1,300 @@
+//! Text to tokens (PTX ISA, "Syntax": comments, identifiers, constants).
+//!
+//! A dotted instruction name such as `cp.async.ca.shared::cta.global` and a register element such as `%v.x` are one
+//! token each; a directive (`.reg`, `.param::entry`) is one token up to its next dot.
+
+use crate::error::{Fault, ParseErrorKind};
+
+/// What a token is. Its text is the slice of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The end of the text.
+    End,
+    /// Identifier, instruction name or `_`.
+    Word,
+    /// `.name`
+    Directive,
+    /// Anything that starts with a digit, or with a dot and a digit.
+    Number,
+    /// `"..."`, quotes included.
+    Str,
+    /// One punctuation character.
+    Punct(u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) line: u32,
+}
+
+/// Can stand inside an identifier.
+const WORD: u8 = 1;
+/// Can start an identifier.
+const START: u8 = 2;
+const DIGIT: u8 = 4;
+/// Space, tab, carriage return, form feed, vertical tab.
+const BLANK: u8 = 8;
+/// Matters when a body is skipped.
+const STOP: u8 = 16;
+
+static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0u8; 256];
+    let mut i = 0;
+    while i < 256 {
+        let b = i as u8;
+        table[i] = match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => WORD | START,
+            b'%' => START,
+            b'0'..=b'9' => WORD | DIGIT,
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c => BLANK,
+            b'{' | b'}' | b'"' | b'/' | b'\n' | 0 => STOP,
+            _ => 0,
+        };
+        i += 1;
+    }
+    table
+}
+
+fn is(byte: u8, class: u8) -> bool {
+    CLASS[byte as usize] & class != 0
+}
+
+/// A cursor over the text.
+#[derive(Clone, Debug)]
+pub(crate) struct Lexer<'a> {
+    text: &'a str,
+    /// Offset of the next byte to read.
+    pos: usize,
+    /// Line of that byte.
+    line: u32,
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(text: &'a str, line: u32) -> Self {
+        Self { text, pos: 0, line }
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The source between two offsets that lie on token boundaries.
+    pub(crate) fn slice(&self, start: usize, end: usize) -> &'a str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// The byte `ahead` of the cursor; 0 past the end.
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.pos + ahead).copied().unwrap_or(0)
+    }
+
+    fn skip_class(&mut self, class: u8) {
+        let rest = self.text.as_bytes().get(self.pos..).unwrap_or_default();
+        self.pos += rest.iter().position(|&b| !is(b, class)).unwrap_or(rest.len());
+    }
+
+    /// Reads the next token.
+    pub(crate) fn next(&mut self) -> Result<Token, Fault> {
+        self.skip_trivia()?;
+        let (start, line) = (self.pos, self.line);
+        let first = self.byte(0);
+        let kind = match first {
+            _ if start >= self.text.len() => Kind::End,
+            _ if is(first, START) => self.word(),
+            _ if is(first, DIGIT) => self.number(),
+            b'.' if is(self.byte(1), START) && self.byte(1) != b'%' => self.directive(),
+            b'.' if is(self.byte(1), DIGIT) => self.number(),
+            b'"' => self.string()?,
+            0 => return self.nul(),
+            b'!'..=b'~' => {
+                self.pos += 1;
+                Kind::Punct(first)
+            }
+            _ => {
+                let found = self.text[start..].chars().next().unwrap_or_default();
+                return Err(Fault::new(start, format!("unexpected character {found:?}")));
+            }
+        };
+        Ok(Token { kind, start, end: self.pos, line })
+    }
+
+    /// Skips blanks, comments, and lines for a preprocessor or an old debugger (`# 1 "x.c"`, `@@DWARF ...`).
+    fn skip_trivia(&mut self) -> Result<(), Fault> {
+        loop {
+            match self.byte(0) {
+                b'\n' => {
+                    self.pos += 1;
+                    self.line = self.line.saturating_add(1);
+                }
+                b if is(b, BLANK) => self.skip_class(BLANK),
+                b'/' if self.byte(1) == b'/' => self.skip_line(),
+                b'/' if self.byte(1) == b'*' => self.skip_comment()?,
+                b'#' => self.skip_line(),
+                b'@' if self.byte(1) == b'@' => self.skip_line(),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        let rest = self.text.as_bytes().get(self.pos..).unwrap_or_default();
+        self.pos += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+    }
+
+    fn skip_comment(&mut self) -> Result<(), Fault> {
+        let start = self.pos;
+        let rest = &self.text[start + 2..];
+        let Some(length) = rest.find("*/") else {
+            return Err(Fault::new(start, "comment is never closed: expected `*/`"));
+        };
+        self.count_lines(start + 2, start + 2 + length);
+        self.pos = start + length + 4;
+        Ok(())
+    }
+
+    fn count_lines(&mut self, start: usize, end: usize) {
+        let lines = self.text.as_bytes()[start..end].iter().filter(|&&b| b == b'\n').count();
+        self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+    }
+
+    /// `name`, `name.part.1d::qualifier`. A dot or `::` belongs to the word only if a name character follows.
+    fn word(&mut self) -> Kind {
+        self.pos += 1;
+        loop {
+            self.skip_class(WORD);
+            if self.byte(0) == b'.' && is(self.byte(1), WORD) {
+                self.pos += 1;
+            } else if self.byte(0) == b':' && self.byte(1) == b':' && is(self.byte(2), WORD) {
+                self.pos += 2;
+            } else {
+                return Kind::Word;
+            }
+        }
+    }
+
+    fn directive(&mut self) -> Kind {
+        self.pos += 1;
+        self.skip_class(WORD);
+        while self.byte(0) == b':' && self.byte(1) == b':' && is(self.byte(2), WORD) {
+            self.pos += 2;
+            self.skip_class(WORD);
+        }
+        Kind::Directive
+    }
+
+    /// Takes everything that could belong to a number; [`crate::number::literal`] judges it.
+    fn number(&mut self) -> Kind {
+        let hex = self.byte(0) == b'0' && !matches!(self.byte(1), b'.' | b'0'..=b'9');
+        loop {
+            let b = self.byte(0);
+            let exponent = matches!(b, b'e' | b'E') && !hex && matches!(self.byte(1), b'+' | b'-');
+            if exponent {
+                self.pos += 2;
+            } else if is(b, WORD) || b == b'.' {
+                self.pos += 1;
+            } else {
+                return Kind::Number;
+            }
+        }
+    }
+
+    /// A string may span lines and escapes any character with a backslash.
+    fn string(&mut self) -> Result<Kind, Fault> {
+        let start = self.pos;
+        let end = string_end(self.text.as_bytes(), start)
+            .ok_or_else(|| Fault::new(start, "string is never closed: expected `\"`"))?;
+        self.count_lines(start, end);
+        self.pos = end;
+        Ok(Kind::Str)
+    }
+
+    /// C callers hand over the terminating NUL with the text: it ends the module, but only at its end.
+    fn nul(&mut self) -> Result<Token, Fault> {
+        let start = self.pos;
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        if let Some(i) = rest.iter().position(|&b| b != 0 && b != b'\n' && !is(b, BLANK)) {
+            let message = format!("NUL byte inside the text, which goes on {i} bytes later");
+            return Err(Fault::new(start, message));
+        }
+        self.pos = self.text.len();
+        Ok(Token { kind: Kind::End, start, end: start, line: self.line })
+    }
+
+    /// Skips a block whose opening brace was the token before; the cursor ends behind its closing brace.
+    ///
+    /// Only braces, strings and comments are looked at, which makes this many times faster than reading tokens.
+    pub(crate) fn skip_block(&mut self, open: Token) -> Result<usize, Fault> {
+        let bytes = self.text.as_bytes();
+        let (mut pos, mut depth) = (open.end, 1u32);
+        self.line = open.line;
+        loop {
+            let rest = bytes.get(pos..).unwrap_or_default();
+            pos += rest.iter().position(|&b| is(b, STOP)).unwrap_or(rest.len());
+            match bytes.get(pos) {
+                Some(b'{') => depth = depth.saturating_add(1),
+                Some(b'}') if depth == 1 => break,
+                Some(b'}') => depth -= 1,
+                Some(b'\n') => self.line = self.line.saturating_add(1),
+                Some(b'"' | b'/') => {
+                    self.pos = pos;
+                    if bytes.get(pos) == Some(&b'"') {
+                        self.string()?;
+                    } else if matches!(self.byte(1), b'/' | b'*') {
+                        self.skip_trivia_at()?;
+                    } else {
+                        self.pos += 1;
+                    }
+                    pos = self.pos;
+                    continue;
+                }
+                _ => return Err(self.unclosed(open, pos)),
+            }
+            pos += 1;
+        }
+        self.pos = pos + 1;
+        Ok(self.pos)
+    }
+
+    /// One comment.
+    fn skip_trivia_at(&mut self) -> Result<(), Fault> {
+        if self.byte(1) == b'/' {
+            self.skip_line();
+            return Ok(());
+        }
+        self.skip_comment()
+    }
+
+    fn unclosed(&mut self, open: Token, pos: usize) -> Fault {
+        self.pos = pos;
+        match self.nul() {
+            Err(fault) if pos < self.text.len() => fault,
+            _ => Fault::new(open.start, "block is never closed: expected `}` before the end of the text"),
+        }
+    }
+}
+
+/// Offset behind the closing quote of the string that starts at `start`.
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut i = start + 1;
+    loop {
+        match bytes.get(i)? {
+            b'"' => return Some(i + 1),
+            b'\\' => i += 2,
+            _ => i += 1,
+        }
+    }
+}
+
+/// Refuses texts that are too long for 32-bit line numbers.
+pub(crate) fn check_length(text: &str) -> Result<(), Fault> {
+    if u32::try_from(text.len()).is_err() {
+        let message = format!("the text has {} bytes; at most {} are read", text.len(), u32::MAX);
+        return Err(Fault::of_kind(ParseErrorKind::Limit, 0, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Reads PTX, and the images that hold it, without a driver.
+//!
+//! - [`parse`] reads the structure of a PTX module: its directives, variables and functions with their signatures. Bodies
+//!   are skipped, so that a module of megabytes costs milliseconds; [`Function::statements`] reads one of them into
+//!   labels, declarations, and instructions with their operands. No instruction is known by name: a form that is newer than
+//!   this crate parses like any other.
+//! - [`Function::parameters`] gives what a launch must pass: name, type, size and C offset of every parameter.
+//! - [`image`] tells PTX, cubins and fatbins apart and checks them, whole, before a driver sees them: drivers are given no
+//!   length and crash on most files that are cut or damaged.
+//!
+//! The crate has no dependency and no unsafe code; it neither panics nor recurses without bound, whatever the bytes.
+//!
+//! # Example
+//!
+//! ```
+//! let text = "
+//! .version 7.8
+//! .target sm_75
+//! .address_size 64
+//!
+//! .visible .entry scale(
+//!     .param .u64 .ptr .global .align 4 x,
+//!     .param .u32 n,
+//!     .param .align 8 .b8 factors[24]
+//! )
+//! .maxntid 256, 1, 1
+//! {
+//!     .reg .b32 %r<2>;
+//!     ld.param.u32 %r1, [n];
+//!     ret;
+//! }
+//! ";
+//! let module = cuda_ptx::parse(text)?;
+//! for kernel in module.functions.iter().filter(|f| f.kind == cuda_ptx::FunctionKind::Entry) {
+//!     println!("{} takes {} bytes:", kernel.name, kernel.parameter_bytes());
+//!     for p in kernel.parameters() {
+//!         let array = if p.array { "[]" } else { "" };
+//!         println!("  {:>3}: {} {}{array}, {} bytes", p.offset, p.ty, p.name, p.size);
+//!     }
+//! }
+//! let scale = &module.functions[0];
+//! assert_eq!(scale.parameters().iter().map(|p| (p.offset, p.size)).collect::<Vec<_>>(), [(0, 8), (8, 4), (16, 24)]);
+//! assert_eq!(scale.directives.maxntid, Some([256, 1, 1]));
+//! assert_eq!(scale.statements()?.len(), 3);
+//! # Ok::<(), cuda_ptx::ParseError>(())
+//! ```
+//!
+//! # Errors
+//!
+//! ```
+//! let error = cuda_ptx::parse(".version 8.0\n.target sm_90\n.global .u33 x;").unwrap_err();
+//! assert_eq!(error.to_string(), "line 3, column 9: expected a type, found `.u33`");
+//! assert_eq!(format!("{error:#}").lines().nth(1), Some(".global .u33 x;"));
+//! assert_eq!(format!("{error:#}").lines().nth(2), Some("        ^"));
+//! ```
+#![forbid(unsafe_code)]
+
+mod display;
+mod error;
+pub mod image;
+mod layout;
+mod lexer;
+mod number;
+mod parser;
+mod tree;
+mod types;
+
+pub use error::{ParseError, ParseErrorKind};
+pub use layout::{Parameter, layout};
+pub use parser::{parse, parse_function};
+pub use tree::*;

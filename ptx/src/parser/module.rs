@@ -1,0 +1,215 @@
+//! Module scope (PTX ISA, "Directives").
+
+use super::cursor::Cursor;
+use crate::error::{Fault, ParseErrorKind};
+use crate::lexer::Kind;
+use crate::number;
+use crate::tree::{Linkage, Module};
+
+/// Directives that start something at module scope; an unknown directive ends before one of them.
+const STARTS: &[&str] = &[
+    "visible",
+    "extern",
+    "weak",
+    "common",
+    "entry",
+    "func",
+    "global",
+    "const",
+    "shared",
+    "tex",
+    "file",
+    "section",
+    "target",
+    "address_size",
+    "version",
+    "alias",
+];
+
+impl<'a> Cursor<'a> {
+    pub(super) fn module(&mut self) -> Result<Module<'a>, Fault> {
+        let mut module = Module {
+            version: self.version()?,
+            targets: Vec::new(),
+            address_size: 64,
+            files: Vec::new(),
+            aliases: Vec::new(),
+            variables: Vec::new(),
+            functions: Vec::new(),
+        };
+        if self.directive() != Some("target") {
+            return Err(self.expected("`.target` after `.version`"));
+        }
+        while self.token.kind != Kind::End {
+            self.item(&mut module)?;
+        }
+        Ok(module)
+    }
+
+    /// `.version 9.0`, which a module must begin with.
+    fn version(&mut self) -> Result<(u32, u32), Fault> {
+        if self.directive() != Some("version") {
+            let fault = self.expected("`.version` at the start of a PTX module");
+            return Err(fault.with_kind(ParseErrorKind::NotPtx));
+        }
+        self.advance()?;
+        let text = self.text();
+        let parsed = text.split_once('.').and_then(|(major, minor)| Some((part(major)?, part(minor)?)));
+        let version = parsed.ok_or_else(|| self.expected("a version such as `8.0`"))?;
+        self.advance()?;
+        Ok(version)
+    }
+
+    fn item(&mut self, module: &mut Module<'a>) -> Result<(), Fault> {
+        let Some(name) = self.directive() else { return self.stray() };
+        match name {
+            "target" => self.target(module),
+            "address_size" => {
+                self.advance()?;
+                module.address_size = self.address_size()?;
+                Ok(())
+            }
+            "version" => Err(Fault::new(self.token.start, "a module has only one `.version`")),
+            "file" => self.file().map(|f| module.files.push(f)),
+            "section" => self.section(),
+            "alias" => self.alias().map(|a| module.aliases.push(a)),
+            "pragma" => self.skip_statement(),
+            "visible" | "extern" | "weak" | "common" | "entry" | "func" => self.linked(module),
+            _ if self.space().is_some() => self.declarations(Linkage::Internal, &mut module.variables),
+            _ => self.unknown(),
+        }
+    }
+
+    /// A label between debug sections, or an error.
+    fn stray(&mut self) -> Result<(), Fault> {
+        if self.at_word() {
+            let fault = self.expected("a directive");
+            self.advance()?;
+            return if self.eat(b':')? { Ok(()) } else { Err(fault) };
+        }
+        Err(self.expected("a directive"))
+    }
+
+    fn target(&mut self, module: &mut Module<'a>) -> Result<(), Fault> {
+        self.advance()?;
+        loop {
+            module.targets.push(self.identifier("a target such as `sm_90`")?);
+            if !self.eat(b',')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn address_size(&mut self) -> Result<u32, Fault> {
+        let start = self.token.start;
+        match self.small("32 or 64")? {
+            size @ (32 | 64) => Ok(size),
+            size => Err(Fault::new(start, format!("expected 32 or 64 as address size, found {size}"))),
+        }
+    }
+
+    /// `.file index "name" {, timestamp, size}`
+    pub(super) fn file(&mut self) -> Result<(u32, &'a str), Fault> {
+        self.advance()?;
+        let index = self.small("the number of the file")?;
+        let name = self.string("the name of the file in quotes")?;
+        while self.eat(b',')? {
+            self.literal()?;
+        }
+        Ok((index, name))
+    }
+
+    /// `.section .name { ... }`: debug information, which nothing here needs.
+    pub(super) fn section(&mut self) -> Result<(), Fault> {
+        self.advance()?;
+        while !self.at(b'{') {
+            match self.token.kind {
+                Kind::Directive | Kind::Word | Kind::Str | Kind::Punct(b',' | b'@') => self.advance()?,
+                _ => return Err(self.expected("`{` after the name of the section")),
+            }
+        }
+        self.skip_block().map(drop)
+    }
+
+    /// `.alias name, function;`
+    fn alias(&mut self) -> Result<(&'a str, &'a str), Fault> {
+        self.advance()?;
+        let name = self.identifier("the name of the alias")?;
+        self.expect(b',', "after the name of the alias")?;
+        let function = self.identifier("the name of a function")?;
+        self.expect(b';', "after the alias")?;
+        Ok((name, function))
+    }
+
+    /// A variable or function behind linkage directives.
+    fn linked(&mut self, module: &mut Module<'a>) -> Result<(), Fault> {
+        let first = self.token;
+        let linkage = self.linkage()?;
+        match self.directive() {
+            Some("entry" | "func") => self.function(first, linkage).map(|f| module.functions.push(f)),
+            _ if self.space().is_some() => self.declarations(linkage, &mut module.variables),
+            _ => Err(self.expected("`.entry`, `.func` or a state space")),
+        }
+    }
+
+    pub(super) fn linkage(&mut self) -> Result<Linkage, Fault> {
+        let mut linkage = Linkage::Internal;
+        while let Some(name) = self.directive() {
+            linkage = match name {
+                "visible" => Linkage::Visible,
+                "extern" => Linkage::Extern,
+                "weak" => Linkage::Weak,
+                "common" => Linkage::Common,
+                "attribute" => {
+                    self.attribute()?;
+                    continue;
+                }
+                _ => break,
+            };
+            self.advance()?;
+        }
+        Ok(linkage)
+    }
+
+    /// Skips to the next semicolon.
+    pub(super) fn skip_statement(&mut self) -> Result<(), Fault> {
+        let start = self.token.start;
+        loop {
+            match self.token.kind {
+                Kind::End | Kind::Punct(b'{' | b'}') => {
+                    return Err(Fault::new(start, "statement is never closed: expected `;`"));
+                }
+                Kind::Punct(b';') => return self.advance(),
+                _ => self.advance()?,
+            }
+        }
+    }
+
+    /// Skips a directive of an ISA newer than this parser: to its semicolon, to the end of its block, or to a later
+    /// line that starts something known.
+    fn unknown(&mut self) -> Result<(), Fault> {
+        let first = self.token;
+        loop {
+            self.advance()?;
+            match self.token.kind {
+                Kind::End => return Ok(()),
+                Kind::Punct(b';') => return self.advance(),
+                Kind::Punct(b'{') => return self.skip_block().map(drop),
+                Kind::Punct(b'(' | b'[') => self.skip_group()?,
+                Kind::Punct(b'}') => {
+                    let name = number::shorten(self.lexer.slice(first.start, first.end));
+                    return Err(Fault::new(first.start, format!("unknown directive `{name}`")));
+                }
+                _ => {}
+            }
+            if self.token.line > first.line && self.directive().is_some_and(|d| STARTS.contains(&d)) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn part(text: &str) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if digits { text.parse().ok() } else { None }
+}

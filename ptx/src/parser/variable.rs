@@ -1,0 +1,166 @@
+//! Variable and parameter declarations (PTX ISA, "Variables").
+
+use super::cursor::Cursor;
+use crate::error::Fault;
+use crate::tree::{Linkage, PtrAttribute, Space, Type, Variable};
+
+/// What stands before the names of a declaration.
+struct Specifier {
+    space: Space,
+    ty: Type,
+    vector: u32,
+    align: Option<u32>,
+    ptr: Option<PtrAttribute>,
+    managed: bool,
+    linkage: Linkage,
+}
+
+impl<'a> Cursor<'a> {
+    /// The space that a declaration at the current token would be in.
+    pub(super) fn space(&self) -> Option<Space> {
+        self.directive().and_then(Space::from_name)
+    }
+
+    /// `.space ... name, name = init;`
+    pub(super) fn declarations(
+        &mut self,
+        linkage: Linkage,
+        out: &mut Vec<Variable<'a>>,
+    ) -> Result<(), Fault> {
+        let specifier = self.specifier(linkage)?;
+        loop {
+            let name = self.identifier("a variable name")?;
+            let mut variable = self.declarator(&specifier, name)?;
+            if self.eat(b'=')? {
+                variable.init = self.initializer(specifier.ty)?;
+            }
+            self.check_size(&variable)?;
+            out.push(variable);
+            if !self.eat(b',')? {
+                break;
+            }
+        }
+        self.expect(b';', "after the declaration")
+    }
+
+    /// `( .param ..., .param ... )`; the names may be missing or `_`.
+    pub(super) fn parameters(&mut self) -> Result<Vec<Variable<'a>>, Fault> {
+        self.expect(b'(', "before the parameters")?;
+        let mut params = Vec::new();
+        if self.eat(b')')? {
+            return Ok(params);
+        }
+        loop {
+            if !matches!(self.space(), Some(Space::Param | Space::Reg)) {
+                return Err(self.expected("`.param` or `.reg`"));
+            }
+            let specifier = self.specifier(Linkage::Internal)?;
+            let name = if self.at_word() { self.identifier("a parameter name")? } else { "" };
+            let variable = self.declarator(&specifier, if name == "_" { "" } else { name })?;
+            self.check_size(&variable)?;
+            params.push(variable);
+            if !self.eat(b',')? {
+                break;
+            }
+        }
+        self.expect(b')', "or `,` after the parameter")?;
+        Ok(params)
+    }
+
+    fn check_size(&self, variable: &Variable<'a>) -> Result<(), Fault> {
+        match variable.checked_size() {
+            Some(size) if i64::try_from(size).is_ok() => Ok(()),
+            _ => Err(self.limit("the variable is larger than 2^63 bytes")),
+        }
+    }
+
+    fn specifier(&mut self, linkage: Linkage) -> Result<Specifier, Fault> {
+        let Some(space) = self.space() else { return Err(self.expected("a state space")) };
+        self.advance()?;
+        // `.const[2]`: banks were dropped from the ISA long ago.
+        if space == Space::Const && self.at(b'[') {
+            self.skip_group()?;
+        }
+        let (mut ty, mut vector, mut align, mut ptr, mut managed) = (None, 1, None, None, false);
+        while let Some(name) = self.directive() {
+            match name {
+                "align" => align = Some(self.alignment()?),
+                "v2" | "v4" | "v8" => {
+                    vector = u32::from(name.as_bytes()[1] - b'0');
+                    self.advance()?;
+                }
+                "ptr" => ptr = Some(self.pointer()?),
+                "attribute" => managed |= self.attribute()?,
+                _ => match Type::from_name(name) {
+                    Some(known) if ty.is_none() => {
+                        ty = Some(known);
+                        self.advance()?;
+                    }
+                    Some(_) => return Err(self.expected("a name: the declaration has a type already")),
+                    None => return Err(self.expected("a type")),
+                },
+            }
+        }
+        let Some(ty) = ty else { return Err(self.expected("a type")) };
+        Ok(Specifier { space, ty, vector, align, ptr, managed, linkage })
+    }
+
+    /// `.align n`
+    fn alignment(&mut self) -> Result<u32, Fault> {
+        self.advance()?;
+        let start = self.token.start;
+        let align = self.small("an alignment")?;
+        if align.is_power_of_two() {
+            Ok(align)
+        } else {
+            Err(Fault::new(start, format!("expected a power of two as alignment, found {align}")))
+        }
+    }
+
+    /// `.ptr{.space}{.align n}`
+    fn pointer(&mut self) -> Result<PtrAttribute, Fault> {
+        self.advance()?;
+        let space = self.space();
+        if space.is_some() {
+            self.advance()?;
+        }
+        let align = if self.directive() == Some("align") { self.alignment()? } else { 4 };
+        Ok(PtrAttribute { space, align })
+    }
+
+    /// `.attribute(.managed)`, `.attribute(.unified(1, 2))`: is it managed?
+    pub(super) fn attribute(&mut self) -> Result<bool, Fault> {
+        self.advance()?;
+        if !self.at(b'(') {
+            return Err(self.expected("`(` after `.attribute`"));
+        }
+        let start = self.token.start;
+        self.skip_group()?;
+        let inner = self.lexer.slice(start, self.end);
+        Ok(inner.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == "managed"))
+    }
+
+    /// The name has been read: `<n>`, `[n]`...
+    fn declarator(&mut self, s: &Specifier, name: &'a str) -> Result<Variable<'a>, Fault> {
+        let line = self.token.line;
+        let count = self.count()?;
+        let mut dims = Vec::new();
+        while self.eat(b'[')? {
+            let extent = if self.at(b']') { None } else { Some(self.extent("an array extent")?) };
+            dims.push(extent);
+            self.expect(b']', "after the array extent")?;
+        }
+        let &Specifier { space, ty, vector, align, ptr, managed, linkage } = s;
+        Ok(Variable { name, space, ty, vector, align, dims, count, init: None, ptr, linkage, managed, line })
+    }
+
+    /// `<n>`: a plain number, because `>` would be an operator in an expression.
+    fn count(&mut self) -> Result<Option<u32>, Fault> {
+        if !self.eat(b'<')? {
+            return Ok(None);
+        }
+        let count = self.small("a number of registers")?;
+        self.expect(b'>', "after the number of registers")?;
+        Ok(Some(count))
+    }
+}

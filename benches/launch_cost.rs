@@ -1,0 +1,303 @@
+//! What a launch costs: instructions against a driver that does nothing, nanoseconds against a real one.
+//!
+//! - `cargo xtask cost` counts instructions with callgrind: it runs `loop VARIANT N` for two N and divides the difference.
+//! - `launch_cost count` prints heap and driver calls of a launch.
+//! - `launch_cost time` times every variant in turn with the raw call on the default driver (a GPU's, to mean anything).
+//!
+//! The floor is what a careful person writes by hand: an array of pointers on the stack and the raw call, result checked.
+
+#![allow(unsafe_code)] // Launches of kernels that do nothing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use cuda_launch::{
+    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver, LaunchConfig,
+    cuda_launch, sys,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{CStr, c_uint, c_void};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+struct Counting;
+static HEAP_CALLS: AtomicUsize = AtomicUsize::new(0);
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HEAP_CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HEAP_CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Shape {
+    extent: [u64; 4],
+    scale: f64,
+    tag: u64,
+}
+
+struct Bench {
+    function: CudaFunction,
+    slices: CudaFunction,
+    module: CudaModule,
+    stream: CudaStream,
+    a: DeviceBuffer<f32>,
+    b: DeviceBuffer<f32>,
+    c: DeviceBuffer<f32>,
+    config: LaunchConfig,
+    /// What the floor points at: a careful person keeps the arguments where they are.
+    held: Held,
+    shape: Shape,
+}
+
+struct Held {
+    a: u64,
+    b: u64,
+    c: u64,
+    n: u32,
+    alpha: f32,
+    flags: u32,
+}
+
+const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+type Variant = (&'static str, fn(&mut Bench));
+
+const VARIANTS: &[Variant] = &[
+    ("empty", |_| {}),
+    ("floor", |b| floor(b)),
+    ("floor-ex", |b| floor_ex(b)),
+    ("function", |b| unsafe {
+        cuda_launch! { function: b.function, stream: b.stream, config: CONFIG,
+        args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
+        .unwrap();
+    }),
+    ("kernel-module", |b| unsafe {
+        cuda_launch! { kernel: seven, module: b.module, stream: b.stream, config: CONFIG,
+        args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
+        .unwrap();
+    }),
+    ("function-slices", |b| unsafe {
+        cuda_launch! { function: b.slices, stream: b.stream, config: CONFIG,
+        args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
+        .unwrap();
+    }),
+    ("kernel-module-slices", |b| unsafe {
+        cuda_launch! { kernel: slices, module: b.module, stream: b.stream, config: CONFIG,
+        args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
+        .unwrap();
+    }),
+    ("function-any-config", |b| unsafe {
+        cuda_launch! { function: b.function, stream: b.stream, config: b.config,
+        args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
+        .unwrap();
+    }),
+    ("function-attribute", |b| unsafe {
+        cuda_launch! { function: b.function, stream: b.stream, config: CONFIG,
+        attributes: [Attribute::priority(0)],
+        args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
+        .unwrap();
+    }),
+];
+
+macro_rules! pointers {
+    ($($value:expr),*) => { [$(std::ptr::from_mut(&mut $value).cast::<c_void>()),*] };
+}
+
+fn floor(b: &mut Bench) {
+    let driver = b.function.context().driver();
+    let held = &mut b.held;
+    let mut params =
+        pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
+    let (config, stream) = (CONFIG, b.stream.raw());
+    let ((gx, gy, gz), (bx, by, bz)) = (config.grid_dim, config.block_dim);
+    let code = unsafe {
+        let params = params.as_mut_ptr();
+        driver.cuLaunchKernel(b.function.raw(), gx, gy, gz, bx, by, bz, 0, stream, params, std::ptr::null_mut())
+    };
+    assert!(code == sys::CUresult::SUCCESS);
+}
+
+fn floor_ex(b: &mut Bench) {
+    let driver = b.function.context().driver();
+    let held = &mut b.held;
+    let mut params =
+        pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
+    let config = CONFIG;
+    let raw = sys::CUlaunchConfig {
+        gridDimX: config.grid_dim.0,
+        gridDimY: config.grid_dim.1,
+        gridDimZ: config.grid_dim.2,
+        blockDimX: config.block_dim.0,
+        blockDimY: config.block_dim.1,
+        blockDimZ: config.block_dim.2,
+        sharedMemBytes: config.shared_mem_bytes,
+        hStream: b.stream.raw(),
+        attrs: std::ptr::null_mut(),
+        numAttrs: 0,
+    };
+    let code =
+        unsafe { driver.cuLaunchKernelEx(&raw, b.function.raw(), params.as_mut_ptr(), std::ptr::null_mut()) };
+    assert!(code == sys::CUresult::SUCCESS);
+}
+
+impl Bench {
+    fn new(driver: &Arc<Driver>) -> Self {
+        let ctx = CudaContext::with_driver(driver, 0).unwrap();
+        let module = ctx.load_module(include_str!("kernels/seven.ptx")).unwrap();
+        support::expect_parameters(&[8, 8, 8, 4, 4, 4, 48]);
+        let function = module.load_function("seven").unwrap();
+        support::expect_parameters(&[8, 8, 8, 8, 8, 8, 4]);
+        let slices = module.load_function("slices").unwrap();
+        let stream = ctx.new_stream().unwrap();
+        let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
+        let (a, b, c) = (buffer(), buffer(), buffer());
+        let shape = Shape { extent: [1, 2, 3, 4], scale: 0.5, tag: 7 };
+        let held = Held {
+            a: a.cu_deviceptr(),
+            b: b.cu_deviceptr(),
+            c: c.cu_deviceptr(),
+            n: 32,
+            alpha: 2.0,
+            flags: 1,
+        };
+        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape }
+    }
+}
+
+/// The table of `tests/support` with the two functions of a warm launch as short as they can be.
+fn no_op_driver() -> Arc<Driver> {
+    let full = support::driver(&[]);
+    Arc::new(unsafe {
+        Driver::from_lookup(|name: &CStr| match name.to_bytes() {
+            b"cuCtxGetCurrent" => noop_get_current as sys::pfn::cuCtxGetCurrent as *const c_void,
+            b"cuLaunchKernelEx" => noop_launch_ex as sys::pfn::cuLaunchKernelEx as *const c_void,
+            b"cuLaunchKernel" => noop_launch as sys::pfn::cuLaunchKernel as *const c_void,
+            _ => full.address(name.to_str().unwrap()),
+        })
+    })
+}
+
+static DRIVER_CALLS: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn noop_get_current(out: *mut sys::CUcontext) -> sys::CUresult {
+    unsafe { out.write(std::ptr::without_provenance_mut(0x1000)) };
+    DRIVER_CALLS.fetch_add(1, Ordering::Relaxed);
+    sys::CUresult::SUCCESS
+}
+
+unsafe extern "C" fn noop_launch_ex(
+    _: *const sys::CUlaunchConfig,
+    _: sys::CUfunction,
+    _: *mut *mut c_void,
+    _: *mut *mut c_void,
+) -> sys::CUresult {
+    DRIVER_CALLS.fetch_add(1, Ordering::Relaxed);
+    sys::CUresult::SUCCESS
+}
+
+#[allow(clippy::too_many_arguments)] // the driver's
+unsafe extern "C" fn noop_launch(
+    _: sys::CUfunction,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: sys::CUstream,
+    _: *mut *mut c_void,
+    _: *mut *mut c_void,
+) -> sys::CUresult {
+    DRIVER_CALLS.fetch_add(1, Ordering::Relaxed);
+    sys::CUresult::SUCCESS
+}
+
+fn run_loop(variant: fn(&mut Bench), n: usize) {
+    let mut bench = Bench::new(&no_op_driver());
+    for _ in 0..n {
+        variant(black_box(&mut bench));
+    }
+}
+
+fn count() {
+    println!("{:24} {:>14} {:>12}", "variant", "driver calls", "heap calls");
+    for (name, variant) in VARIANTS {
+        let mut bench = Bench::new(&no_op_driver());
+        (0..16).for_each(|_| variant(&mut bench));
+        let before = (DRIVER_CALLS.load(Ordering::Relaxed), HEAP_CALLS.load(Ordering::Relaxed));
+        (0..1000).for_each(|_| variant(&mut bench));
+        let driver = DRIVER_CALLS.load(Ordering::Relaxed) - before.0;
+        let heap = HEAP_CALLS.load(Ordering::Relaxed) - before.1;
+        println!("{name:24} {:>14.2} {:>12.2}", driver as f64 / 1000.0, heap as f64 / 1000.0);
+    }
+}
+
+const ROUNDS: usize = 400;
+const BATCH: usize = 500;
+
+/// Each round: a batch of the floor and one of the variant, order swapped every round, a wait after each batch.
+fn time() {
+    let driver = cuda_launch::default_driver().unwrap();
+    let mut bench = Bench::new(&driver);
+    println!("device: {}, driver {}", bench.module.context().device_name().unwrap(), bench.module.context().driver_version());
+    println!("{:24} {:>9} {:>9} {:>7} {:>10}", "variant", "ns", "floor", "x", "extra ns");
+    for (name, variant) in &VARIANTS[1..] {
+        let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            let (own_ns, floor_ns) = if round % 2 == 0 {
+                let floor_ns = batch(&mut bench, floor);
+                (batch(&mut bench, *variant), floor_ns)
+            } else {
+                let own_ns = batch(&mut bench, *variant);
+                (own_ns, batch(&mut bench, floor))
+            };
+            own.push(own_ns);
+            floors.push(floor_ns);
+            extra.push(own_ns - floor_ns);
+        }
+        let (own, floor, extra) = (median(own), median(floors), median(extra));
+        println!("{name:24} {own:>9.0} {floor:>9.0} {:>7.3} {extra:>10.0}", own / floor);
+    }
+}
+
+fn batch(bench: &mut Bench, variant: fn(&mut Bench)) -> f64 {
+    let start = Instant::now();
+    for _ in 0..BATCH {
+        variant(black_box(bench));
+    }
+    let ns = start.elapsed().as_nanos() as f64 / BATCH as f64;
+    bench.stream.synchronize().unwrap();
+    ns
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["loop", name, n] => {
+            let (_, variant) = VARIANTS.iter().find(|(v, _)| *v == name).expect("a variant");
+            run_loop(*variant, n.parse().expect("a number"));
+        }
+        ["list"] => VARIANTS.iter().for_each(|(name, _)| println!("{name}")),
+        ["time"] => time(),
+        _ => count(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Which driver serves when the program names none.
+
+use cuda_driver_sys::{CUresult, Driver};
+use std::sync::{Arc, Mutex};
+
+use crate::error::{Error, ErrorKind, NoDriver, check};
+
+/// Chooses the default driver: `system`, `emulator`, or the path of a library.
+pub(crate) const VARIABLE: &str = "CUDA_LAUNCH_DRIVER";
+
+static CHOSEN: Mutex<Option<Arc<Driver>>> = Mutex::new(None);
+
+/// The driver that [`CudaContext::new`](crate::CudaContext::new) uses; the first success is kept for the process.
+///
+/// The variable `CUDA_LAUNCH_DRIVER` decides: `system` is the installed libcuda, `emulator` the CPU driver (feature
+/// `emulator`), anything else the path of a library. Unset, it is the system's if that has a device, else the emulator
+/// where the program has it compiled in.
+///
+/// Driver calls, once: `cuInit`, `cuDeviceGetCount`.
+///
+/// # Errors
+/// [`ErrorKind::NoDriver`] with everything that was tried.
+///
+/// ```
+/// let driver = cuda_launch::default_driver()?;
+/// assert!(driver.has("cuLaunchKernelEx"));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub fn default_driver() -> Result<Arc<Driver>, Error> {
+    // A panic cannot happen while the lock is held; a poisoned lock would still hold a whole value.
+    let mut chosen = CHOSEN.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(driver) = &*chosen {
+        return Ok(driver.clone());
+    }
+    let driver = choose(std::env::var(VARIABLE).ok().as_deref())?;
+    *chosen = Some(driver.clone());
+    Ok(driver)
+}
+
+fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
+    match wish {
+        None | Some("") => automatic(),
+        Some("system") => Ok(Arc::new(Driver::system()?)),
+        Some("emulator") => emulator().ok_or_else(|| {
+            let reason = format!("{VARIABLE} is `emulator`: this program was built without feature `emulator`");
+            ErrorKind::NoDriver(NoDriver { tried: vec![reason] }).into()
+        }),
+        Some(path) => {
+            // SAFETY: whoever sets the variable vouches that the library is a CUDA driver; loading it runs its
+            // initialisers, as loading the system's does.
+            #[allow(unsafe_code)]
+            let driver = unsafe { Driver::open(path) }?;
+            Ok(Arc::new(driver))
+        }
+    }
+}
+
+/// The system's driver if it has a device, else the emulator.
+fn automatic() -> Result<Arc<Driver>, Error> {
+    let mut tried = Vec::new();
+    match Driver::system() {
+        Ok(driver) => match device_count(&driver) {
+            Ok(n) if n > 0 => return Ok(Arc::new(driver)),
+            Ok(_) => tried.push("the system's driver has no device".to_string()),
+            Err(e) => tried.push(format!("the system's driver: {e}")),
+        },
+        Err(e) => tried.push(e.to_string()),
+    }
+    emulator().ok_or_else(|| {
+        tried.push("the emulator: this program was built without feature `emulator`".into());
+        ErrorKind::NoDriver(NoDriver { tried }).into()
+    })
+}
+
+#[cfg(feature = "emulator")]
+#[allow(clippy::unnecessary_wraps)] // the other build has none
+fn emulator() -> Option<Arc<Driver>> {
+    Some(cuda_emulator::driver())
+}
+
+#[cfg(not(feature = "emulator"))]
+fn emulator() -> Option<Arc<Driver>> {
+    None
+}
+
+/// Initialises `driver` and counts its devices.
+pub(crate) fn device_count(driver: &Driver) -> Result<i32, Error> {
+    let mut count = 0;
+    initialise(driver)?;
+    // SAFETY: `count` outlives the call.
+    #[allow(unsafe_code)]
+    let code = unsafe { driver.cuDeviceGetCount(&mut count) };
+    check(code, "cuDeviceGetCount", String::new)?;
+    Ok(count)
+}
+
+/// `cuInit(0)`; repeating it is harmless and quick.
+pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
+    // SAFETY: cuInit has no duties beyond flags = 0.
+    #[allow(unsafe_code)]
+    let code: CUresult = unsafe { driver.cuInit(0) };
+    check(code, "cuInit", String::new)
+}

@@ -1,0 +1,208 @@
+//! Kernel images: looked at before the driver sees them, then loaded with both compiler logs.
+
+#![allow(unsafe_code)] // `cuModuleLoadDataEx` on bytes that were checked or end in NUL.
+
+use cuda_driver_sys::{CUjit_option as J, CUmodule, CUresult};
+use cuda_ptx::image::{Arch, Image as Checked, Kernel as ImageKernel};
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_void};
+
+use super::context::CudaContext;
+use crate::error::{CompilerLog, Error, ErrorKind, Wanted};
+
+/// Room for each of the compiler's logs, in bytes.
+const LOG_BYTES: usize = 16 * 1024;
+
+/// What an image says of one kernel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signature {
+    /// `None` where the image does not list them.
+    pub(super) parameters: Option<Vec<Wanted>>,
+    pub(super) required_block: Option<(u32, u32, u32)>,
+    pub(super) blocks_are_clusters: bool,
+}
+
+/// What an image says of its kernels.
+#[derive(Debug, Default)]
+pub(super) struct Signatures {
+    kernels: BTreeMap<String, Signature>,
+    /// Whether the image lists all its kernels.
+    complete: bool,
+}
+
+impl Signatures {
+    pub(super) fn get(&self, name: &str) -> Option<&Signature> {
+        self.kernels.get(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.keys().map(String::as_str)
+    }
+
+    pub(super) fn complete(&self) -> bool {
+        self.complete
+    }
+}
+
+/// An image that may be given to the driver.
+pub(super) struct Image<'a> {
+    checked: Checked<'a>,
+    bytes: &'a [u8],
+    /// PTX with the NUL at its end that the driver looks for; other images carry their own length.
+    text: Option<CString>,
+}
+
+impl<'a> Image<'a> {
+    pub(super) fn new(bytes: &'a [u8], origin: &str) -> Result<Self, Error> {
+        let refuse = |error| Error::from(ErrorKind::Image { origin: origin.to_string(), error });
+        let checked = Checked::read(bytes).map_err(refuse)?;
+        // Text that was read has no NUL inside.
+        let text = if let Checked::Ptx(text) = checked { CString::new(text).ok() } else { None };
+        Ok(Self { checked, bytes, text })
+    }
+
+    /// Loads the image into the current context, which is `context`; the second value is the info log.
+    pub(super) fn load(&self, context: &CudaContext, origin: &str) -> Result<(CUmodule, String), Error> {
+        let (mut errors, mut infos) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
+        let mut options = [
+            J::CU_JIT_ERROR_LOG_BUFFER,
+            J::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            J::CU_JIT_INFO_LOG_BUFFER,
+            J::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        ];
+        // An option's slot holds the value itself; a size is a number in the place of a pointer.
+        let size = std::ptr::without_provenance_mut::<c_void>(LOG_BYTES);
+        let mut values = [errors.as_mut_ptr().cast(), size, infos.as_mut_ptr().cast(), size];
+        let data = self.text.as_ref().map_or(self.bytes.as_ptr(), |text| text.as_ptr().cast());
+        let mut module = std::ptr::null_mut();
+        // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside
+        // `bytes`. Options and values are four each, the buffers as long as said; all outlive the call.
+        let code = unsafe {
+            context.driver().cuModuleLoadDataEx(
+                &mut module,
+                data.cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        let (error_log, info_log) = (log_text(&errors), log_text(&infos));
+        if code != CUresult::SUCCESS {
+            return Err(self.refused(code, context, origin, error_log, info_log));
+        }
+        Ok((module, info_log))
+    }
+
+    #[cold]
+    fn refused(&self, code: CUresult, context: &CudaContext, origin: &str, error_log: String, info_log: String) -> Error {
+        let line = log_line(&error_log);
+        let excerpt = match self.checked {
+            Checked::Ptx(text) => line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string),
+            _ => None,
+        };
+        let hint = self.hint(code, context).or_else(|| crate::error::device_hint(code));
+        ErrorKind::Compiler(CompilerLog {
+            call: "cuModuleLoadDataEx",
+            code,
+            origin: origin.to_string(),
+            error_log,
+            info_log,
+            line,
+            excerpt,
+            hint,
+        })
+        .into()
+    }
+
+    /// What the code most likely means for this image on this device.
+    fn hint(&self, code: CUresult, context: &CudaContext) -> Option<String> {
+        let (major, minor) = context.limits().compute_capability;
+        match (code, &self.checked) {
+            (CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Checked::Ptx(text)) => {
+                let (isa_major, isa_minor) = cuda_ptx::parse(text).ok()?.version;
+                let version = context.driver_version();
+                let (cuda_major, cuda_minor) = (version / 1000, version % 1000 / 10);
+                Some(format!(
+                    "the text is PTX ISA {isa_major}.{isa_minor}; this driver, for CUDA {cuda_major}.{cuda_minor}, takes an \
+                     older one: compile with the toolkit of that version, or update the driver"
+                ))
+            }
+            (CUresult::CUDA_ERROR_INVALID_PTX, Checked::Ptx(text)) => {
+                let module = cuda_ptx::parse(text).ok()?;
+                let target = module.targets.first()?;
+                (Arch::from_name(target)?.sm > major * 10 + minor).then(|| {
+                    format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")
+                })
+            }
+            (CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, Checked::Cubin(cubin)) => {
+                let arch = cubin.arch()?;
+                let help = format!("the cubin is for {arch}, this device is sm_{major}{minor}");
+                let runs = arch.runs_on(major, minor);
+                Some(if runs { help } else { format!("{help}: build for it, or ship PTX beside it") })
+            }
+            _ => None,
+        }
+    }
+
+    /// What the image says of its kernels; nothing where it cannot be read.
+    pub(super) fn signatures(&self) -> Signatures {
+        let kernels = match &self.checked {
+            Checked::Ptx(text) => cuda_ptx::parse(text).ok().map(|module| ptx_signatures(&module)),
+            other => other.kernels().ok().map(|kernels| kernels.iter().map(signature).collect()),
+        };
+        Signatures { complete: kernels.is_some(), kernels: kernels.unwrap_or_default() }
+    }
+}
+
+fn log_text(buffer: &[u8]) -> String {
+    let end = buffer.iter().position(|&b| b == 0).unwrap_or(buffer.len());
+    String::from_utf8_lossy(&buffer[..end]).trim_end().to_string()
+}
+
+/// The number after the first `line ` of a log.
+fn log_line(log: &str) -> Option<u32> {
+    let (_, rest) = log.split_once("line ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..digits].parse().ok()
+}
+
+fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> BTreeMap<String, Signature> {
+    let entries = module.functions.iter().filter(|f| f.kind == cuda_ptx::FunctionKind::Entry && f.body.is_some());
+    let describe = |f: &cuda_ptx::Function<'_>| Signature {
+        parameters: Some(f.parameters().into_iter().map(wanted).collect()),
+        required_block: f.directives.reqntid.map(dim3),
+        blocks_are_clusters: f.directives.blocksareclusters,
+    };
+    entries.map(|f| (f.name.to_string(), describe(f))).collect()
+}
+
+fn wanted(parameter: cuda_ptx::Parameter) -> Wanted {
+    let elements = parameter.size / parameter.ty.size().max(1);
+    let extent = if parameter.array { format!("[{elements}]") } else { String::new() };
+    let ty = format!(".{}{extent}", parameter.ty.name().trim_start_matches('.'));
+    Wanted { size: parameter.size, ty: Some(ty), name: Some(parameter.name) }
+}
+
+fn signature(kernel: &ImageKernel) -> (String, Signature) {
+    let sizes = kernel.parameters.as_ref().map(|list| list.iter().map(|p| p.size as usize));
+    let parameters = sizes.map(|sizes| sizes.map(|size| Wanted { size, ty: None, name: None }).collect());
+    let required_block = kernel.required_threads.map(dim3);
+    (kernel.name.to_string(), Signature { parameters, required_block, blocks_are_clusters: false })
+}
+
+fn dim3([x, y, z]: [u32; 3]) -> (u32, u32, u32) {
+    (x, y, z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_log_is_its_first_one() {
+        let log = "ptxas application ptx input, line 5; error   : Not a name\nptxas fatal   : line 9";
+        assert_eq!(log_line(log), Some(5));
+        assert_eq!(log_line("no such thing"), None);
+        assert_eq!(log_line("line x"), None);
+    }
+}

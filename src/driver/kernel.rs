@@ -1,0 +1,244 @@
+//! One kernel of a loaded module: its handle, parameter list and limits, asked for once.
+
+#![allow(unsafe_code)] // Calls of the driver with a function of a live module.
+
+use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use super::context::CudaContext;
+use super::image::Signature;
+use crate::error::{Error, ErrorKind, Wanted, check};
+
+/// Who knew a kernel's parameter list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterSource {
+    /// `cuFuncGetParamInfo` (drivers since CUDA 12.4).
+    Driver,
+    /// The PTX text or the cubin itself.
+    Image,
+}
+
+/// A kernel's parameter list, or why nobody knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parameters {
+    /// The list in order, and who knew it.
+    Known(Vec<Wanted>, ParameterSource),
+    /// Launches go ahead unchecked, for this reason.
+    Unknown(String),
+}
+
+impl Parameters {
+    /// The list, if it is known.
+    pub fn list(&self) -> Option<&[Wanted]> {
+        match self {
+            Self::Known(list, _) => Some(list),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// What a launch of one kernel needs to know; made by the first lookup, then only read.
+///
+/// [`CudaFunction`](crate::CudaFunction) is the handle that also keeps the module alive.
+#[derive(Debug)]
+pub struct Kernel {
+    pub(crate) raw: CUfunction,
+    pub(crate) context: CudaContext,
+    /// The context's driver, at hand.
+    pub(crate) driver: Arc<Driver>,
+    /// The last argument signature found to fit, as the address of its static description. Stays null for kernels
+    /// with rules beyond the limits below, so that their launches are all examined.
+    pub(crate) verified: AtomicPtr<()>,
+    /// The device's limits, biased: grid x, y, z, block x, y, z.
+    pub(crate) max_dims: [i32; 6],
+    /// Threads of a block that kernel and device allow together.
+    pub(crate) max_threads: u32,
+    /// Dynamic shared memory allowed now, in bytes; raised by opting in.
+    pub(crate) max_dynamic_shared: AtomicU32,
+    pub(crate) static_shared: u32,
+    /// `.reqntid`, where the image says so.
+    pub(crate) required_block: Option<(u32, u32, u32)>,
+    /// The cluster shape fixed at compile time.
+    pub(crate) required_cluster: Option<(u32, u32, u32)>,
+    /// `.blocksareclusters`: the grid counts clusters.
+    pub(crate) grid_counts_clusters: bool,
+    pub(crate) parameters: Parameters,
+    name: String,
+}
+
+// SAFETY: a CUfunction may be used from every thread; the rest is plain data and atomics.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    /// Looks up `name` in `module`.
+    ///
+    /// Driver calls: `cuModuleGetFunction`, `cuFuncGetParamInfo` for each parameter and once more,
+    /// `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
+    pub(super) fn look_up(
+        context: &CudaContext,
+        module: CUmodule,
+        name: &str,
+        signature: Option<&Signature>,
+    ) -> Result<Self, Error> {
+        context.bind()?;
+        let c_name = kernel_name(name)?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the module is live and of the current context, the name ends in NUL.
+        let code = unsafe { context.driver().cuModuleGetFunction(&mut raw, module, c_name.as_ptr()) };
+        check(code, "cuModuleGetFunction", || format!("kernel {name:?}"))?;
+        let limits = context.limits();
+        let (grid, block) = (limits.max_grid_dim, limits.max_block_dim);
+        let attribute = |a| function_attribute(context, raw, a, name).map(|v| v.max(0) as u32);
+        let required_cluster = required_cluster(context, &attribute);
+        let required_block = signature.and_then(|s| s.required_block);
+        Ok(Self {
+            raw,
+            driver: context.driver().clone(),
+            max_dims: [grid.0, grid.1, grid.2, block.0, block.1, block.2].map(biased),
+            max_threads: attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?.min(limits.max_threads_per_block),
+            max_dynamic_shared: AtomicU32::new(attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?),
+            verified: AtomicPtr::new(std::ptr::null_mut()),
+            static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            required_block,
+            required_cluster,
+            grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
+            parameters: parameters(context, raw, name, signature)?,
+            name: name.to_string(),
+            context: context.clone(),
+        })
+    }
+
+    /// Whether launches have rules beyond the limits: `.reqntid`, or a cluster shape fixed at compile time.
+    pub(crate) fn has_special_rules(&self) -> bool {
+        self.required_block.is_some() || self.required_cluster.is_some()
+    }
+
+    /// The name it was looked up by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The raw function, valid as long as its module is loaded.
+    pub fn raw(&self) -> CUfunction {
+        self.raw
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// The parameter list, or why nobody knows it.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Static shared memory of a block, in bytes.
+    pub fn static_shared_memory(&self) -> u32 {
+        self.static_shared
+    }
+
+    /// Dynamic shared memory that a launch may ask for now, in bytes.
+    pub fn max_dynamic_shared_memory(&self) -> u32 {
+        self.max_dynamic_shared.load(Ordering::Relaxed)
+    }
+
+    /// Reads an attribute; see [`CudaFunction::attribute`](crate::CudaFunction::attribute).
+    pub(crate) fn attribute(&self, attribute: A) -> Result<i32, Error> {
+        self.context.bind()?;
+        function_attribute(&self.context, self.raw, attribute, &self.name)
+    }
+
+    /// Sets an attribute; see [`CudaFunction::set_attribute`](crate::CudaFunction::set_attribute).
+    pub(super) fn set_attribute(&self, attribute: A, value: i32) -> Result<(), Error> {
+        self.context.bind()?;
+        // SAFETY: the function's module is live (its owner calls), its context current.
+        let code = unsafe { self.context.driver().cuFuncSetAttribute(self.raw, attribute, value) };
+        check(code, "cuFuncSetAttribute", || format!("attribute {} of {} to {value}", attribute.0, self.name))?;
+        if attribute == A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            self.max_dynamic_shared.store(value.max(0) as u32, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Orders dimensions so that one signed comparison with a limit serves both ends: zero comes after the largest.
+#[inline(always)]
+pub(crate) fn biased(dim: u32) -> i32 {
+    dim.wrapping_sub(1).wrapping_add(1 << 31).cast_signed()
+}
+
+/// The name as the driver takes it.
+pub(super) fn kernel_name(name: &str) -> Result<CString, Error> {
+    let invalid = |reason| Error::from(ErrorKind::Name { name: name.to_string(), reason });
+    if name.is_empty() {
+        return Err(invalid("it is empty"));
+    }
+    CString::new(name).map_err(|_| invalid("it has a NUL inside"))
+}
+
+fn function_attribute(context: &CudaContext, raw: CUfunction, attribute: A, name: &str) -> Result<i32, Error> {
+    let mut value = 0;
+    // SAFETY: the function is of a live module of the current context, `value` outlives the call.
+    let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };
+    check(code, "cuFuncGetAttribute", || format!("attribute {} of {name}", attribute.0))?;
+    Ok(value)
+}
+
+fn required_cluster(
+    context: &CudaContext,
+    attribute: &impl Fn(A) -> Result<u32, Error>,
+) -> Option<(u32, u32, u32)> {
+    if !context.limits().cluster_launch {
+        return None;
+    }
+    let dim = |a| attribute(a).ok().filter(|&v| v != 0);
+    let x = dim(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)?;
+    let y = dim(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT).unwrap_or(1);
+    let z = dim(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH).unwrap_or(1);
+    Some((x, y, z))
+}
+
+/// The driver's list where it has one, with the image's types and names where those agree with it.
+fn parameters(
+    context: &CudaContext,
+    raw: CUfunction,
+    name: &str,
+    signature: Option<&Signature>,
+) -> Result<Parameters, Error> {
+    let image = signature.and_then(|s| s.parameters.clone());
+    if !context.driver().has("cuFuncGetParamInfo") {
+        return Ok(match image {
+            Some(list) => Parameters::Known(list, ParameterSource::Image),
+            None => Parameters::Unknown(format!(
+                "driver {} has no cuFuncGetParamInfo (CUDA 12.4), and the image does not list the parameters of {name}",
+                context.driver_version()
+            )),
+        });
+    }
+    let sizes = driver_sizes(context, raw, name)?;
+    let agrees = |list: &Vec<Wanted>| list.iter().map(|w| w.size).eq(sizes.iter().copied());
+    let list = image
+        .filter(agrees)
+        .unwrap_or_else(|| sizes.iter().map(|&size| Wanted { size, ty: None, name: None }).collect());
+    Ok(Parameters::Known(list, ParameterSource::Driver))
+}
+
+/// `cuFuncGetParamInfo` says INVALID_VALUE at the first index past the end; any other code is an error.
+fn driver_sizes(context: &CudaContext, raw: CUfunction, name: &str) -> Result<Vec<usize>, Error> {
+    let mut sizes = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is of a live module of the current context, both outputs outlive the call.
+        let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
+        match code {
+            CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(sizes),
+            code => check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
+        }
+        sizes.push(size);
+    }
+}

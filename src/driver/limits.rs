@@ -1,0 +1,62 @@
+//! What a device allows a launch to ask for.
+
+use cuda_driver_sys::CUdevice_attribute as A;
+
+use crate::error::Error;
+
+/// The device's limits on launches, read once when its context is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceLimits {
+    /// Compute capability, for example `(9, 0)`.
+    pub compute_capability: (u32, u32),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Blocks along x, y and z of a grid.
+    pub max_grid_dim: (u32, u32, u32),
+    /// Threads along x, y and z of a block.
+    pub max_block_dim: (u32, u32, u32),
+    /// Threads of a block in all.
+    pub max_threads_per_block: u32,
+    /// Bytes of shared memory a block gets without opting in, static and dynamic together.
+    pub max_shared_memory: u32,
+    /// Bytes of shared memory a block can opt in to, static and dynamic together.
+    pub max_shared_memory_optin: u32,
+    /// Threads of a warp.
+    pub warp_size: u32,
+    /// Cooperative launches are supported.
+    pub cooperative_launch: bool,
+    /// Cluster launches are supported.
+    pub cluster_launch: bool,
+}
+
+impl DeviceLimits {
+    /// Driver calls: `cuDeviceGetAttribute`, once for each field.
+    pub(super) fn query(attribute: impl Fn(A) -> Result<i32, Error>) -> Result<Self, Error> {
+        let get = |a| attribute(a).map(|v| v.max(0) as u32);
+        Ok(Self {
+            compute_capability: (
+                get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessors: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            max_grid_dim: (
+                get(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                get(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                get(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ),
+            max_block_dim: (
+                get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                get(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ),
+            max_threads_per_block: get(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            max_shared_memory: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            max_shared_memory_optin: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            warp_size: get(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
+            cooperative_launch: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
+            // Unknown to drivers before 11.8: then there are none.
+            cluster_launch: get(A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH).is_ok_and(|v| v != 0),
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! Next steps that follow from a code alone. Launches compute theirs from the launch (`launch::check`).
+
+use cuda_driver_sys::CUresult;
+
+const RESTART: &str = "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it. \
+                       Run under `CUDA_LAUNCH_DRIVER=emulator` or compute-sanitizer to see which access it was";
+
+/// What to do about `code`, where the code says enough.
+pub(crate) fn device_hint(code: CUresult) -> Option<String> {
+    if code.is_sticky() {
+        return Some(RESTART.into());
+    }
+    let text = match code {
+        CUresult::CUDA_ERROR_NO_DEVICE => return Some(no_device()),
+        CUresult::CUDA_ERROR_NOT_INITIALIZED => {
+            "cuInit was not called on this driver, or the process was forked after it: CUDA does not survive a fork, \
+             start a new process instead"
+        }
+        CUresult::CUDA_ERROR_STUB_LIBRARY => {
+            "this libcuda is the toolkit's link stub, not a driver: install the driver, or take the stubs folder out \
+             of LD_LIBRARY_PATH"
+        }
+        CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
+            "libcuda and the kernel module are of different versions: reboot after a driver update, or remove the \
+             other libcuda from the library path"
+        }
+        CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => {
+            "a CUDA compatibility package is in the library path, and this GPU does not support it: remove it"
+        }
+        CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => "this driver lacks the function: update the driver",
+        CUresult::CUDA_ERROR_NOT_SUPPORTED => "this driver or device does not support the call",
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or ask for less",
+        CUresult::CUDA_ERROR_INVALID_CONTEXT => "the context was destroyed, or none is current on this thread",
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
+            "the image holds no code for this device: build for its architecture, or ship PTX beside it"
+        }
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => {
+            "the driver's PTX compiler library is missing: install the full driver package, or ship a cubin"
+        }
+        CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED => "unset CUDA_DISABLE_PTX_JIT, or ship a cubin",
+        CUresult::CUDA_ERROR_NOT_PERMITTED => "driver calls are not allowed inside a host callback",
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+fn no_device() -> String {
+    match std::env::var("CUDA_VISIBLE_DEVICES") {
+        Ok(list) => format!("CUDA_VISIBLE_DEVICES is {list:?}: it hides every device; unset it or name one that exists"),
+        Err(_) => "the driver sees no GPU: is one installed, and passed into this container?".into(),
+    }
+}

@@ -1,0 +1,506 @@
+//! The kinds of error, each with its values.
+
+use cuda_driver_sys::{CUresult, LoadError};
+use cuda_ptx::image::ImageError;
+use std::fmt;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What an [`Error`](crate::Error) holds.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A driver call failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A driver library could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// No driver serves: none was found, or none has a device.
+    #[error(transparent)]
+    NoDriver(#[from] NoDriver),
+    /// The argument list does not fit the kernel.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentMismatch),
+    /// Grid, block, cluster or shared memory are not allowed.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A launch attribute cannot be used here.
+    #[error(transparent)]
+    Attribute(#[from] AttributeError),
+    /// Objects of two contexts in one call.
+    #[error(transparent)]
+    Context(#[from] ContextMismatch),
+    /// The bytes are no kernel image, or a damaged one.
+    #[error("{origin}: {error}")]
+    Image {
+        /// The file, or "image in memory".
+        origin: String,
+        /// What is wrong, with its place.
+        error: ImageError,
+    },
+    /// The driver's compiler refused the image.
+    #[error(transparent)]
+    Compiler(#[from] CompilerLog),
+    /// No kernel of this name.
+    #[error(transparent)]
+    Kernel(#[from] KernelNotFound),
+    /// No module file of this name.
+    #[error(transparent)]
+    Module(#[from] ModuleNotFound),
+    /// A file could not be read.
+    #[error("cannot read {}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Two lengths that must be equal are not.
+    #[error(transparent)]
+    Length(#[from] LengthMismatch),
+    /// A buffer of this many elements has more bytes than an address can count.
+    #[error("{len} elements of {size} bytes overflow the address space")]
+    Capacity {
+        /// Elements asked for.
+        len: usize,
+        /// Bytes of one element.
+        size: usize,
+    },
+    /// A name that cannot be passed to the driver.
+    #[error("{name:?} is no valid name: {reason}")]
+    Name {
+        /// The name as given.
+        name: String,
+        /// Empty, or a NUL inside.
+        reason: &'static str,
+    },
+}
+
+/// A driver call that failed.
+#[derive(Clone, Debug)]
+pub struct DriverError {
+    /// The driver function.
+    pub call: &'static str,
+    /// Its answer.
+    pub code: CUresult,
+    /// What was asked of it, with values.
+    pub asked: String,
+    /// What to do next, where that is known.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.call, self.code)?;
+        if !self.asked.is_empty() {
+            write!(f, ": {}", self.asked)?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  help: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// No driver can serve; every way that was tried and why it failed.
+#[derive(Clone, Debug)]
+pub struct NoDriver {
+    /// What was tried, in order.
+    pub tried: Vec<String>,
+}
+
+impl fmt::Display for NoDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no CUDA driver can serve:")?;
+        for line in &self.tried {
+            write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
+        }
+        f.write_str(
+            "\n  help: install NVIDIA's driver, name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`",
+        )
+    }
+}
+
+impl std::error::Error for NoDriver {}
+
+/// A dimension of a grid, block or cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // x, y, z
+pub enum Axis {
+    X,
+    Y,
+    Z,
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::X => "x",
+            Self::Y => "y",
+            Self::Z => "z",
+        })
+    }
+}
+
+/// One argument as the caller gave it; a slice is two of them, its address and its length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Size in bytes.
+    pub size: usize,
+    /// The Rust type, `address of [f32]`, or `length of [f32]`.
+    pub type_name: String,
+}
+
+/// One parameter as the kernel declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Size in bytes.
+    pub size: usize,
+    /// The PTX type (`.f32`, `.b8[40]`), where the image says it.
+    pub ty: Option<String>,
+    /// Name in the image, if any.
+    pub name: Option<String>,
+}
+
+/// An argument list that the kernel would have misread.
+#[derive(Clone, Debug)]
+pub struct ArgumentMismatch {
+    /// The kernel.
+    pub kernel: String,
+    /// The arguments, one entry a parameter (a slice is two).
+    pub given: Vec<Given>,
+    /// The kernel's parameters.
+    pub wanted: Vec<Wanted>,
+    /// Index of the first difference.
+    pub at: usize,
+    /// The likely cause.
+    pub guess: Option<String>,
+}
+
+impl fmt::Display for ArgumentMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kernel, at) = (&self.kernel, self.at);
+        match (self.given.get(at), self.wanted.get(at)) {
+            (Some(given), Some(wanted)) => write!(
+                f,
+                "{kernel}: argument {at} is {} ({}); the kernel's parameter {at} is {}",
+                bytes(given.size),
+                given.type_name,
+                wanted.describe()
+            )?,
+            (None, Some(wanted)) => write!(
+                f,
+                "{kernel}: {} given, but the kernel has {}: parameter {at} ({}) has no argument",
+                count(self.given.len(), "argument"),
+                count(self.wanted.len(), "parameter"),
+                wanted.describe()
+            )?,
+            (Some(given), None) => write!(
+                f,
+                "{kernel}: {} given, but the kernel has {}: argument {at} ({}) has no parameter",
+                count(self.given.len(), "argument"),
+                count(self.wanted.len(), "parameter"),
+                given.type_name
+            )?,
+            (None, None) => write!(f, "{kernel}: arguments do not fit")?,
+        }
+        if let Some(guess) = &self.guess {
+            write!(f, ". {guess}")?;
+        }
+        self.table(f)
+    }
+}
+
+impl ArgumentMismatch {
+    /// Both lists side by side, the first difference marked.
+    fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let given: Vec<String> =
+            self.given.iter().map(|g| format!("{} ({})", g.type_name, bytes(g.size))).collect();
+        let width = given.iter().map(|g| g.chars().count()).max().unwrap_or(0).max("arguments".len());
+        write!(f, "\n      # {:width$} | parameters of {}", "arguments", self.kernel)?;
+        for i in 0..given.len().max(self.wanted.len()) {
+            let mark = if i == self.at { '>' } else { ' ' };
+            let left = given.get(i).map_or("-", String::as_str);
+            let right = self.wanted.get(i).map_or_else(|| "-".into(), Wanted::describe);
+            write!(f, "\n  {mark} {i:3} {left:width$} | {right}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ArgumentMismatch {}
+
+impl Wanted {
+    fn describe(&self) -> String {
+        match &self.ty {
+            Some(ty) => format!("{} ({ty})", bytes(self.size)),
+            None => bytes(self.size),
+        }
+    }
+}
+
+pub(crate) fn bytes(n: usize) -> String {
+    count(n, "byte")
+}
+
+pub(crate) fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// A launch that kernel or device do not allow; nothing was submitted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A grid dimension is zero or over the device's limit.
+    #[error("{kernel}: grid {axis} is {value} blocks; this device takes 1 to {limit}{}", zero_help(*value))]
+    Grid {
+        /// The kernel.
+        kernel: String,
+        /// Which dimension.
+        axis: Axis,
+        /// Blocks asked for.
+        value: u32,
+        /// The device's limit, in blocks.
+        limit: u32,
+    },
+    /// A block dimension is zero or over the device's limit.
+    #[error("{kernel}: block {axis} is {value} threads; this device takes 1 to {limit}{}", zero_help(*value))]
+    Block {
+        /// The kernel.
+        kernel: String,
+        /// Which dimension.
+        axis: Axis,
+        /// Threads asked for.
+        value: u32,
+        /// The device's limit, in threads.
+        limit: u32,
+    },
+    /// The block has more threads than kernel and device allow together.
+    #[error(
+        "{kernel}: a block of {x} x {y} x {z} = {threads} threads; the kernel takes at most {limit} here{why}",
+        x = block.0, y = block.1, z = block.2
+    )]
+    Threads {
+        /// The kernel.
+        kernel: String,
+        /// The block asked for.
+        block: (u32, u32, u32),
+        /// Threads in it.
+        threads: u64,
+        /// The limit.
+        limit: u32,
+        /// Where the limit comes from and what to do.
+        why: String,
+    },
+    /// The kernel was compiled for one block size (`.reqntid`) and got another.
+    #[error("{kernel}: block is {given:?}; the kernel was compiled for exactly {required:?} (`.reqntid`)")]
+    RequiredBlock {
+        /// The kernel.
+        kernel: String,
+        /// The block asked for.
+        given: (u32, u32, u32),
+        /// The only one allowed.
+        required: (u32, u32, u32),
+    },
+    /// More dynamic shared memory than the kernel may use now.
+    #[error("{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}")]
+    SharedMemory {
+        /// The kernel.
+        kernel: String,
+        /// Dynamic bytes asked for.
+        value: u32,
+        /// Static bytes of the kernel.
+        fixed: u32,
+        /// Dynamic bytes allowed now.
+        limit: u32,
+        /// How to raise the limit, or that it cannot be raised.
+        help: String,
+    },
+    /// A cluster shape that the launch or the device cannot have.
+    #[error("{kernel}: cluster {cluster:?} over grid {grid:?}: {why}")]
+    Cluster {
+        /// The kernel.
+        kernel: String,
+        /// The cluster asked for, in blocks.
+        cluster: (u32, u32, u32),
+        /// The grid, in blocks.
+        grid: (u32, u32, u32),
+        /// The rule that is broken.
+        why: String,
+    },
+}
+
+fn zero_help(value: u32) -> &'static str {
+    if value == 0 { "; skip the launch when there is nothing to do" } else { "" }
+}
+
+/// A launch attribute that this driver or this launch cannot take.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttributeError {
+    /// The driver is older than the attribute.
+    #[error(
+        "{kernel}: launch attribute {attribute} came with CUDA {}; this driver is for CUDA {}: update it, or leave the attribute out",
+        version(*since), version(*driver)
+    )]
+    TooNew {
+        /// The kernel.
+        kernel: String,
+        /// The attribute's name, as the driver has it without its prefix.
+        attribute: &'static str,
+        /// First version, as `cuDriverGetVersion` counts (12030 = 12.3).
+        since: u32,
+        /// This driver's version.
+        driver: u32,
+    },
+    /// The attribute belongs to streams, not to launches.
+    #[error("{kernel}: {attribute} is an attribute of streams; a launch cannot have it")]
+    StreamOnly {
+        /// The kernel.
+        kernel: String,
+        /// The attribute's name.
+        attribute: &'static str,
+    },
+    /// More attributes than exist.
+    #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
+    TooMany {
+        /// The kernel.
+        kernel: String,
+        /// Attributes given.
+        count: usize,
+        /// How many are taken.
+        limit: usize,
+    },
+}
+
+fn version(v: u32) -> String {
+    format!("{}.{}", v / 1000, v % 1000 / 10)
+}
+
+/// Objects of two contexts in one call.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{what} belongs to another context than {with}\n  help: create both from the same CudaContext")]
+pub struct ContextMismatch {
+    /// The object that does not fit.
+    pub what: String,
+    /// What the call runs on.
+    pub with: String,
+}
+
+/// The driver's compiler or loader refused an image.
+#[derive(Clone, Debug)]
+pub struct CompilerLog {
+    /// The driver function.
+    pub call: &'static str,
+    /// Its answer.
+    pub code: CUresult,
+    /// The file, or "image in memory".
+    pub origin: String,
+    /// The error log, as the driver wrote it.
+    pub error_log: String,
+    /// The info log.
+    pub info_log: String,
+    /// The line of the PTX text that the log points at, counted from 1.
+    pub line: Option<u32>,
+    /// That line's text.
+    pub excerpt: Option<String>,
+    /// What to do next, computed from image and device.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for CompilerLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}: {}", self.call, self.code, self.origin)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(text) = &self.excerpt {
+            write!(f, "\n  | {}", text.trim_end())?;
+        }
+        for line in self.error_log.lines() {
+            write!(f, "\n  {line}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  help: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CompilerLog {}
+
+/// No kernel of this name in the module.
+#[derive(Clone, Debug)]
+pub struct KernelNotFound {
+    /// The name asked for.
+    pub name: String,
+    /// The module.
+    pub module: String,
+    /// The names that look most like it, best first.
+    pub nearest: Vec<String>,
+    /// How many kernels the module has, where that is known.
+    pub available: Option<usize>,
+}
+
+impl fmt::Display for KernelNotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no kernel {:?} in {}", self.name, self.module)?;
+        if let Some(n) = self.available {
+            write!(f, ", which has {}", count(n, "kernel"))?;
+        }
+        if !self.nearest.is_empty() {
+            write!(f, "\n  help: did you mean {}?", self.nearest.join(" or "))?;
+        }
+        if self.nearest.iter().any(|n| n.starts_with("_Z") || n.starts_with("_R")) {
+            write!(f, " (names like _Z.. are mangled: declare the kernel `extern \"C\"` or `#[no_mangle]`)")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for KernelNotFound {}
+
+/// One place where a module file was looked for.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it did not serve.
+    pub reason: String,
+}
+
+/// No module file of this name served; every path tried.
+#[derive(Clone, Debug)]
+pub struct ModuleNotFound {
+    /// The name asked for.
+    pub name: String,
+    /// Paths in the order they were tried.
+    pub tried: Vec<Tried>,
+}
+
+impl fmt::Display for ModuleNotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no kernel module {:?}; tried:", self.name)?;
+        for t in &self.tried {
+            write!(f, "\n  {}: {}", t.path.display(), t.reason.replace('\n', "\n    "))?;
+        }
+        f.write_str("\n  help: set CUDA_LAUNCH_KERNEL_DIR to the folder that holds the file")
+    }
+}
+
+impl std::error::Error for ModuleNotFound {}
+
+/// Two lengths that must be equal are not.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
+pub struct LengthMismatch {
+    /// The function of this crate.
+    pub call: &'static str,
+    /// Elements in the source.
+    pub source_len: usize,
+    /// Elements in the destination.
+    pub destination_len: usize,
+}

@@ -1,0 +1,147 @@
+//! What went wrong: which driver call, its code, what was asked of it, and what to do next.
+//!
+//! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
+
+mod hint;
+mod kinds;
+
+use cuda_driver_sys::CUresult;
+pub use cuda_driver_sys::LoadError;
+pub(crate) use hint::device_hint;
+pub(crate) use kinds::count;
+pub use kinds::{
+    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given, KernelNotFound,
+    LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
+};
+
+/// An error of this crate.
+///
+/// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.
+///
+/// ```
+/// use cuda_launch::{CudaContext, Error};
+/// let error: Error = CudaContext::new(99).err().expect("nobody has 100 devices");
+/// assert_eq!(error.call(), Some("cuDeviceGet"));
+/// assert!(error.to_string().contains("device 99"));
+/// ```
+pub struct Error {
+    kind: Box<ErrorKind>,
+}
+
+impl Error {
+    /// What kind of error this is, with its values.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// The driver's code, if a driver call failed.
+    pub fn code(&self) -> Option<CUresult> {
+        match self.kind() {
+            ErrorKind::Driver(e) => Some(e.code),
+            ErrorKind::Compiler(e) => Some(e.code),
+            _ => None,
+        }
+    }
+
+    /// The name of the driver function that failed, if one was called.
+    pub fn call(&self) -> Option<&'static str> {
+        match self.kind() {
+            ErrorKind::Driver(e) => Some(e.call),
+            ErrorKind::Compiler(e) => Some(e.call),
+            _ => None,
+        }
+    }
+
+    /// The argument list does not fit the kernel's parameters; nothing was launched.
+    pub fn is_argument_mismatch(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Arguments(_))
+    }
+
+    /// Grid, block, cluster, shared memory or an attribute is not what kernel and device allow; nothing was launched.
+    pub fn is_launch_refused(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Launch(_) | ErrorKind::Attribute(_))
+    }
+
+    /// Objects of two contexts met in one call.
+    pub fn is_context_mismatch(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(_))
+    }
+
+    /// No driver could be loaded or none has a device.
+    pub fn is_no_driver(&self) -> bool {
+        matches!(self.kind(), ErrorKind::NoDriver(_) | ErrorKind::Load(_))
+    }
+
+    /// A kernel, global or module file of this name does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Kernel(_) | ErrorKind::Module(_))
+            || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
+    }
+
+    /// The image could not be understood or assembled.
+    pub fn is_invalid_image(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_))
+    }
+
+    /// Device memory ran out, or a size overflowed.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Capacity { .. })
+            || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    }
+
+    /// The driver is older than what was asked of it.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Attribute(_))
+            || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
+            || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+    }
+
+    /// A kernel faulted: from now on every driver call of this process fails with the same code.
+    pub fn is_sticky(&self) -> bool {
+        self.code().is_some_and(CUresult::is_sticky)
+    }
+}
+
+impl From<ErrorKind> for Error {
+    #[cold]
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind: Box::new(kind) }
+    }
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        ErrorKind::Load(error).into()
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+// `fn main() -> Result<(), Error>` prints Debug: people should read the message there, not a tree of structs.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if f.alternate() { self.kind.fmt(f) } else { write!(f, "{}", self.kind) }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&*self.kind)
+    }
+}
+
+/// Turns a driver's answer into a `Result`. `asked` is only evaluated for an error.
+#[inline(always)]
+pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> String) -> Result<(), Error> {
+    if code == CUresult::SUCCESS { Ok(()) } else { Err(failed(code, call, asked())) }
+}
+
+/// The error for a failed driver call, with the hint that its code alone allows.
+#[cold]
+pub(crate) fn failed(code: CUresult, call: &'static str, asked: String) -> Error {
+    ErrorKind::Driver(DriverError { call, code, asked, hint: device_hint(code) }).into()
+}

@@ -1,0 +1,185 @@
+//! Arguments: what each kind is to the kernel, and a list of them as a type.
+//!
+//! A list is `Cons<A, Cons<B, Nil>>`. Its number of parameters, their sizes and their types are constants of that type, so
+//! a warm launch compares one address to know that the list fits.
+
+#![allow(unsafe_code)] // Implementing `ArgumentList`: the pointers written are to what `self` holds or borrows.
+
+use std::any::type_name;
+use std::ffi::c_void;
+
+use crate::driver::CudaContext;
+use crate::memory::{DeviceCopy, ScalarKind, SliceParts};
+
+/// What one argument, or one half of a slice, is to the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterType {
+    /// Bytes.
+    pub size: usize,
+    /// The Rust type's name; for a slice that of its element.
+    pub type_name: fn() -> &'static str,
+    /// Plain value, or half of a slice.
+    pub role: Role,
+    pub(crate) kind: ScalarKind,
+}
+
+/// What a parameter stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A value, whole.
+    Value,
+    /// The address of a slice.
+    Address,
+    /// The length of a slice, in elements.
+    Length,
+}
+
+/// The types of an argument list; the address of a `Signature` identifies it.
+#[derive(Debug)]
+pub struct Signature {
+    /// The first parameter.
+    pub parameter: ParameterType,
+    /// The rest.
+    pub rest: Option<&'static Signature>,
+}
+
+impl Signature {
+    /// The parameters of a list in order.
+    pub fn parameters(list: Option<&'static Self>) -> impl Iterator<Item = ParameterType> {
+        std::iter::successors(list, |s| s.rest).map(|s| s.parameter)
+    }
+}
+
+/// A list of arguments, in the order of the kernel's parameters.
+///
+/// # Safety
+/// 1. `pack` writes exactly one pointer for each entry of [`ArgumentList::SIGNATURE`], in order, each to that many bytes
+///    that stay readable while `self` is borrowed, and at most `size_of::<Slots>() / size_of::<*mut c_void>()` of them.
+/// 2. `Slots` is an array of pointers, however nested.
+pub unsafe trait ArgumentList {
+    /// Types and sizes; values of size zero are no parameters.
+    const SIGNATURE: Option<&'static Signature>;
+
+    /// Room for the pointers.
+    type Slots;
+
+    /// Writes the pointers from `slots` on; returns the place after the last.
+    ///
+    /// # Safety
+    /// 1. `slots` is valid for writes of `Slots`.
+    /// 2. `self` stays borrowed as long as the pointers are used.
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void;
+
+    /// Whether a buffer of the list belongs to another context than `context`.
+    fn foreign(&self, context: &CudaContext) -> bool;
+}
+
+/// The empty list.
+#[derive(Clone, Copy, Debug)]
+pub struct Nil;
+
+/// An argument and the list after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cons<A, R>(pub A, pub R);
+
+/// A plain value where it stands: one parameter, or none if its size is zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'a, T: DeviceCopy>(pub &'a T);
+
+/// Any `Copy` value where it stands, byte for byte: one parameter, or none if its size is zero.
+#[derive(Clone, Copy, Debug)]
+pub struct ByVal<'a, T: Copy>(pub &'a T);
+
+/// A device slice where its address and length stand: two parameters of 8 bytes each.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice<'a, T: DeviceCopy>(pub SliceParts<'a, T>);
+
+// SAFETY: 1: nothing is written and nothing listed; 2: an empty array.
+unsafe impl ArgumentList for Nil {
+    const SIGNATURE: Option<&'static Signature> = None;
+    type Slots = [*mut c_void; 0];
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        slots
+    }
+
+    #[inline(always)]
+    fn foreign(&self, _: &CudaContext) -> bool {
+        false
+    }
+}
+
+macro_rules! whole_value {
+    ($argument:ident, $bound:ident, $kind:expr) => {
+        // SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
+        unsafe impl<T: $bound, R: ArgumentList> ArgumentList for Cons<$argument<'_, T>, R> {
+            const SIGNATURE: Option<&'static Signature> = if size_of::<T>() == 0 {
+                R::SIGNATURE
+            } else {
+                Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value, $kind), rest: R::SIGNATURE })
+            };
+            type Slots = Slots<1, R::Slots>;
+
+            #[inline(always)]
+            unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+                // SAFETY: `Slots` has one more place than the rest needs.
+                unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
+            }
+
+            #[inline(always)]
+            fn foreign(&self, context: &CudaContext) -> bool {
+                self.1.foreign(context)
+            }
+        }
+    };
+}
+
+whole_value!(Value, DeviceCopy, T::KIND);
+whole_value!(ByVal, Copy, ScalarKind::Other);
+
+// SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
+unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Slice<'_, T>, R> {
+    const SIGNATURE: Option<&'static Signature> = Some(&Signature {
+        parameter: parameter::<T>(8, Role::Address, ScalarKind::Address),
+        rest: Some(&Signature {
+            parameter: parameter::<T>(8, Role::Length, ScalarKind::Integer),
+            rest: R::SIGNATURE,
+        }),
+    });
+    type Slots = Slots<2, R::Slots>;
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` has two more places than the rest needs.
+        unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.len)) }
+    }
+
+    #[inline(always)]
+    fn foreign(&self, context: &CudaContext) -> bool {
+        !self.0.0.context.is_same(context) | self.1.foreign(context)
+    }
+}
+
+/// Arrays of pointers, one after the other.
+#[doc(hidden)]
+#[repr(C)]
+#[derive(Debug)]
+pub struct Slots<const N: usize, R>([*mut c_void; N], R);
+
+/// Writes one pointer and steps.
+///
+/// # Safety
+/// 1. `slot` is valid for writes.
+#[inline(always)]
+unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
+    // SAFETY: the caller's duty 1; one past a valid slot is in bounds.
+    unsafe {
+        slot.write(std::ptr::from_ref(value).cast_mut().cast());
+        slot.add(1)
+    }
+}
+
+const fn parameter<T>(size: usize, role: Role, kind: ScalarKind) -> ParameterType {
+    ParameterType { size, type_name: type_name::<T>, role, kind }
+}

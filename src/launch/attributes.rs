@@ -1,0 +1,368 @@
+//! Launch attributes: a typed constructor for every `CUlaunchAttribute` of the CUDA 13.5 header.
+//!
+//! This file alone touches the attribute union.
+
+#![allow(unsafe_code)] // Reading the union member that the id names.
+
+use cuda_driver_sys::{self as sys, CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue};
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::config::Dim3;
+use crate::driver::CudaEvent;
+
+/// One attribute of a launch.
+///
+/// The constructors carry the driver's names without the prefix. An attribute that the driver is too old for is an error
+/// of the launch that names both versions.
+///
+/// ```
+/// use cuda_launch::Attribute;
+/// let attribute = Attribute::priority(-1);
+/// assert_eq!(attribute.name(), "PRIORITY");
+/// ```
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Attribute<'event> {
+    raw: CUlaunchAttribute,
+    events: PhantomData<&'event CudaEvent>,
+}
+
+// SAFETY: the only pointers inside are an event, which may be used from every thread and is borrowed, and the base of an
+// access policy window, a device address that the host never follows.
+unsafe impl Send for Attribute<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Attribute<'_> {}
+
+/// How a cluster's blocks are spread (`CUclusterSchedulingPolicy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum ClusterSchedulingPolicy {
+    /// The driver chooses.
+    Default = 0,
+    /// Spread the blocks of a cluster over the multiprocessors.
+    Spread = 1,
+    /// Let the hardware balance the load.
+    LoadBalancing = 2,
+    /// Keep blocks near each other's shared memory (CUDA 13.4, Rubin).
+    RubinDsmemLocality = 3,
+}
+
+/// How a thread waits for a stream (`CUsynchronizationPolicy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum SynchronizationPolicy {
+    /// The driver chooses.
+    Auto = 1,
+    /// Spin.
+    Spin = 2,
+    /// Spin, giving way to other threads.
+    Yield = 3,
+    /// Sleep.
+    BlockingSync = 4,
+}
+
+/// Which memory synchronisation domain a launch belongs to (`CUlaunchMemSyncDomain`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum MemSyncDomain {
+    /// The default domain.
+    Default = 0,
+    /// The domain for kernels that work over remote memory.
+    Remote = 1,
+}
+
+/// Whether clusters of more than 8 blocks are allowed (`CUlaunchAttributePortableClusterMode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum PortableClusterMode {
+    /// As the function attribute says.
+    Default = 0,
+    /// Only sizes that every device with clusters has.
+    RequirePortable = 1,
+    /// Any size that this device has.
+    AllowNonPortable = 2,
+}
+
+/// How much shared memory a block may have (`CUsharedMemoryMode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum SharedMemoryMode {
+    /// As the function attribute says.
+    Default = 0,
+    /// Only what every device has.
+    RequirePortable = 1,
+    /// What this device lets a kernel opt in to.
+    AllowNonPortable = 2,
+    /// Also more than that (CUDA 13.4).
+    AllowOversized = 3,
+    /// Preferably more than that (CUDA 13.4).
+    PreferOversized = 4,
+}
+
+/// What an access does to a line in the L2 cache (`CUaccessProperty`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum AccessProperty {
+    /// Nothing special.
+    Normal = 0,
+    /// Likely to be evicted.
+    Streaming = 1,
+    /// Likely to stay.
+    Persisting = 2,
+}
+
+/// A range of device memory whose accesses the L2 cache treats specially (`CUaccessPolicyWindow`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccessPolicyWindow {
+    /// Device address of the first byte.
+    pub base: u64,
+    /// Bytes; at most the device's `MAX_ACCESS_POLICY_WINDOW_SIZE`.
+    pub bytes: usize,
+    /// Share of the accesses, from 0 to 1, that get `hit`; the rest get `miss`.
+    pub hit_ratio: f32,
+    /// What a hit access does.
+    pub hit: AccessProperty,
+    /// What the others do: `Normal` or `Streaming`.
+    pub miss: AccessProperty,
+}
+
+impl<'event> Attribute<'event> {
+    fn new(id: Id, value: CUlaunchAttributeValue) -> Self {
+        Self { raw: CUlaunchAttribute { id, value, ..Default::default() }, events: PhantomData }
+    }
+
+    /// A placeholder that changes nothing. Since 11.8.
+    pub fn ignore() -> Self {
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_IGNORE, CUlaunchAttributeValue::default())
+    }
+
+    /// L2 residency of a range of memory. Since 11.8; also for streams and graph nodes.
+    pub fn access_policy_window(window: AccessPolicyWindow) -> Self {
+        let raw = sys::CUaccessPolicyWindow {
+            base_ptr: window.base as *mut std::ffi::c_void,
+            num_bytes: window.bytes,
+            hitRatio: window.hit_ratio,
+            hitProp: sys::CUaccessProperty(window.hit as u32),
+            missProp: sys::CUaccessProperty(window.miss as u32),
+        };
+        let value = CUlaunchAttributeValue { accessPolicyWindow: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value)
+    }
+
+    /// All blocks run at once and may wait for each other. Since 11.8; the field `cooperative` sets it.
+    ///
+    /// The grid must fit: blocks a multiprocessor ([`CudaFunction::max_active_blocks`]) times multiprocessors, else
+    /// `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
+    ///
+    /// [`CudaFunction::max_active_blocks`]: crate::CudaFunction::max_active_blocks
+    pub fn cooperative(yes: bool) -> Self {
+        let value = CUlaunchAttributeValue { cooperative: yes.into() };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
+    }
+
+    /// How threads wait for a stream. Since 11.8; an attribute of streams only: a launch that has it is an error.
+    pub fn synchronization_policy(policy: SynchronizationPolicy) -> Self {
+        let value = CUlaunchAttributeValue { syncPolicy: sys::CUsynchronizationPolicy(policy as u32) };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value)
+    }
+
+    /// Blocks of a cluster along x, y, z. Since 11.8; devices from compute capability 9.0; the field `cluster_dim` sets it.
+    ///
+    /// Each divides the grid's dimension. The product is at most 8, or 16 where the kernel allows a size that is not
+    /// portable. A kernel compiled for one cluster shape takes that shape only.
+    pub fn cluster_dimension((x, y, z): Dim3) -> Self {
+        let value = CUlaunchAttributeValue { clusterDim: sys::CUlaunchAttributeValue_clusterDim { x, y, z } };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
+    }
+
+    /// How the blocks of clusters are spread. Since 11.8.
+    pub fn cluster_scheduling_policy_preference(policy: ClusterSchedulingPolicy) -> Self {
+        let raw = sys::CUclusterSchedulingPolicy(policy as u32);
+        let value = CUlaunchAttributeValue { clusterSchedulingPolicyPreference: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
+    }
+
+    /// The kernel may start before the one in front of it in the stream is done, and waits for it with
+    /// `griddepcontrol.wait`. Since 11.8; devices from compute capability 9.0.
+    pub fn programmatic_stream_serialization(allowed: bool) -> Self {
+        let value = CUlaunchAttributeValue { programmaticStreamSerializationAllowed: allowed.into() };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
+    }
+
+    /// Records `event` when all blocks have triggered it (`griddepcontrol.launch_dependents`), or when all have started.
+    ///
+    /// Since 11.8. The event must have been made with `DISABLE_TIMING` and without `INTERPROCESS`.
+    pub fn programmatic_event(event: &'event CudaEvent, trigger_at_block_start: bool) -> Self {
+        let raw = sys::CUlaunchAttributeValue_programmaticEvent {
+            event: event.raw(),
+            flags: 0,
+            triggerAtBlockStart: trigger_at_block_start.into(),
+        };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CUlaunchAttributeValue { programmaticEvent: raw })
+    }
+
+    /// Priority of the launch within the stream's context: lower numbers go first. Since 11.8.
+    pub fn priority(priority: i32) -> Self {
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, CUlaunchAttributeValue { priority })
+    }
+
+    /// Which hardware domains the two logical memory synchronisation domains mean. Since 12.0.
+    ///
+    /// Each is below the device's `MEM_SYNC_DOMAIN_COUNT`.
+    pub fn mem_sync_domain_map(default: u8, remote: u8) -> Self {
+        let map = sys::CUlaunchMemSyncDomainMap { default_: default, remote };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, CUlaunchAttributeValue { memSyncDomainMap: map })
+    }
+
+    /// The logical memory synchronisation domain of the launch. Since 12.0.
+    pub fn mem_sync_domain(domain: MemSyncDomain) -> Self {
+        let value = CUlaunchAttributeValue { memSyncDomain: sys::CUlaunchMemSyncDomain(domain as u32) };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value)
+    }
+
+    /// A cluster shape to use where it fits; the `cluster_dimension` of the same launch is used elsewhere. Since 12.8.
+    ///
+    /// A multiple of that one along x and y, equal along z, and a divisor of the grid.
+    pub fn preferred_cluster_dimension((x, y, z): Dim3) -> Self {
+        let raw = sys::CUlaunchAttributeValue_preferredClusterDim { x, y, z };
+        let value = CUlaunchAttributeValue { preferredClusterDim: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, value)
+    }
+
+    /// Records `event` once all blocks have started. Since 12.3.
+    ///
+    /// The event must have been made with `DISABLE_TIMING` and without `INTERPROCESS`.
+    pub fn launch_completion_event(event: &'event CudaEvent) -> Self {
+        let raw = sys::CUlaunchAttributeValue_launchCompletionEvent { event: event.raw(), flags: 0 };
+        let value = CUlaunchAttributeValue { launchCompletionEvent: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value)
+    }
+
+    /// The graph node that capturing this launch makes can be updated from the device. Since 12.4; in a capture only.
+    pub fn device_updatable_kernel_node() -> Self {
+        let raw = sys::CUlaunchAttributeValue_deviceUpdatableKernelNode { deviceUpdatable: 1, ..Default::default() };
+        let value = CUlaunchAttributeValue { deviceUpdatableKernelNode: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
+    }
+
+    /// Share of the L1 cache to use as shared memory, in percent; a hint, and stronger than the function attribute.
+    /// Since 12.5.
+    pub fn preferred_shared_memory_carveout(percent: u32) -> Self {
+        let value = CUlaunchAttributeValue { sharedMemCarveout: percent };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
+    }
+
+    /// Schedule blocks so that NVLink is used best. Since 13.0.
+    pub fn nvlink_util_centric_scheduling(yes: bool) -> Self {
+        let value = CUlaunchAttributeValue { nvlinkUtilCentricScheduling: yes.into() };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value)
+    }
+
+    /// Whether a cluster of more than 8 blocks is allowed for this launch. Since 13.2.
+    pub fn portable_cluster_size_mode(mode: PortableClusterMode) -> Self {
+        let raw = sys::CUlaunchAttributePortableClusterMode(mode as u32);
+        let value = CUlaunchAttributeValue { portableClusterSizeMode: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE, value)
+    }
+
+    /// How much shared memory a block of this launch may have. Since 13.2.
+    pub fn shared_memory_mode(mode: SharedMemoryMode) -> Self {
+        let value = CUlaunchAttributeValue { sharedMemoryMode: sys::CUsharedMemoryMode(mode as u32) };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE, value)
+    }
+
+    /// An attribute that this version of the crate does not know.
+    ///
+    /// # Safety
+    /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call.
+    pub const unsafe fn from_raw(raw: CUlaunchAttribute) -> Self {
+        Self { raw, events: PhantomData }
+    }
+
+    /// The raw attribute.
+    pub const fn raw(&self) -> CUlaunchAttribute {
+        self.raw
+    }
+
+    /// The driver's name without its prefix.
+    pub fn name(&self) -> &'static str {
+        description(self.raw.id).map_or("(unknown to this crate)", |(name, _)| name)
+    }
+
+    /// First driver that has it, as `cuDriverGetVersion` counts: 12030 is 12.3; 0 for an unknown one.
+    pub fn since(&self) -> u32 {
+        description(self.raw.id).map_or(0, |(_, since)| since)
+    }
+
+    pub(super) fn is_stream_only(&self) -> bool {
+        self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+    }
+
+    /// The shape, if this is `cluster_dimension`.
+    pub(super) fn cluster(&self) -> Option<Dim3> {
+        // SAFETY: the id says which member is set.
+        (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).then(|| unsafe {
+            let dim = self.raw.value.clusterDim;
+            (dim.x, dim.y, dim.z)
+        })
+    }
+
+    /// Whether this is `cooperative(true)`.
+    pub(super) fn is_cooperative(&self) -> bool {
+        // SAFETY: the id says which member is set.
+        self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE && unsafe { self.raw.value.cooperative } != 0
+    }
+
+    /// Whether this allows clusters of more than 8 blocks for the launch.
+    pub(super) fn allows_non_portable(&self) -> bool {
+        let allow = sys::CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE;
+        self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
+            // SAFETY: the id says which member is set.
+            && unsafe { self.raw.value.portableClusterSizeMode } == allow
+    }
+
+    /// Whether this lifts the limit on dynamic shared memory for the launch.
+    pub(super) fn lifts_shared_memory(&self) -> bool {
+        self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE
+    }
+}
+
+/// Name and first version of an attribute.
+fn description(id: Id) -> Option<(&'static str, u32)> {
+    Some(match id {
+        Id::CU_LAUNCH_ATTRIBUTE_IGNORE => ("IGNORE", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => ("ACCESS_POLICY_WINDOW", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => ("COOPERATIVE", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => ("SYNCHRONIZATION_POLICY", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => ("CLUSTER_DIMENSION", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+            ("CLUSTER_SCHEDULING_POLICY_PREFERENCE", 11080)
+        }
+        Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => ("PROGRAMMATIC_STREAM_SERIALIZATION", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => ("PROGRAMMATIC_EVENT", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_PRIORITY => ("PRIORITY", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => ("MEM_SYNC_DOMAIN_MAP", 12000),
+        Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => ("MEM_SYNC_DOMAIN", 12000),
+        Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => ("PREFERRED_CLUSTER_DIMENSION", 12080),
+        Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => ("LAUNCH_COMPLETION_EVENT", 12030),
+        Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => ("DEVICE_UPDATABLE_KERNEL_NODE", 12040),
+        Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => ("PREFERRED_SHARED_MEMORY_CARVEOUT", 12050),
+        Id::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => ("NVLINK_UTIL_CENTRIC_SCHEDULING", 13000),
+        Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE => ("PORTABLE_CLUSTER_SIZE_MODE", 13020),
+        Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE => ("SHARED_MEMORY_MODE", 13020),
+        _ => return None,
+    })
+}
+
+impl fmt::Debug for Attribute<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Attribute::{}", self.name())
+    }
+}

@@ -1,0 +1,317 @@
+//! What is checked before the driver is called, and what its refusals mean.
+//!
+//! The functions that a warm launch runs are a few comparisons; everything that builds a message is cold.
+
+use cuda_driver_sys::{CUfunction_attribute as A, CUlaunchConfig, CUresult};
+use std::sync::atomic::Ordering;
+
+use super::args::{ArgumentList, ParameterType, Role, Signature};
+use super::attributes::Attribute;
+use super::config::Dim3;
+use super::guess::guess;
+use super::submit::{MAX_ATTRIBUTES, Request};
+use crate::driver::{Kernel, biased};
+use crate::error::{
+    ArgumentMismatch, AttributeError, Axis, ContextMismatch, DriverError, Error, ErrorKind, Given, LaunchError,
+};
+
+/// Whether a list of these types was found to fit the kernel before.
+#[inline(always)]
+pub(super) fn verified<L: ArgumentList>(kernel: &Kernel) -> bool {
+    L::SIGNATURE.is_some_and(|s| std::ptr::eq(kernel.verified.load(Ordering::Relaxed), address(s)))
+}
+
+/// Signatures are static: one address is one list of types (the same list may have several addresses).
+#[inline(always)]
+fn address(signature: &'static Signature) -> *mut () {
+    std::ptr::from_ref(signature).cast_mut().cast()
+}
+
+/// The list against the kernel's parameters; remembers one that fits.
+pub(super) fn arguments(kernel: &Kernel, signature: Option<&'static Signature>) -> Result<(), Error> {
+    if let Some(wanted) = kernel.parameters.list() {
+        let mut sizes = Signature::parameters(signature).map(|p| p.size);
+        let fits = wanted.iter().all(|w| sizes.next() == Some(w.size)) && sizes.next().is_none();
+        if !fits {
+            return Err(mismatch(kernel, signature));
+        }
+    }
+    if let Some(signature) = signature.filter(|_| !kernel.has_special_rules()) {
+        kernel.verified.store(address(signature), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+#[cold]
+fn mismatch(kernel: &Kernel, signature: Option<&'static Signature>) -> Error {
+    let given: Vec<ParameterType> = Signature::parameters(signature).collect();
+    let wanted = kernel.parameters.list().unwrap_or_default().to_vec();
+    let same = given.iter().zip(&wanted).take_while(|(g, w)| g.size == w.size).count();
+    ErrorKind::Arguments(ArgumentMismatch {
+        kernel: kernel.name().to_string(),
+        at: same,
+        guess: guess(&given, &wanted, same),
+        given: given.iter().map(describe).collect(),
+        wanted,
+    })
+    .into()
+}
+
+fn describe(parameter: &ParameterType) -> Given {
+    let name = short_type_name((parameter.type_name)());
+    let type_name = match parameter.role {
+        Role::Value => name,
+        Role::Address => format!("address of [{name}]"),
+        Role::Length => format!("length of [{name}]"),
+    };
+    Given { size: parameter.size, type_name }
+}
+
+/// `std::any::type_name` without the paths of modules, which hide the name that matters.
+pub(super) fn short_type_name(full: &str) -> String {
+    let mut short = String::new();
+    for part in full.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
+        short.push_str(part.rsplit("::").next().unwrap_or(part));
+    }
+    if short.ends_with("}}") || short.is_empty() { full.to_string() } else { short }
+}
+
+/// Kernel, stream and buffers of one context.
+pub(super) fn contexts(request: &Request<'_>, foreign: bool) -> Result<(), Error> {
+    let what = match (request.kernel.context.is_same(request.stream.context()), foreign) {
+        (true, false) => return Ok(()),
+        (true, true) => "a buffer among its arguments",
+        (false, _) => "its module",
+    };
+    let what = format!("{}: {what}", request.kernel.name());
+    Err(ErrorKind::Context(ContextMismatch { what, with: "the stream of the launch".into() }).into())
+}
+
+/// Grid, block and shared memory against the limits of kernel and device.
+///
+/// No short cuts between the dimensions, so that they are compared side by side.
+#[inline(always)]
+pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
+    let c = config;
+    let dims = [c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ];
+    let mut inside = true;
+    for (value, most) in dims.into_iter().zip(kernel.max_dims) {
+        inside &= biased(value) <= most;
+    }
+    // With each factor inside the device's limits (1024, 1024, 64) the product cannot wrap.
+    inside
+        && c.blockDimX.wrapping_mul(c.blockDimY).wrapping_mul(c.blockDimZ) <= kernel.max_threads
+        && c.sharedMemBytes <= kernel.max_dynamic_shared.load(Ordering::Relaxed)
+}
+
+/// Dimensions and attributes; names the first rule that is broken, if one is.
+pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
+    let (kernel, config) = (request.kernel, request.config);
+    let all = || request.fields.iter().chain(request.attributes);
+    attributes_known(kernel, all(), request.fields.len() + request.attributes.len())?;
+    grid_and_block(kernel, config)?;
+    if !all().any(Attribute::lifts_shared_memory) {
+        shared_memory(kernel, config)?;
+    }
+    let cluster = all().filter_map(Attribute::cluster).last();
+    clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))
+}
+
+fn attributes_known<'a>(
+    kernel: &Kernel,
+    attributes: impl Iterator<Item = &'a Attribute<'a>>,
+    count: usize,
+) -> Result<(), Error> {
+    let name = || kernel.name().to_string();
+    let driver = kernel.context.driver_version();
+    if count > MAX_ATTRIBUTES {
+        return Err(ErrorKind::from(AttributeError::TooMany { kernel: name(), count, limit: MAX_ATTRIBUTES }).into());
+    }
+    for attribute in attributes {
+        let (attribute_name, since) = (attribute.name(), attribute.since());
+        if attribute.is_stream_only() {
+            return Err(ErrorKind::from(AttributeError::StreamOnly { kernel: name(), attribute: attribute_name }).into());
+        }
+        if since > driver {
+            let error = AttributeError::TooNew { kernel: name(), attribute: attribute_name, since, driver };
+            return Err(ErrorKind::from(error).into());
+        }
+    }
+    Ok(())
+}
+
+fn grid_and_block(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> {
+    let name = || kernel.name().to_string();
+    let limits = kernel.context.limits();
+    for (axis, value, limit) in axes(grid_dim(config), limits.max_grid_dim) {
+        if value == 0 || value > limit {
+            return Err(ErrorKind::from(LaunchError::Grid { kernel: name(), axis, value, limit }).into());
+        }
+    }
+    for (axis, value, limit) in axes(block_dim(config), limits.max_block_dim) {
+        if value == 0 || value > limit {
+            return Err(ErrorKind::from(LaunchError::Block { kernel: name(), axis, value, limit }).into());
+        }
+    }
+    let block = block_dim(config);
+    let threads = volume(block);
+    if threads > u64::from(kernel.max_threads) {
+        let limit = kernel.max_threads;
+        let why = why_fewer_threads(kernel);
+        return Err(ErrorKind::from(LaunchError::Threads { kernel: name(), block, threads, limit, why }).into());
+    }
+    match kernel.required_block {
+        // A kernel of clusters (`.blocksareclusters`) may be given block (1, 1, 1) for "as compiled".
+        Some(required) if block != required && !(kernel.grid_counts_clusters && block == (1, 1, 1)) => {
+            let error = LaunchError::RequiredBlock { kernel: name(), given: block, required };
+            Err(ErrorKind::from(error).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn grid_dim(config: &CUlaunchConfig) -> Dim3 {
+    (config.gridDimX, config.gridDimY, config.gridDimZ)
+}
+
+fn block_dim(config: &CUlaunchConfig) -> Dim3 {
+    (config.blockDimX, config.blockDimY, config.blockDimZ)
+}
+
+fn axes(dim: Dim3, limit: Dim3) -> [(Axis, u32, u32); 3] {
+    [(Axis::X, dim.0, limit.0), (Axis::Y, dim.1, limit.1), (Axis::Z, dim.2, limit.2)]
+}
+
+fn volume((x, y, z): Dim3) -> u64 {
+    u64::from(x).saturating_mul(u64::from(y)).saturating_mul(u64::from(z))
+}
+
+fn why_fewer_threads(kernel: &Kernel) -> String {
+    let device = kernel.context.limits().max_threads_per_block;
+    if kernel.max_threads == device {
+        return ", as every kernel on this device".into();
+    }
+    let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
+    format!(
+        " ({device} on this device; the kernel's own launch bounds (`.maxntid`) or its {registers} registers a thread \
+         allow fewer)\n  help: use a smaller block, or compile with __launch_bounds__ or -maxrregcount"
+    )
+}
+
+fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> {
+    let (value, limit) = (config.sharedMemBytes, kernel.max_dynamic_shared_memory());
+    if value <= limit {
+        return Ok(());
+    }
+    let optin = kernel.context.limits().max_shared_memory_optin;
+    let fixed = kernel.static_shared;
+    let help = if value.saturating_add(fixed) <= optin {
+        format!("call set_max_dynamic_shared_memory({value}) on the function first; this device allows {optin} in all")
+    } else {
+        format!("this device allows {optin} bytes in all, static and dynamic together")
+    };
+    let kernel = kernel.name().to_string();
+    Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())
+}
+
+/// Blocks a cluster that every device with clusters allows; and any device at all.
+const PORTABLE: u64 = 8;
+const LARGEST: u64 = 16;
+
+fn clusters(kernel: &Kernel, config: &CUlaunchConfig, given: Option<Dim3>, non_portable: bool) -> Result<(), Error> {
+    let Some(cluster) = given.or(kernel.required_cluster) else { return Ok(()) };
+    let grid = grid_dim(config);
+    let refuse = |why: String| {
+        let kernel = kernel.name().to_string();
+        Err(Error::from(ErrorKind::from(LaunchError::Cluster { kernel, cluster, grid, why })))
+    };
+    let blocks = volume(cluster);
+    if !kernel.context.limits().cluster_launch {
+        return refuse("this device has no clusters (compute capability 9.0 has)".into());
+    }
+    if blocks == 0 {
+        return refuse("no dimension of a cluster may be 0".into());
+    }
+    if let Some(required) = kernel.required_cluster.filter(|&r| r != cluster) {
+        return refuse(format!("the kernel was compiled for clusters of {required:?}"));
+    }
+    if blocks > LARGEST {
+        return refuse(format!("{blocks} blocks; no device has clusters of more than {LARGEST}"));
+    }
+    let attribute = A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+    if blocks > PORTABLE && !non_portable && kernel.attribute(attribute).is_ok_and(|v| v == 0) {
+        return refuse(format!(
+            "{blocks} blocks; more than {PORTABLE} need set_attribute({attribute:?}, 1) on the function first"
+        ));
+    }
+    let divides = axes(grid, cluster).iter().all(|(_, blocks, size)| blocks % size == 0);
+    if !divides && !kernel.grid_counts_clusters {
+        return refuse("each dimension of the grid must be a multiple of the cluster's".into());
+    }
+    Ok(())
+}
+
+/// A launch that the driver refused, with what that most likely means for this launch.
+#[cold]
+pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
+    let (kernel, config) = (request.kernel, request.config);
+    let all: Vec<&Attribute<'_>> = request.fields.iter().chain(request.attributes).collect();
+    let mut asked = format!(
+        "{} with grid {:?}, block {:?}, {} bytes of dynamic shared memory",
+        kernel.name(),
+        grid_dim(config),
+        block_dim(config),
+        config.sharedMemBytes
+    );
+    if !all.is_empty() {
+        let names: Vec<&str> = all.iter().map(|a| a.name()).collect();
+        asked.push_str(&format!(", attributes {}", names.join(", ")));
+    }
+    let cooperative = all.iter().any(|a| a.is_cooperative());
+    let hint = launch_hint(code, kernel, config, cooperative).or_else(|| crate::error::device_hint(code));
+    ErrorKind::Driver(DriverError { call: "cuLaunchKernelEx", code, asked, hint }).into()
+}
+
+fn launch_hint(code: CUresult, kernel: &Kernel, config: &CUlaunchConfig, cooperative: bool) -> Option<String> {
+    let threads = volume(block_dim(config));
+    match code {
+        CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
+            let resident = resident_blocks(kernel, config)?;
+            let asked = volume(grid_dim(config));
+            Some(format!(
+                "{asked} blocks cannot run at once: this kernel and block size fit {resident} on the device; launch \
+                 at most max_active_blocks(..) x multiprocessor_count()"
+            ))
+        }
+        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
+            let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
+            Some(format!(
+                "{registers} registers a thread times {threads} threads, or shared memory, do not fit: use a smaller block"
+            ))
+        }
+        CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
+            Some("the device cannot run clusters of this shape with this block and shared memory".into())
+        }
+        CUresult::CUDA_ERROR_INVALID_VALUE if cooperative => {
+            Some("a cooperative launch cannot have this attribute, grid or stream".into())
+        }
+        CUresult::CUDA_ERROR_INVALID_VALUE => {
+            Some("the driver knows a rule that this crate does not: look at the attributes first".into())
+        }
+        _ => None,
+    }
+}
+
+/// Blocks of this shape that the device runs at once.
+#[allow(unsafe_code)]
+fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
+    let mut blocks = 0;
+    let driver = kernel.context.driver();
+    let threads = i32::try_from(volume(block_dim(config))).ok()?;
+    let shared = config.sharedMemBytes as usize;
+    // SAFETY: the kernel's module is loaded during `submit`, its context is current; `blocks` outlives the call.
+    let code =
+        unsafe { driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared) };
+    let multiprocessors = u64::from(kernel.context.limits().multiprocessors);
+    (code == CUresult::SUCCESS).then(|| blocks.max(0) as u64 * multiprocessors)
+}

@@ -1,0 +1,292 @@
+//! `cuda_launch!`.
+
+/// Launches a kernel: turns the arguments into the packet of `cuLaunchKernelEx`, checks it, and submits it.
+///
+/// Usable only inside `unsafe`. An expression of type `Result<(), Error>`; on an error nothing was launched.
+///
+/// ```
+/// use cuda_launch::{cuda_launch, CudaContext, DeviceBuffer, LaunchConfig};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let module = ctx.load_module(include_str!("../../examples/kernels/vecadd.ptx"))?;
+/// let a = DeviceBuffer::from_host(&stream, &[1.0f32; 100])?;
+/// let b = DeviceBuffer::from_host(&stream, &[2.0f32; 100])?;
+/// let mut c = DeviceBuffer::<f32>::zeroed(&stream, 100)?;
+/// // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3: they live until the copy below has waited for the
+/// // stream; 4: nothing else uses them.
+/// unsafe {
+///     cuda_launch! {
+///         kernel: vecadd,
+///         module: module,
+///         stream: stream,
+///         config: LaunchConfig::for_num_elems(100),
+///         args: [slice(a), slice(b), slice_mut(c)],
+///     }
+/// }?;
+/// assert_eq!(c.to_host_vec(&stream)?, [3.0; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// # Fields
+/// In any order, each once; a comma at the end is allowed.
+///
+/// | field | takes |
+/// |---|---|
+/// | `kernel` | the kernel's name: an identifier, a string literal, or any `&str` expression in parentheses; with `module` |
+/// | `module` | a [`CudaModule`](crate::CudaModule) |
+/// | `function` | a [`CudaFunction`](crate::CudaFunction), in place of `kernel` and `module` |
+/// | `stream` | a [`CudaStream`](crate::CudaStream) |
+/// | `config` | a [`LaunchConfig`](crate::LaunchConfig) |
+/// | `args` | a list in brackets, one entry for one or two parameters of the kernel (below) |
+/// | `cluster_dim` | optional: blocks of a cluster, `(x, y, z)` |
+/// | `cooperative` | optional: `true` for a grid whose blocks wait for each other |
+/// | `attributes` | optional: an array, `Vec` or slice of [`Attribute`](crate::Attribute) |
+///
+/// `module`, `stream`, `function` and the buffers in `args` may be values, references, `Box`es, `Rc`s or `Arc`s; they are
+/// borrowed for the call, not moved. A kernel that is named is looked up once for a module and call site; a literal name
+/// costs a warm launch one comparison.
+///
+/// # Arguments
+///
+/// | written | parameters of the kernel |
+/// |---|---|
+/// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
+/// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
+/// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value, such as a closure; none if the size is zero |
+/// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
+///
+/// Each entry is one step of the macro's recursion: more than about 110 of them need `#![recursion_limit = "256"]` or more.
+///
+/// # Errors
+/// - [`is_argument_mismatch`](crate::Error::is_argument_mismatch): number or sizes of the arguments are not those of the
+///   kernel's parameters. Where neither driver nor image knows them,
+///   [`CudaFunction::parameters`](crate::CudaFunction::parameters) says why, and the launch goes ahead.
+/// - [`is_launch_refused`](crate::Error::is_launch_refused): a dimension is zero or over a limit, too much shared memory, a
+///   cluster that does not fit, an attribute that this driver lacks.
+/// - [`is_context_mismatch`](crate::Error::is_context_mismatch): module, stream and buffers are not of one context.
+/// - [`is_not_found`](crate::Error::is_not_found): there is no such kernel.
+/// - What the driver answers to `cuLaunchKernelEx`, also faults of earlier launches.
+///
+/// # Safety
+/// Checked for you: number and sizes of the arguments, the dimensions, contexts, lifetimes during the call. Yours:
+/// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, an `i32`
+///    for a float, or a struct with other fields of the same size are not noticed.
+/// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
+///    owns, and only inside it.
+/// 3. Lifetime: memory that the kernel uses stays allocated until it is done. Dropping a
+///    [`DeviceBuffer`](crate::DeviceBuffer) waits; memory from elsewhere may not.
+/// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes: not the host, not a
+///    kernel on another stream that is not ordered against this one.
+/// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.
+/// 6. Termination: the kernel ends, and its blocks do not wait for each other unless `cooperative` is set.
+#[macro_export]
+macro_rules! cuda_launch {
+    ($($fields:tt)*) => {
+        $crate::__cuda_launch_fields!({[] [] [] [] [] [] [] [] []} $($fields)*)
+    };
+}
+
+/// Sorts the fields into `{kernel function module stream config args cluster_dim cooperative attributes}`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_fields {
+    // The kernel: a name, a string, or an expression.
+    ({[] $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt} kernel: $name:ident $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({[name ::core::stringify!($name)] $fu $m $s $c $a $cl $co $at} $($($rest)*)?)
+    };
+    ({[] $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt} kernel: $name:literal $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({[name $name] $fu $m $s $c $a $cl $co $at} $($($rest)*)?)
+    };
+    ({[] $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt} kernel: $name:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({[dynamic $name] $fu $m $s $c $a $cl $co $at} $($($rest)*)?)
+    };
+    ({$k:tt [] $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt} function: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k [$v] $m $s $c $a $cl $co $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt [] $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt} module: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu [$v] $s $c $a $cl $co $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt $m:tt [] $c:tt $a:tt $cl:tt $co:tt $at:tt} stream: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu $m [$v] $c $a $cl $co $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt $m:tt $s:tt [] $a:tt $cl:tt $co:tt $at:tt} config: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu $m $s [$v] $a $cl $co $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt [] $cl:tt $co:tt $at:tt} args: [$($v:tt)*] $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu $m $s $c [[$($v)*]] $cl $co $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt [] $cl:tt $co:tt $at:tt} args: $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: `args` is a list in brackets: `args: [slice(a), 3u32]`, or `args: []` for none")
+    };
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt $a:tt [] $co:tt $at:tt} cluster_dim: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu $m $s $c $a [$v] $co $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt [] $at:tt} cooperative: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu $m $s $c $a $cl [$v] $at} $($($rest)*)?)
+    };
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt []} attributes: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_fields!({$k $fu $m $s $c $a $cl $co [$v]} $($($rest)*)?)
+    };
+    // Every field is sorted: what is there decides.
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt}) => {
+        $crate::__cuda_launch_finish!($k $fu $m $s $c $a $cl $co $at)
+    };
+    // What is left is wrong. A known field here was given before.
+    ($state:tt kernel: $($rest:tt)*) => { $crate::__cuda_launch_twice!("kernel") };
+    ($state:tt function: $($rest:tt)*) => { $crate::__cuda_launch_twice!("function") };
+    ($state:tt module: $($rest:tt)*) => { $crate::__cuda_launch_twice!("module") };
+    ($state:tt stream: $($rest:tt)*) => { $crate::__cuda_launch_twice!("stream") };
+    ($state:tt config: $($rest:tt)*) => { $crate::__cuda_launch_twice!("config") };
+    ($state:tt args: $($rest:tt)*) => { $crate::__cuda_launch_twice!("args") };
+    ($state:tt cluster_dim: $($rest:tt)*) => { $crate::__cuda_launch_twice!("cluster_dim") };
+    ($state:tt cooperative: $($rest:tt)*) => { $crate::__cuda_launch_twice!("cooperative") };
+    ($state:tt attributes: $($rest:tt)*) => { $crate::__cuda_launch_twice!("attributes") };
+    ($state:tt $field:ident: $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, function, \
+             stream, config, args, cluster_dim, cooperative, attributes"
+        ))
+    };
+    ($state:tt $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: expected `field: value`, separated by commas, at `", ::core::stringify!($($rest)*), "`"
+        ))
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_twice {
+    ($field:literal) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: the field `", $field, "` is given twice, or its value is not followed by a comma"
+        ))
+    };
+}
+
+/// Says which field is missing or too many, else makes the call.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_finish {
+    ([] [] $m:tt $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: which kernel? Give `kernel` and `module`, or `function`")
+    };
+    ([$($k:tt)+] [$($fu:tt)+] $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: both `kernel` and `function` are given; one names the kernel")
+    };
+    ([] [$($fu:tt)+] [$($m:tt)+] $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: `function` knows its module; leave `module` out")
+    };
+    ([$($k:tt)+] [] [] $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: the field `module` is missing: where is the kernel?")
+    };
+    ($k:tt $fu:tt $m:tt [] $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: the field `stream` is missing")
+    };
+    ($k:tt $fu:tt $m:tt $s:tt [] $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: the field `config` is missing: `config: LaunchConfig::for_num_elems(n)`")
+    };
+    ($k:tt $fu:tt $m:tt $s:tt $c:tt [] $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch!: the field `args` is missing; `args: []` for a kernel without parameters")
+    };
+    ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [$stream:expr] [$config:expr] [[$($args:tt)*]]
+     [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {
+        // `match` keeps what the expressions borrow alive until the launch is submitted.
+        match (
+            $(&$function,)? $(&$module,)? &$stream, $config,
+            [
+                $($crate::Attribute::cluster_dimension($cluster),)?
+                $($crate::Attribute::cooperative($cooperative),)?
+            ] as [$crate::Attribute<'_>; $crate::__cuda_launch_count!($($cluster)? ; $($cooperative)?)],
+            $crate::__cuda_launch_attributes!($(&$attributes)?),
+        ) {
+            (owner, stream, config, fields, attributes) => {
+                match $crate::__cuda_launch_kernel!(owner, $($kernel)*) {
+                    ::core::result::Result::Ok(kernel) => $crate::launch::submit(
+                        &*kernel,
+                        $crate::launch::StreamRef::stream_ref(stream),
+                        config,
+                        &fields,
+                        attributes,
+                        $crate::__cuda_launch_args!([] $($args)*),
+                    ),
+                    ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+                }
+            }
+        }
+    };
+}
+
+/// How many of the two fields that are attributes are there.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_count {
+    (;) => { 0 };
+    ($a:expr ;) => { 1 };
+    (; $b:expr) => { 1 };
+    ($a:expr ; $b:expr) => { 2 };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_attributes {
+    () => {
+        &[] as &[$crate::Attribute<'_>]
+    };
+    ($attributes:expr) => {
+        ::core::convert::AsRef::<[$crate::Attribute<'_>]>::as_ref($attributes)
+    };
+}
+
+/// The kernel, from whatever names it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_kernel {
+    ($function:ident,) => {
+        ::core::result::Result::<&$crate::Kernel, $crate::Error>::Ok(
+            $crate::launch::FunctionRef::function_ref($function).kernel(),
+        )
+    };
+    ($module:ident, name $name:expr) => {{
+        static SITE: $crate::launch::Site = $crate::launch::Site::new();
+        SITE.kernel($crate::launch::ModuleRef::module_ref($module), $name)
+    }};
+    ($module:ident, dynamic $name:expr) => {
+        $crate::launch::kernel_by_name($crate::launch::ModuleRef::module_ref($module), $name)
+    };
+}
+
+/// The list of arguments as nested `Cons`, built from the last one back.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_args {
+    ([$($done:tt)*] slice($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_args!([$($done)* [$crate::launch::Slice($crate::DeviceSlice::parts(&$x))]] $($($rest)*)?)
+    };
+    ([$($done:tt)*] slice_mut($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_args!([$($done)* [$crate::launch::Slice(($x).parts_mut())]] $($($rest)*)?)
+    };
+    ([$($done:tt)*] byval($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_args!([$($done)* [$crate::launch::ByVal(&$x)]] $($($rest)*)?)
+    };
+    ([$($done:tt)*] $x:expr $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_args!([$($done)* [$crate::launch::Value(&$x)]] $($($rest)*)?)
+    };
+    ([$([$done:expr])*]) => {
+        $crate::__cuda_launch_cons!($($done),*)
+    };
+    ([$($done:tt)*] $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is no expression; separate arguments by commas"
+        ))
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_cons {
+    () => { $crate::launch::Nil };
+    ($a:expr $(, $rest:expr)*) => {
+        $crate::launch::Cons($a, $crate::__cuda_launch_cons!($($rest),*))
+    };
+}

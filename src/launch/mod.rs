@@ -1,0 +1,32 @@
+//! The path of a launch: arguments, packet, configuration and attributes, check, submission.
+//!
+//! | file | stage |
+//! |---|---|
+//! | `args` | what one argument is; a list of them as a type, with its static [`Signature`] |
+//! | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
+//! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
+//! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
+//! | `submit` | the one place that calls `cuLaunchKernelEx` |
+//! | `site` | what a call site remembers, so that a warm launch looks nothing up |
+//! | `macros` | `cuda_launch!`, which puts these together |
+
+pub(crate) mod args;
+pub(crate) mod attributes;
+mod check;
+mod cluster;
+mod config;
+mod guess;
+mod macros;
+mod packet;
+pub(crate) mod site;
+mod submit;
+
+pub use args::{ArgumentList, ByVal, Cons, Nil, ParameterType, Role, Signature, Slice, Value};
+pub use attributes::{
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain, PortableClusterMode,
+    SharedMemoryMode, SynchronizationPolicy,
+};
+pub use config::{Dim3, LaunchConfig};
+pub use packet::Packet;
+pub use site::{FunctionRef, ModuleRef, Site, StreamRef, kernel_by_name};
+pub use submit::submit;

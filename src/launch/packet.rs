@@ -1,0 +1,47 @@
+//! The packet: the array of pointers that the driver takes, on the stack, as long as the list of arguments needs.
+
+#![allow(unsafe_code)] // `pack` writes inside a place of exactly its size.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::args::ArgumentList;
+
+/// Pointers to the arguments of one launch. Building one is safe and does nothing; only submitting is unsafe.
+///
+/// ```
+/// use cuda_launch::launch::{Cons, Nil, Packet, Value};
+/// let arguments = Cons(Value(&7u32), Cons(Value(&1.5f32), Nil));
+/// let mut packet = Packet::new(&arguments);
+/// let params = packet.kernel_params();
+/// // SAFETY: the pointers are to the two values, in the order of the list.
+/// unsafe {
+///     assert_eq!(*(*params).cast::<u32>(), 7);
+///     assert_eq!(*(*params.add(1)).cast::<f32>(), 1.5);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Packet<'a, L: ArgumentList> {
+    slots: MaybeUninit<L::Slots>,
+    arguments: PhantomData<&'a L>,
+}
+
+impl<'a, L: ArgumentList> Packet<'a, L> {
+    /// Points at the arguments.
+    #[inline(always)]
+    pub fn new(arguments: &'a L) -> Self {
+        let mut slots = MaybeUninit::<L::Slots>::uninit();
+        // SAFETY: 1: `slots` is writable and of type `Slots`; 2: the arguments are borrowed as long as the packet lives.
+        unsafe { arguments.pack(slots.as_mut_ptr().cast()) };
+        Self { slots, arguments: PhantomData }
+    }
+
+    /// The `kernelParams` of `cuLaunchKernelEx`: one pointer a parameter, valid while the packet is borrowed.
+    ///
+    /// The driver copies the values during the call.
+    #[inline(always)]
+    pub fn kernel_params(&mut self) -> *mut *mut c_void {
+        self.slots.as_mut_ptr().cast()
+    }
+}

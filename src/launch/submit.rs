@@ -1,0 +1,126 @@
+//! The one place that calls `cuLaunchKernelEx`.
+//!
+//! A warm launch, whose argument types the kernel has seen, takes a few comparisons and the call. Everything else, such as
+//! a first launch, attributes, an error, goes through [`examined`], which says what is wrong where something is.
+
+#![allow(unsafe_code)] // The call itself; its caller vouches for what cannot be checked.
+
+use cuda_driver_sys::{CUlaunchAttribute, CUlaunchConfig, CUresult};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+use super::args::{ArgumentList, Signature};
+use super::attributes::Attribute;
+use super::check;
+use super::config::LaunchConfig;
+use super::packet::Packet;
+use crate::driver::{CudaStream, Kernel};
+use crate::error::Error;
+
+/// More than there are attributes, so that each can be given once.
+pub(super) const MAX_ATTRIBUTES: usize = 24;
+
+/// A launch without the types of its arguments.
+pub(super) struct Request<'a> {
+    pub(super) kernel: &'a Kernel,
+    pub(super) stream: &'a CudaStream,
+    /// Dimensions, shared memory and stream; the attributes are beside it.
+    pub(super) config: &'a CUlaunchConfig,
+    /// The attributes that fields of the macro stand for.
+    pub(super) fields: &'a [Attribute<'a>],
+    /// The attributes listed.
+    pub(super) attributes: &'a [Attribute<'a>],
+}
+
+/// Checks a launch and submits it: what [`cuda_launch!`](crate::cuda_launch) ends in.
+///
+/// `fields` are the attributes that `cluster_dim` and `cooperative` stand for, `attributes` those listed.
+///
+/// Driver calls: `cuLaunchKernelEx`. If it answers that the context is not current: `cuCtxGetCurrent`, `cuCtxSetCurrent`,
+/// and `cuLaunchKernelEx` again.
+///
+/// # Errors
+/// As [`cuda_launch!`](crate::cuda_launch); nothing was launched.
+///
+/// # Safety
+/// The duties of [`cuda_launch!`](crate::cuda_launch), and:
+/// - the kernel's module stays loaded during the call.
+#[inline(always)]
+pub unsafe fn submit<L: ArgumentList>(
+    kernel: &Kernel,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    fields: &[Attribute<'_>],
+    attributes: &[Attribute<'_>],
+    arguments: L,
+) -> Result<(), Error> {
+    let foreign = arguments.foreign(stream.context());
+    let one_context = !foreign & kernel.context.is_same(stream.context());
+    let mut packet = Packet::new(&arguments);
+    let params = packet.kernel_params();
+    let raw = config.raw(stream.raw());
+    let plain = fields.is_empty() && attributes.is_empty();
+    if plain && one_context && check::verified::<L>(kernel) && check::within_limits(kernel, &raw) {
+        // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far
+        // as they are known; what the kernel then does is the caller's duty.
+        let code = unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) };
+        if code == CUresult::SUCCESS {
+            return Ok(());
+        }
+    }
+    // Nothing was launched: a refused launch leaves no trace.
+    let request = Request { kernel, stream, config: &raw, fields, attributes };
+    // SAFETY: as above; the packet is still where it was.
+    unsafe { examined(&request, L::SIGNATURE, foreign, params) }
+}
+
+/// Every check again, in the order in which errors are worth telling, then the launch.
+///
+/// # Safety
+/// 1. The duties of [`submit`]; `params` is the packet's, of the types in `signature`.
+#[cold]
+#[inline(never)]
+unsafe fn examined(
+    request: &Request<'_>,
+    signature: Option<&'static Signature>,
+    foreign: bool,
+    params: *mut *mut c_void,
+) -> Result<(), Error> {
+    check::arguments(request.kernel, signature)?;
+    check::contexts(request, foreign)?;
+    check::dimensions(request)?;
+    request.kernel.context.bind()?;
+    // A copy: the driver may write into attributes.
+    let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
+    let all = request.fields.iter().chain(request.attributes);
+    let count = list.iter_mut().zip(all).map(|(slot, attribute)| slot.write(attribute.raw())).count();
+    let mut raw = *request.config;
+    if count != 0 {
+        raw.attrs = list.as_mut_ptr().cast();
+        raw.numAttrs = count as u32;
+    }
+    // SAFETY: the caller's duty 1; kernel, stream and arguments are of the current context; the first `count` attributes are
+    // written.
+    let code = unsafe { request.kernel.driver.cuLaunchKernelEx(&raw, request.kernel.raw, params, null_mut()) };
+    if code == CUresult::SUCCESS { Ok(()) } else { Err(check::refused(code, request)) }
+}
+
+impl LaunchConfig {
+    /// The driver's form, without attributes.
+    #[inline(always)]
+    fn raw(&self, stream: cuda_driver_sys::CUstream) -> CUlaunchConfig {
+        CUlaunchConfig {
+            gridDimX: self.grid_dim.0,
+            gridDimY: self.grid_dim.1,
+            gridDimZ: self.grid_dim.2,
+            blockDimX: self.block_dim.0,
+            blockDimY: self.block_dim.1,
+            blockDimZ: self.block_dim.2,
+            sharedMemBytes: self.shared_mem_bytes,
+            hStream: stream,
+            attrs: null_mut(),
+            numAttrs: 0,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Device memory: buffers, views into them, and copies.
+//!
+//! Lengths and ranges count elements; only names with `byte` in them count bytes.
+
+mod buffer;
+mod copy;
+mod device_copy;
+mod pointer;
+mod view;
+
+pub use buffer::DeviceBuffer;
+pub use device_copy::{DeviceCopy, ScalarKind};
+pub use pointer::{DevicePtr, DevicePtrMut};
+pub use view::{DeviceSlice, DeviceView, DeviceViewMut, SliceParts};

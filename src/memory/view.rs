@@ -1,0 +1,244 @@
+//! Borrowed parts of device memory: the borrow checker sees them as it sees slices.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, Range, RangeBounds};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::buffer::DeviceBuffer;
+use super::device_copy::DeviceCopy;
+use super::pointer::{DevicePtr, DevicePtrMut};
+use crate::driver::CudaContext;
+
+/// Device memory that can be read: buffers, views, and references and smart pointers to them.
+///
+/// # Safety
+/// 1. `address` points to `len` elements of device memory of `context`, or `len` is 0.
+/// 2. That memory stays allocated as long as `self` is borrowed.
+#[allow(unsafe_code)] // declared here, relied on by copies and launches
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not device memory",
+    label = "`slice(..)` takes a `DeviceBuffer` or a view into one",
+    note = "host data must be copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`"
+)]
+pub unsafe trait DeviceSlice {
+    /// The element.
+    type Element: DeviceCopy;
+
+    /// Where address and length stand: what the packet of a launch points at.
+    fn parts(&self) -> SliceParts<'_, Self::Element>;
+
+    /// Address of the first element; 0 for none.
+    fn address(&self) -> u64 {
+        *self.parts().address
+    }
+
+    /// Elements.
+    fn len(&self) -> usize {
+        *self.parts().len
+    }
+
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The context that the memory belongs to.
+    fn context(&self) -> &CudaContext {
+        self.parts().context
+    }
+}
+
+/// References to the parts of a piece of device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceParts<'a, T: DeviceCopy> {
+    pub(crate) address: &'a u64,
+    pub(crate) len: &'a usize,
+    pub(crate) context: &'a CudaContext,
+    of: PhantomData<&'a [T]>,
+}
+
+impl<'a, T: DeviceCopy> SliceParts<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(address: &'a u64, len: &'a usize, context: &'a CudaContext) -> Self {
+        // A kernel takes the length as 8 bytes, and there is no CUDA for smaller machines.
+        const { assert!(size_of::<usize>() == 8) };
+        Self { address, len, context, of: PhantomData }
+    }
+}
+
+/// Elements of device memory, to read.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceView<'a, T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    context: &'a CudaContext,
+    of: PhantomData<&'a [T]>,
+}
+
+/// Elements of device memory, to write; nobody else can see them meanwhile.
+#[derive(Debug)]
+pub struct DeviceViewMut<'a, T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    context: &'a CudaContext,
+    of: PhantomData<&'a mut [T]>,
+}
+
+macro_rules! view_methods {
+    ($name:ident) => {
+        impl<'a, T: DeviceCopy> $name<'a, T> {
+            pub(super) fn new(address: u64, len: usize, context: &'a CudaContext) -> Self {
+                Self { address, len, context, of: PhantomData }
+            }
+
+            /// The elements of `range`.
+            ///
+            /// # Panics
+            /// If the range is not inside the view, as for slices; `try_slice` does not.
+            #[track_caller]
+            pub fn slice(self, range: impl RangeBounds<usize>) -> Self {
+                let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
+                let len = self.len;
+                let inside = self.try_slice((start, end));
+                assert!(inside.is_some(), "range {start:?} to {end:?} is not inside a view of {len} elements");
+                inside.unwrap_or_else(|| unreachable!())
+            }
+
+            /// The elements of `range`; `None` if it is not inside the view.
+            pub fn try_slice(self, range: impl RangeBounds<usize>) -> Option<Self> {
+                let range = resolve(range, self.len)?;
+                Some(self.part(range))
+            }
+
+            /// The first `mid` elements and the rest.
+            ///
+            /// # Panics
+            /// If `mid` is past the end, as for slices.
+            #[track_caller]
+            pub fn split_at(self, mid: usize) -> (Self, Self) {
+                let len = self.len;
+                assert!(mid <= len, "cannot split a view of {len} elements at {mid}");
+                // Two parts that do not overlap, of a view that is given up.
+                let left = Self::new(self.address, mid, self.context);
+                (left, self.part(mid..len))
+            }
+
+            fn part(self, range: Range<usize>) -> Self {
+                let address = self.address + (range.start * size_of::<T>()) as u64;
+                Self::new(address, range.len(), self.context)
+            }
+
+            /// The raw address, as the driver's functions take it.
+            pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
+                self.address
+            }
+
+            /// The address for a kernel to read from.
+            pub fn as_device_ptr(&self) -> DevicePtr<T> {
+                DevicePtr::from_raw(self.address)
+            }
+
+            /// Elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// Bytes.
+            pub fn byte_len(&self) -> usize {
+                self.len * size_of::<T>()
+            }
+
+            /// The context.
+            pub fn context(&self) -> &'a CudaContext {
+                self.context
+            }
+        }
+
+        // SAFETY: 1: made from a whole buffer or a part of one; 2: the lifetime borrows it.
+        #[allow(unsafe_code)]
+        unsafe impl<T: DeviceCopy> DeviceSlice for $name<'_, T> {
+            type Element = T;
+
+            #[inline(always)]
+            fn parts(&self) -> SliceParts<'_, T> {
+                SliceParts::new(&self.address, &self.len, self.context)
+            }
+        }
+    };
+}
+
+view_methods!(DeviceView);
+view_methods!(DeviceViewMut);
+
+impl<T: DeviceCopy> DeviceViewMut<'_, T> {
+    /// The address for a kernel to write to.
+    pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        DevicePtrMut::from_raw(self.address)
+    }
+
+    /// The same elements, to read.
+    pub fn as_view(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.address, self.len, self.context)
+    }
+
+    /// As [`DeviceSlice::parts`], for whoever may write.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn parts_mut(&mut self) -> SliceParts<'_, T> {
+        SliceParts::new(&self.address, &self.len, self.context)
+    }
+
+    /// The same elements, for a shorter time.
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.address, self.len, self.context)
+    }
+}
+
+/// `range` with its ends filled in, if it is inside `0..len`.
+fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
+    let start = match range.start_bound() {
+        Bound::Included(&s) => s,
+        Bound::Excluded(&s) => s.checked_add(1)?,
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&e) => e.checked_add(1)?,
+        Bound::Excluded(&e) => e,
+        Bound::Unbounded => len,
+    };
+    (start <= end && end <= len).then_some(start..end)
+}
+
+// SAFETY: 1: the buffer owns them; 2: borrowing it keeps it.
+#[allow(unsafe_code)]
+unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
+    type Element = T;
+
+    #[inline(always)]
+    fn parts(&self) -> SliceParts<'_, T> {
+        self.slice_parts()
+    }
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        // SAFETY: forwards to what it points to, which it keeps.
+        #[allow(unsafe_code)]
+        unsafe impl<S: DeviceSlice + ?Sized> DeviceSlice for $pointer {
+            type Element = S::Element;
+
+            #[inline(always)]
+            fn parts(&self) -> SliceParts<'_, Self::Element> {
+                (**self).parts()
+            }
+        }
+    )*};
+}
+
+forward!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);

@@ -1,0 +1,85 @@
+//! Programs that must not compile, and what the compiler says about them.
+//!
+//! A case is a file `compile_fail/<case>.rs` with the compiler's answer in `<case>.stderr`, which has to tell a reader what to
+//! do, and a twin `compile_fail/pass/<case>.rs`: the same program put right, so that the case fails for its own reason only.
+//! A new case is those files and a line in `compile_fail/pass/mod.rs`; `TRYBUILD=overwrite cargo test --test compile_fail`
+//! writes the answers.
+
+#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+#[path = "compile_fail/pass/mod.rs"]
+#[allow(dead_code)] // Nothing in the twins is called.
+mod pass;
+
+/// The compiler that gave the answers. Others word them differently; with them only the refusal is tested.
+const COMPILER: &str = "rustc 1.95.";
+
+/// Where the second test finds its cases when the first runs it.
+const COPIES: &str = "CUDA_LAUNCH_COMPILE_FAIL_COPIES";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compile_fail")
+}
+
+/// The names of the files with this extension.
+fn stems(folder: &Path, extension: &str) -> BTreeSet<String> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let wanted = files.filter(|path| path.extension().is_some_and(|found| found == extension));
+    wanted.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_case_is_refused() {
+    let version = Command::new("rustc").arg("--version").output().unwrap().stdout;
+    if version.starts_with(COMPILER.as_bytes()) {
+        trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
+    } else {
+        refused_by_another_compiler();
+    }
+}
+
+/// Runs the cases without their answers, in a process of its own that accepts every answer.
+fn refused_by_another_compiler() {
+    let copies = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_fail");
+    let _ = fs::remove_dir_all(&copies);
+    fs::create_dir_all(&copies).unwrap();
+    for case in stems(&folder(), "rs") {
+        let file = format!("{case}.rs");
+        fs::copy(folder().join(&file), copies.join(&file)).unwrap();
+    }
+    let mut tests = Command::new(env::current_exe().unwrap());
+    tests.args(["--exact", "every_copy_is_refused", "--nocapture"]);
+    let status = tests.env("TRYBUILD", "overwrite").env(COPIES, &copies).status().unwrap();
+    assert!(status.success(), "a case compiles, see above");
+}
+
+#[test]
+fn every_copy_is_refused() {
+    if let Ok(copies) = env::var(COPIES) {
+        trybuild::TestCases::new().compile_fail(format!("{copies}/*.rs"));
+    }
+}
+
+#[test]
+fn every_case_has_a_twin_that_compiles() {
+    let cases = stems(&folder(), "rs");
+    let twins: BTreeSet<String> = pass::NAMES.iter().map(ToString::to_string).collect();
+    assert!(cases.len() >= 100, "only {} cases were found", cases.len());
+    let alone: Vec<_> = cases.symmetric_difference(&twins).collect();
+    assert!(alone.is_empty(), "a case without a twin in pass/mod.rs, or a twin without a case: {alone:?}");
+}
+
+#[test]
+fn every_case_has_an_answer_that_fits_every_machine() {
+    let (cases, answers) = (stems(&folder(), "rs"), stems(&folder(), "stderr"));
+    assert_eq!(cases, answers, "cases and answers");
+    for case in answers {
+        let text = fs::read_to_string(folder().join(format!("{case}.stderr"))).unwrap();
+        assert!(!text.contains("--> /"), "{case}.stderr names a path of one machine");
+    }
+}

@@ -1,0 +1,18 @@
+// A `bool` may be passed byte for byte, when that is what the kernel takes.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [true],
+        }
+    }
+}
+
+fn main() {}

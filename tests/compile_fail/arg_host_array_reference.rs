@@ -1,0 +1,18 @@
+// An array is a value; a reference to it is not.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [&[1.0f32, 2.0]],
+        }
+    }
+}
+
+fn main() {}

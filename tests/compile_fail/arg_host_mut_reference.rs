@@ -1,0 +1,19 @@
+// Nor can the kernel write through one.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    let mut host = 1.0f32;
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [&mut host],
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+// A slice of host memory is copied to a buffer first.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, host: &[f32]) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [host],
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+// A kernel could not be held to write anything but zero.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, n: std::num::NonZeroU32) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [n],
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+// Also in a launch.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, event: CudaEvent) -> Result<(), Error> {
+    let attributes = vec![Attribute::programmatic_event(&event, true)];
+    drop(event);
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+            attributes: attributes,
+        }
+    }
+}
+
+fn main() {}

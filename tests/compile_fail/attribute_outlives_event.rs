@@ -1,0 +1,10 @@
+// An attribute with an event keeps it borrowed.
+
+use cuda_launch::*;
+
+fn attribute<'a>(context: &CudaContext) -> Result<Attribute<'a>, Error> {
+    let event = CudaEvent::new(context, EventFlags::DISABLE_TIMING)?;
+    Ok(Attribute::launch_completion_event(&event))
+}
+
+fn main() {}

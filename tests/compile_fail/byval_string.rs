@@ -1,0 +1,19 @@
+// `byval` copies bytes: the value is `Copy`.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    let text = String::from("text");
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [byval(text)],
+        }
+    }
+}
+
+fn main() {}

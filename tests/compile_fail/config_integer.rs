@@ -1,0 +1,18 @@
+// `config` takes a `LaunchConfig`.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: 100,
+            args: [],
+        }
+    }
+}
+
+fn main() {}

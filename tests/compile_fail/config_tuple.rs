@@ -1,0 +1,18 @@
+// Not a tuple.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: ((1, 1, 1), (256, 1, 1), 0),
+            args: [],
+        }
+    }
+}
+
+fn main() {}

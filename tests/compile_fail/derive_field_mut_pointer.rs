@@ -1,0 +1,12 @@
+// Also one to write through.
+
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Params {
+    scale: f32,
+    field: *mut f32,
+}
+
+fn main() {}

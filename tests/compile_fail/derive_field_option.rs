@@ -1,0 +1,12 @@
+// Nor an `Option`.
+
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Params {
+    scale: f32,
+    field: Option<u32>,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A pointer is to host memory.
+
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Params {
+    scale: f32,
+    field: *const f32,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A `Vec` is host memory.
+
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, DeviceCopy)]
+struct Params {
+    scale: f32,
+    field: Vec<f32>,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// There is one option.
+
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+#[device_copy(rename = "p")]
+struct Params {
+    scale: f32,
+}
+
+fn main() {}

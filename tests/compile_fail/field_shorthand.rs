@@ -1,0 +1,18 @@
+// A field names its value.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+        }
+    }
+}
+
+fn main() {}

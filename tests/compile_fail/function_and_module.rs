@@ -1,0 +1,18 @@
+// A function knows its module.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, function: &CudaFunction) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            function: function,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+            module: module,
+        }
+    }
+}
+
+fn main() {}

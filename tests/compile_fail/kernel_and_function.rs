@@ -1,0 +1,18 @@
+// The kernel is named in one way.
+
+use cuda_launch::*;
+
+fn launch(stream: &CudaStream, function: &CudaFunction) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            function: function,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+            kernel: k,
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+// Also with a module.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, function: &CudaFunction) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            function: function,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+            kernel: k,
+            module: module,
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+// An expression is a string.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: (7 * 6),
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+// `kernel` is required.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+        }
+    }
+}
+
+fn main() {}

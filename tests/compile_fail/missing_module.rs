@@ -1,0 +1,17 @@
+// `module` is required.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [],
+        }
+    }
+}
+
+fn main() {}

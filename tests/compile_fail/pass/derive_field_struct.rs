@@ -1,0 +1,14 @@
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Inner {
+    tag: u8,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Params {
+    scale: f32,
+    field: Inner,
+}

@@ -1,0 +1,5 @@
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Pair(f32, u8);

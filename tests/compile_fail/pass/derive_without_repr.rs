@@ -1,0 +1,7 @@
+use cuda_launch::DeviceCopy;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Params {
+    scale: f32,
+}

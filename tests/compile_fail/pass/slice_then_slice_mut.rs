@@ -1,0 +1,19 @@
+use cuda_launch::*;
+
+fn launch(
+    module: &CudaModule,
+    stream: &CudaStream,
+    mut x: DeviceBuffer<f32>,
+    y: DeviceBuffer<f32>,
+) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [slice(y), slice_mut(x)],
+        }
+    }
+}

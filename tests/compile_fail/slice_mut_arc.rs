@@ -1,0 +1,22 @@
+// Shared buffers are for reading.
+
+use cuda_launch::*;
+
+fn launch(
+    module: &CudaModule,
+    stream: &CudaStream,
+    x: std::sync::Arc<DeviceBuffer<f32>>,
+) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [slice_mut(x)],
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+// A view to read cannot be written.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, x: DeviceView<'_, f32>) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [slice_mut(x)],
+        }
+    }
+}
+
+fn main() {}

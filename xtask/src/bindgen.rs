@@ -1,0 +1,95 @@
+//! `cargo xtask bindgen`: the files in `sys/src/generated/`, from `bindgen.toml`.
+//!
+//! Nothing of the header's text may come out: only declarations, lists of names and numbers, and docs of our own.
+
+use crate::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+mod functions;
+mod tools;
+mod types;
+
+/// What to do with the generated text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Put it into the tree.
+    Write,
+    /// Fail if the tree has something else.
+    Check,
+}
+
+/// Generates and writes or compares.
+pub(crate) fn run(mode: Mode) -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?;
+    let tools = tools::Tools::prepare(root)?;
+    let fresh = tools.work.join("generated");
+    fs::create_dir_all(&fresh)?;
+    let mut stale = Vec::new();
+    for (name, text) in generate(&tools)? {
+        let path = fresh.join(name);
+        fs::write(&path, text)?;
+        tools.rustfmt(&path)?;
+        let committed = root.join("sys/src/generated").join(name);
+        if mode == Mode::Write {
+            fs::copy(&path, &committed)?;
+        } else if let Some(difference) = difference(&path, &committed)? {
+            stale.push(difference);
+        }
+    }
+    match stale.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "sys/src/generated/ is not what bindgen.toml makes (`cargo xtask bindgen` rewrites it):\n{}",
+            stale.join("\n")
+        )
+        .into()),
+    }
+}
+
+fn generate(tools: &tools::Tools) -> Result<Vec<(&'static str, String)>> {
+    let header = fs::read_to_string(tools.header()?)?;
+    let typedefs = fs::read_to_string(tools.typedefs()?)?;
+    let (types, declared) = types::split(&types::rename(&tools.bindgen(&[])?));
+    // With the header's internal switch every old ABI is declared too, under its own name.
+    let (_, all) = types::split(&types::rename(&tools.bindgen(&["-D__CUDA_API_VERSION_INTERNAL"])?));
+    let functions = functions::functions(&declared, &all, &typedefs)?;
+    let aliases = functions::aliases(&header, &functions);
+    let names = functions::render_names(&aliases, &types)?;
+    let lists = [
+        ("types.rs", types),
+        ("functions.rs", functions::render_list(&functions)),
+        ("methods.rs", functions::render_methods(&functions, &aliases)),
+        ("names.rs", names),
+    ];
+    let release = tools.release()?;
+    Ok(lists
+        .map(|(name, text)| {
+            (
+                name,
+                format!(
+                    "// Made by `cargo xtask bindgen` from the header of {release}: do not edit.\n\n{text}"
+                ),
+            )
+        })
+        .into())
+}
+
+/// The first difference between two files, for people.
+fn difference(fresh: &Path, committed: &PathBuf) -> Result<Option<String>> {
+    let new = fs::read_to_string(fresh)?;
+    let old = fs::read_to_string(committed).unwrap_or_default();
+    if new == old {
+        return Ok(None);
+    }
+    let (mut news, mut olds) = (new.lines(), old.lines());
+    let mut number = 0;
+    loop {
+        number += 1;
+        let pair = (olds.next(), news.next());
+        if pair.0 != pair.1 || pair.0.is_none() {
+            let [old, new] = [pair.0, pair.1].map(|line| line.unwrap_or("(end of file)"));
+            return Ok(Some(format!("{}:{number}\n  - {old}\n  + {new}", committed.display())));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `cargo xtask gate`: every check of this repository, the same on a developer's machine and in CI.
+
+use std::time::Instant;
+
+use crate::cargo::{answers, cargo, root, run};
+use crate::{Result, bindgen, cost};
+
+/// Test targets that Miri runs: those that need no real driver and no emulator, which it would interpret for hours.
+const MIRI: &[&[&str]] = &[&["--package", "cuda-driver-sys", "--test", "table"]];
+
+/// The oldest Rust that the manifests promise (`rust-version`).
+const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
+
+/// One check.
+struct Step {
+    name: &'static str,
+    does: &'static str,
+    /// Whether this machine has what the check needs, and what that is.
+    needs: Option<(&'static str, fn() -> bool)>,
+    run: fn() -> Result<()>,
+    /// Runs only when it is named.
+    on_request: bool,
+}
+
+impl Step {
+    const fn new(name: &'static str, does: &'static str, run: fn() -> Result<()>) -> Step {
+        Step { name, does, needs: None, run, on_request: false }
+    }
+
+    const fn needs(self, what: &'static str, has: fn() -> bool) -> Step {
+        Step { needs: Some((what, has)), ..self }
+    }
+
+    const fn on_request(self) -> Step {
+        Step { on_request: true, ..self }
+    }
+
+    /// What this machine lacks for the check.
+    fn lacks(&self) -> Option<&'static str> {
+        self.needs.and_then(|(what, has)| if has() { None } else { Some(what) })
+    }
+}
+
+/// In the order of running: what answers soonest comes first.
+const STEPS: &[Step] = &[
+    Step::new("fmt", "formatting", || run(&mut cargo(&["fmt", "--all", "--check"])?)),
+    Step::new("deny", "licences, duplicate versions and sources of the dependencies", deny)
+        .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
+    Step::new("clippy", "clippy without a warning, also without features", clippy),
+    Step::new("doc", "rustdoc without a warning", doc),
+    Step::new("bindgen", "sys/src/generated/ is what bindgen.toml makes", || {
+        bindgen::run(bindgen::Mode::Check)
+    })
+    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
+    Step::new("test", "all tests, as the README runs them", || run(&mut cargo(&["test", "--workspace"])?)),
+    Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
+        .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
+    Step::new("cost", "instructions of a launch, within their limits", cost::run)
+        .needs("valgrind", || answers("valgrind", &["--version"])),
+    Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
+        .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
+    Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
+        .on_request(),
+];
+
+/// The steps, for the usage text.
+pub(crate) fn list() -> String {
+    let note = |step: &Step| if step.on_request { "; only when named" } else { "" };
+    STEPS.iter().map(|step| format!("      {:9} {}{}\n", step.name, step.does, note(step))).collect()
+}
+
+/// Runs the named steps, or all but those on request; stops at the first that fails.
+pub(crate) fn gate(names: &[&str]) -> Result<()> {
+    let begin = Instant::now();
+    let (mut passed, mut skipped) = (Vec::new(), Vec::new());
+    for step in chosen(names)? {
+        if let Some(what) = step.lacks() {
+            if !names.is_empty() {
+                return Err(format!("gate: {} needs {what}, which is not here", step.name).into());
+            }
+            println!("\n=== {}: skipped, no {what}", step.name);
+            skipped.push(step.name);
+            continue;
+        }
+        println!("\n=== {}: {}", step.name, step.does);
+        let start = Instant::now();
+        (step.run)().map_err(|failure| failed(step.name, start, &failure))?;
+        println!("=== {}: passed, {:.1} s", step.name, start.elapsed().as_secs_f64());
+        passed.push(step.name);
+    }
+    println!("\n=== gate: passed in {:.0} s: {}", begin.elapsed().as_secs_f64(), passed.join(" "));
+    if !skipped.is_empty() {
+        println!("=== gate: NOT checked on this machine: {}", skipped.join(" "));
+    }
+    Ok(())
+}
+
+fn failed(name: &str, start: Instant, failure: &crate::Failure) -> String {
+    let seconds = start.elapsed().as_secs_f64();
+    format!("{failure}\n\n=== gate: {name} FAILED after {seconds:.1} s; alone: cargo xtask gate {name}")
+}
+
+fn chosen(names: &[&str]) -> Result<Vec<&'static Step>> {
+    if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
+        return Err(format!("gate: no step {unknown:?}; there are:\n{}", list()).into());
+    }
+    let wanted = |step: &&Step| if names.is_empty() { !step.on_request } else { names.contains(&step.name) };
+    Ok(STEPS.iter().filter(wanted).collect())
+}
+
+fn deny() -> Result<()> {
+    // Not the advisories: their database is a repository to clone, and what it says changes without a commit here.
+    run(&mut cargo(&["deny", "--locked", "check", "--deny", "warnings", "bans", "licenses", "sources"])?)
+}
+
+fn clippy() -> Result<()> {
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?)?;
+    // The library alone: its tests ask for every feature.
+    let bare =
+        ["clippy", "--package", "cuda-launch", "--lib", "--no-default-features", "--", "--deny", "warnings"];
+    run(&mut cargo(&bare)?)
+}
+
+fn doc() -> Result<()> {
+    run(cargo(&["doc", "--workspace", "--no-deps", "--all-features"])?.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+fn oldest() -> Result<()> {
+    run(&mut on(OLDEST_RUST, &["check", "--workspace", "--all-features"])?)
+}
+
+fn miri() -> Result<()> {
+    MIRI.iter().try_for_each(|tests| run(&mut on("nightly", &[&["miri", "test"], *tests].concat())?))
+}
+
+fn kernels() -> Result<()> {
+    let mut python = std::process::Command::new("python3");
+    run(python.args(["examples/kernels/rebuild.py", "--check"]).current_dir(root()?))
+}
+
+/// `cargo arguments` of another toolchain.
+fn on(toolchain: &str, arguments: &[&str]) -> Result<std::process::Command> {
+    let mut command = std::process::Command::new("rustup");
+    command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root()?);
+    Ok(command)
+}
+
+/// Whether another toolchain is installed whose cargo answers; asks without installing it.
+fn toolchain(name: &str, cargo_arguments: &[&str]) -> bool {
+    answers("rustup", &[&["run", name, "cargo"], cargo_arguments].concat())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{STEPS, chosen};
+
+    #[test]
+    fn steps_are_chosen_by_name() {
+        let names = |asked: &[&str]| chosen(asked).unwrap().iter().map(|step| step.name).collect::<Vec<_>>();
+        assert_eq!(names(&["clippy", "fmt"]), ["fmt", "clippy"]);
+        assert_eq!(names(&["kernels"]), ["kernels"]);
+        assert_eq!(names(&[]).len(), STEPS.len() - 1);
+        assert!(chosen(&["clipy"]).err().unwrap().to_string().contains("\"clipy\""));
+    }
+}

@@ -1,0 +1,94 @@
+//! `cargo xtask gpu`: the tests, examples and the bench in one folder, for a machine with a GPU and no toolchain.
+//!
+//! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::Result;
+use crate::cargo::{Program, build, root, run};
+
+/// Where the bundle is made; git ignores it.
+const FOLDER: &str = ".gpu";
+
+/// A bundle travels with the working tree, which may have 64 MiB in all.
+const LIMIT: u64 = 60 << 20;
+
+/// Tests that need a compiler where they run.
+const LEFT_OUT: &[&str] = &["compile_fail"];
+
+/// Folders that tests and examples read from at run time, below the package's.
+const DATA: &[&str] = &["examples/kernels", "tests/kernels"];
+
+/// Endings of the files there that programs load; sources stay behind.
+const IMAGES: &[&str] = &["ptx", "cubin", "fatbin"];
+
+/// Builds and bundles; fails over the limit.
+pub(crate) fn bundle() -> Result<()> {
+    let root = root()?;
+    let folder = root.join(FOLDER);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    let package = ["--package", "cuda-launch", "--profile", "gpu"];
+    let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
+    let examples = build(&[&["build", "--examples"], &package[..]].concat())?;
+    let bench = build(&["bench", "--no-run", "--package", "cuda-launch", "--bench", "launch_cost"])?;
+    let bin = folder.join("bin");
+    let mut size =
+        put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
+    size += put(&bin.join("examples"), examples.iter())? + put(&bin.join("bench"), bench.iter())?;
+    for data in DATA {
+        size += copy_images(&root.join(data), &folder.join(data))?;
+    }
+    fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;
+    println!("{FOLDER}/: {:.1} MiB; on the machine: bash {FOLDER}/run.sh OUT", mebibytes(size));
+    if size > LIMIT {
+        Err(format!("{FOLDER}/ is over its limit of {} MiB", LIMIT >> 20).into())
+    } else {
+        Ok(())
+    }
+}
+
+/// Copies programs without their symbols; returns their size.
+fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result<u64> {
+    fs::create_dir_all(folder)?;
+    let here = root()?.as_os_str().as_encoded_bytes();
+    let (mut count, mut size) = (0, 0);
+    for program in programs {
+        let name = if program.kind == "lib" { "unit" } else { &program.name };
+        let target = folder.join(name);
+        run(Command::new("strip").arg("-o").arg(&target).arg(&program.path))?;
+        let bytes = fs::read(&target)?;
+        if bytes.windows(here.len()).any(|window| window == here) {
+            println!(
+                "note: {name} names this folder, perhaps by env!(\"CARGO_MANIFEST_DIR\"): it will not find it there"
+            );
+        }
+        count += 1;
+        size += bytes.len() as u64;
+    }
+    println!("{count:3} programs, {:5.1} MiB in {}", mebibytes(size), folder.display());
+    Ok(size)
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// Copies the kernel images of a folder and its subfolders; returns their size.
+fn copy_images(from: &Path, to: &Path) -> Result<u64> {
+    fs::create_dir_all(to)?;
+    let mut size = 0;
+    for entry in fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))? {
+        let path = entry?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            size += copy_images(&path, &target)?;
+        } else if path.extension().is_some_and(|e| IMAGES.iter().any(|image| e == *image)) {
+            size += fs::copy(&path, &target)?;
+        }
+    }
+    Ok(size)
+}

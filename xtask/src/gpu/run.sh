@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Runs what `cargo xtask gpu` bundled, on a machine with a GPU and no toolchain.
+#
+#     run.sh OUT [PHASE...]     phases: tests examples bench memcheck; all of them if none is named
+#
+# OUT gets a log for each program. One line a program is printed, then the sums; the exit status is 1 if anything failed.
+# CUDA_LAUNCH_DRIVER=emulator tries the bundle without a GPU (memcheck and bench mean nothing then).
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${1:?usage: run.sh OUT [PHASE...]}
+shift
+phases=${*:-tests examples bench memcheck}
+mkdir -p "$out" && out=$(cd "$out" && pwd)
+
+# As under cargo: the package's folder is the current one, and a variable names it.
+cd "$here"
+export CARGO_MANIFEST_DIR=$here CUDA_LAUNCH_KERNEL_DIR=$here/examples/kernels
+export CUDA_LAUNCH_DRIVER=${CUDA_LAUNCH_DRIVER:-system} RUST_BACKTRACE=1
+chmod +x bin/*/*
+
+TEST_SECONDS=120
+MEMCHECK_SECONDS=300
+passed=0 failed=0 ignored=0 broken=()
+
+# Sums of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ...` of a log.
+counts() {
+    awk '/^test result:/ { for (i = 2; i <= NF; i++) { if ($i == "passed;") p += $(i-1)
+         if ($i == "failed;") f += $(i-1); if ($i == "ignored;") g += $(i-1) } }
+         END { print p + 0, f + 0, g + 0 }' "$1"
+}
+
+# report STATUS LABEL LOG SECONDS: one line, and the sums. Status 124 is the time limit.
+report() {
+    local p f g verdict=ok
+    read -r p f g < <(counts "$3")
+    passed=$((passed + p)) failed=$((failed + f)) ignored=$((ignored + g))
+    if [ "$1" -ne 0 ]; then
+        verdict="FAILED (status $1)"
+        [ "$1" -eq 124 ] && verdict="FAILED (time limit)"
+        broken+=("$2")
+    fi
+    printf '%-34s %4d passed %3d failed %3d ignored %4d s  %s\n' "$2" "$p" "$f" "$g" "$4" "$verdict"
+    if [ "$1" -ne 0 ]; then
+        grep -E '^(test .*FAILED|---- |thread .*panicked|Error|=========)' "$3" | head -n 12 | sed 's/^/    /'
+    fi
+}
+
+# one LABEL COMMAND...: runs, keeps the log, reports.
+one() {
+    local label=$1 log=$out/${1// /-}.log start=$SECONDS status=0
+    shift
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    report "$status" "$label" "$log" $((SECONDS - start))
+}
+
+# A kernel fault ends CUDA for its whole process: each test of such a binary gets a process of its own.
+each_alone() {
+    local name status=0
+    for name in $("$1" --list --format terse | sed -n 's/: test$//p'); do
+        timeout "$TEST_SECONDS" "$1" --exact "$name" || status=$?
+    done
+    return "$status"
+}
+
+tests() {
+    local program
+    for program in bin/tests/*; do
+        case $program in
+            *fault*) one "test ${program##*/}" each_alone "$program" ;;
+            *) one "test ${program##*/}" timeout "$TEST_SECONDS" "$program" ;;
+        esac
+    done
+}
+
+examples() {
+    local program
+    for program in bin/examples/*; do
+        one "example ${program##*/}" timeout "$TEST_SECONDS" "$program"
+    done
+}
+
+bench() {
+    one "bench launch_cost" timeout "$TEST_SECONDS" bin/bench/launch_cost time
+    cat "$out/bench-launch_cost.log"
+}
+
+# The tests provoke errors of the driver on purpose, which are not the kernels' doing; the examples must have none at all.
+memcheck() {
+    local program sanitizer
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    local check=(timeout "$MEMCHECK_SECONDS" "$sanitizer" --tool memcheck --error-exitcode 9)
+    for program in bin/examples/*; do
+        one "memcheck example ${program##*/}" "${check[@]}" "$program"
+    done
+    for program in bin/tests/*; do
+        case $program in
+            *fault*) ;;
+            *) one "memcheck test ${program##*/}" "${check[@]}" --report-api-errors no "$program" ;;
+        esac
+    done
+}
+
+{ nvidia-smi; ldd --version | head -n 1; uname -srm; } >"$out/machine.log" 2>&1
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || echo "no nvidia-smi"
+echo "driver: $CUDA_LAUNCH_DRIVER; phases: $phases"
+for phase in $phases; do
+    case $phase in
+        tests | examples | bench | memcheck) "$phase" ;;
+        *) echo "no phase $phase" >&2; exit 2 ;;
+    esac
+done
+printf '\n%d passed, %d failed, %d ignored; programs that failed: %d\n' "$passed" "$failed" "$ignored" "${#broken[@]}"
+[ ${#broken[@]} -eq 0 ] || { printf '    %s\n' "${broken[@]}"; exit 1; }

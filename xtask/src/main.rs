@@ -1,0 +1,42 @@
+//! The chores of this repository, as `cargo xtask <chore>`.
+
+use std::process::ExitCode;
+
+mod bindgen;
+mod cargo;
+mod cost;
+mod gate;
+mod gpu;
+
+/// What went wrong, in words for the person at the terminal.
+type Failure = Box<dyn std::error::Error>;
+type Result<T> = std::result::Result<T, Failure>;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  bindgen [--check]   make sys/src/generated/ from bindgen.toml; with --check, only fail if it would change
+  cost                count the instructions of a launch with callgrind; fail over the limits
+  gpu                 bundle tests, examples and the bench into .gpu/ for a machine with a GPU and no toolchain
+  gate [STEP...]      run every check, or only the named ones:
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["cost"] => cost::run(),
+        ["gpu"] => gpu::bundle(),
+        ["gate", steps @ ..] => gate::gate(steps),
+        ["bindgen"] => bindgen::run(bindgen::Mode::Write),
+        ["bindgen", "--check"] => bindgen::run(bindgen::Mode::Check),
+        _ => Err(format!("{USAGE}{}", gate::list()).into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -13,8 +13,8 @@
 mod support;
 
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver, LaunchConfig,
-    cuda_launch, sys,
+    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver,
+    LaunchConfig, cuda_launch, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_uint, c_void};
@@ -119,13 +119,24 @@ macro_rules! pointers {
 fn floor(b: &mut Bench) {
     let driver = b.function.context().driver();
     let held = &mut b.held;
-    let mut params =
-        pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
+    let mut params = pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
     let (config, stream) = (CONFIG, b.stream.raw());
     let ((gx, gy, gz), (bx, by, bz)) = (config.grid_dim, config.block_dim);
     let code = unsafe {
         let params = params.as_mut_ptr();
-        driver.cuLaunchKernel(b.function.raw(), gx, gy, gz, bx, by, bz, 0, stream, params, std::ptr::null_mut())
+        driver.cuLaunchKernel(
+            b.function.raw(),
+            gx,
+            gy,
+            gz,
+            bx,
+            by,
+            bz,
+            0,
+            stream,
+            params,
+            std::ptr::null_mut(),
+        )
     };
     assert!(code == sys::CUresult::SUCCESS);
 }
@@ -133,8 +144,7 @@ fn floor(b: &mut Bench) {
 fn floor_ex(b: &mut Bench) {
     let driver = b.function.context().driver();
     let held = &mut b.held;
-    let mut params =
-        pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
+    let mut params = pointers![held.a, held.b, held.c, held.n, held.alpha, held.flags, b.shape];
     let config = CONFIG;
     let raw = sys::CUlaunchConfig {
         gridDimX: config.grid_dim.0,
@@ -253,7 +263,11 @@ const BATCH: usize = 500;
 fn time() {
     let driver = cuda_launch::default_driver().unwrap();
     let mut bench = Bench::new(&driver);
-    println!("device: {}, driver {}", bench.module.context().device_name().unwrap(), bench.module.context().driver_version());
+    println!(
+        "device: {}, driver {}",
+        bench.module.context().device_name().unwrap(),
+        bench.module.context().driver_version()
+    );
     println!("{:24} {:>9} {:>9} {:>7} {:>10}", "variant", "ns", "floor", "x", "extra ns");
     for (name, variant) in &VARIANTS[1..] {
         let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());

@@ -11,17 +11,19 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel, ParameterSource,
-    Parameters, StreamFlags, default_driver, load_kernel_module,
+    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
+    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind, Given,
-    KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
+    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, Tried, Wanted,
 };
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig, MemSyncDomain,
-    PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
+    MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 #[doc(hidden)]
 pub use memory::ScalarKind;
-pub use memory::{DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceView, DeviceViewMut, SliceParts};
+pub use memory::{
+    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceView, DeviceViewMut, SliceParts,
+};

@@ -105,7 +105,7 @@ impl<'a> Lexer<'a> {
         let first = self.byte(0);
         let kind = match first {
             _ if start >= self.text.len() => Kind::End,
-            _ if is(first, START) => self.word(),
+            _ if is(first, START) && (first != b'%' || is(self.byte(1), WORD)) => self.word(),
             _ if is(first, DIGIT) => self.number(),
             b'.' if is(self.byte(1), START) && self.byte(1) != b'%' => self.directive(),
             b'.' if is(self.byte(1), DIGIT) => self.number(),
@@ -195,7 +195,8 @@ impl<'a> Lexer<'a> {
             let exponent = matches!(b, b'e' | b'E') && !hex && matches!(self.byte(1), b'+' | b'-');
             if exponent {
                 self.pos += 2;
-            } else if is(b, WORD) || b == b'.' {
+            } else if is(b, WORD) || b == b'.' && !is(self.byte(1), START) {
+                // `8.b8` is a number and a directive.
                 self.pos += 1;
             } else {
                 return Kind::Number;
@@ -297,4 +298,77 @@ pub(crate) fn check_length(text: &str) -> Result<(), Fault> {
         return Err(Fault::of_kind(ParseErrorKind::Limit, 0, message));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<(Kind, &str, u32)> {
+        let mut lexer = Lexer::new(text, 1);
+        let mut found = Vec::new();
+        loop {
+            let token = lexer.next().unwrap();
+            if token.kind == Kind::End {
+                return found;
+            }
+            found.push((token.kind, lexer.slice(token.start, token.end), token.line));
+        }
+    }
+
+    fn words(text: &str) -> Vec<&str> {
+        tokens(text).iter().map(|t| t.1).collect()
+    }
+
+    #[test]
+    fn names_take_dots_and_qualifiers() {
+        assert_eq!(
+            words("ld.global.L2::128B.v4 %tid.x, $L_1: _a::b"),
+            ["ld.global.L2::128B.v4", "%tid.x", ",", "$L_1", ":", "_a::b"]
+        );
+        assert_eq!(words("a. b::  c:d %5 % %"), ["a", ".", "b", ":", ":", "c", ":", "d", "%5", "%", "%"]);
+    }
+
+    #[test]
+    fn directives_end_at_a_dot() {
+        assert_eq!(words(".reg.b32 .param::entry.u8"), [".reg", ".b32", ".param::entry", ".u8"]);
+        assert!(tokens(".a .5").iter().map(|t| t.0).eq([Kind::Directive, Kind::Number]));
+    }
+
+    #[test]
+    fn numbers_take_what_belongs_to_them() {
+        assert_eq!(
+            words("0x1e+4 1e+4 2E-3 7.b8 1.5 0f3F800000, 12U]"),
+            ["0x1e", "+", "4", "1e+4", "2E-3", "7", ".b8", "1.5", "0f3F800000", ",", "12U", "]"]
+        );
+    }
+
+    #[test]
+    fn strings_escape_and_span_lines() {
+        let found = tokens("\"a\\\"b\\\\\" x \"1\n2\" y");
+        assert_eq!(found.iter().map(|t| t.1).collect::<Vec<_>>(), ["\"a\\\"b\\\\\"", "x", "\"1\n2\"", "y"]);
+        assert_eq!(found.iter().map(|t| t.2).collect::<Vec<_>>(), [1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn lines_count_through_comments() {
+        let found = tokens("a // x\r\n/* \n /* */ b\n\n#c\n@@d\n@ e\u{c}\u{b}f");
+        assert_eq!(
+            found.iter().map(|t| (t.1, t.2)).collect::<Vec<_>>(),
+            [("a", 1), ("b", 3), ("@", 7), ("e", 7), ("f", 7)]
+        );
+    }
+
+    #[test]
+    fn blocks_are_skipped_over_strings_and_comments() {
+        let text = "{ { } \"}\" /* } */ // }\n / } x";
+        let mut lexer = Lexer::new(text, 1);
+        let open = lexer.next().unwrap();
+        let end = lexer.skip_block(open).unwrap();
+        assert_eq!(&text[end - 3..end], "/ }");
+        let next = lexer.next().unwrap();
+        assert_eq!((lexer.slice(next.start, next.end), next.line), ("x", 2));
+    }
 }

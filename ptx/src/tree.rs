@@ -14,7 +14,7 @@ pub struct Module<'a> {
     pub targets: Vec<&'a str>,
     /// `.address_size`: 32 or 64 (64 where the directive is missing).
     pub address_size: u32,
-    /// `.file index "name"` entries.
+    /// `.file index "name"` entries; the name as it stands between its quotes, escapes included.
     pub files: Vec<(u32, &'a str)>,
     /// `.alias name, function;` entries: a second name of a function.
     pub aliases: Vec<(&'a str, &'a str)>,

@@ -72,7 +72,7 @@ fn sections_and_labels_between_them() {
          .section .debug_info, \"\", @progbits { }\n.global .u32 x;"
     );
     assert_eq!(m.variables.len(), 1);
-    assert_eq!(m.variables[0].line, 14);
+    assert_eq!(m.variables[0].line, 13);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn directives_of_a_kernel() {
     let m = parsed!(
         text,
         ".entry k() .maxntid 16, 2 .minnctapersm 3 .maxnreg 64 .pragma \"nounroll\"; .reqnctapercluster 2, 1, 1\n\
-         .explicitcluster .maxclusterrank 8 .blocksareclusters .future_directive 7, \"x\", 8 { ret; }\n\
+         .explicitcluster .maxclusterrank 8 .blocksareclusters .future_directive 7, \"x\", 8 .another (1, .x) { ret; }\n\
          .entry l() .reqntid 32 .maxntid 4, 5, 6 { ret; }\n.entry m() { ret; }"
     );
     let expected = Directives {
@@ -159,7 +159,9 @@ fn directives_of_a_kernel() {
 
 #[test]
 fn lines_and_spans() {
-    let text = module("\n/*\n\n*/.visible\n.entry k(\n)\n// {\n{\n  ret; // }\n  { \"}\" /* } */ }\n}.entry l() { }\n");
+    let text = module(
+        "\n/*\n\n*/.visible\n.entry k(\n)\n// {\n{\n  ret; // }\n  { \"}\" /* } */ }\n}.entry l() { }\n",
+    );
     let m = parse(&text).unwrap();
     let k = &m.functions[0];
     assert_eq!((k.line, k.body_line), (7, 11));
@@ -204,7 +206,17 @@ fn parse_function_wants_one_function() {
 
 #[test]
 fn not_ptx() {
-    for text in ["", " \n", "hello", "// only a comment", "\u{feff}.version 8.0", ".target sm_90", "\0", "/* open", "\u{e9}"] {
+    for text in [
+        "",
+        " \n",
+        "hello",
+        "// only a comment",
+        "\u{feff}.version 8.0",
+        ".target sm_90",
+        "\0",
+        "/* open",
+        "\u{e9}",
+    ] {
         assert_eq!(parse(text).unwrap_err().kind, ParseErrorKind::NotPtx, "{text:?}");
     }
 }

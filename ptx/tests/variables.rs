@@ -49,11 +49,10 @@ fn one_declaration_with_everything() {
 #[test]
 fn several_names() {
     variables(".global .u32 x, y = 3, z[2];", |v| {
-        assert_eq!(v.iter().map(|v| (v.name, v.size(), v.init.is_some())).collect::<Vec<_>>(), [
-            ("x", 4, false),
-            ("y", 4, true),
-            ("z", 8, false)
-        ]);
+        assert_eq!(
+            v.iter().map(|v| (v.name, v.size(), v.init.is_some())).collect::<Vec<_>>(),
+            [("x", 4, false), ("y", 4, true), ("z", 8, false)]
+        );
     });
 }
 
@@ -66,10 +65,13 @@ fn directives_without_blanks() {
 
 #[test]
 fn spaces_and_old_forms() {
-    variables(".const[2] .u32 a; .tex .u32 b; .shared::cta .u32 c; .local .u32 d; .reg .u32 e; .sreg .b32 f;", |v| {
-        use Space::{Const, Local, Reg, Shared, Sreg, Tex};
-        assert_eq!(v.iter().map(|v| v.space).collect::<Vec<_>>(), [Const, Tex, Shared, Local, Reg, Sreg]);
-    });
+    variables(
+        ".const[2] .u32 a; .tex .u32 b; .shared::cta .u32 c; .local .u32 d; .reg .u32 e; .sreg .b32 f;",
+        |v| {
+            use Space::{Const, Local, Reg, Shared, Sreg, Tex};
+            assert_eq!(v.iter().map(|v| v.space).collect::<Vec<_>>(), [Const, Tex, Shared, Local, Reg, Sreg]);
+        },
+    );
 }
 
 #[test]
@@ -87,10 +89,21 @@ fn opaque_types() {
 fn every_type_by_its_name() {
     for &ty in Type::ALL {
         assert_eq!(Type::from_name(ty.name()), Some(ty));
-        variables(&format!(".global {ty} x;"), |v| assert_eq!((v[0].ty, v[0].size()), (ty, ty.size() as u64)));
+        variables(&format!(".global {ty} x;"), |v| {
+            assert_eq!((v[0].ty, v[0].size()), (ty, ty.size() as u64))
+        });
     }
     assert_eq!(Type::from_name("f8"), None);
-    for space in [Space::Reg, Space::Sreg, Space::Param, Space::Global, Space::Const, Space::Shared, Space::Local, Space::Tex] {
+    for space in [
+        Space::Reg,
+        Space::Sreg,
+        Space::Param,
+        Space::Global,
+        Space::Const,
+        Space::Shared,
+        Space::Local,
+        Space::Tex,
+    ] {
         assert_eq!(Space::from_name(space.name()), Some(space));
     }
 }
@@ -102,9 +115,12 @@ fn extents_may_be_expressions() {
 
 #[test]
 fn open_extents_count_their_initialiser() {
-    variables(".global .u8 x[] = {1, 2, 3}; .global .u16 y[][2] = {{1, 2}, {3, 4}, {5, 6}}; .extern .shared .u8 z[];", |v| {
-        assert_eq!(v.iter().map(Variable::size).collect::<Vec<_>>(), [3, 12, 0]);
-    });
+    variables(
+        ".global .u8 x[] = {1, 2, 3}; .global .u16 y[][2] = {{1, 2}, {3, 4}, {5, 6}}; .extern .shared .u8 z[];",
+        |v| {
+            assert_eq!(v.iter().map(Variable::size).collect::<Vec<_>>(), [3, 12, 0]);
+        },
+    );
 }
 
 #[test]
@@ -154,7 +170,10 @@ fn addresses() {
 #[test]
 fn lists() {
     init(".global .u64 x[3] = {generic(anon$_1), 10, 9019431321140265024};", |i| {
-        assert_eq!(*i, Init::List(vec![address("anon$_1", 0, true, None), int(10), int(9019431321140265024)]));
+        assert_eq!(
+            *i,
+            Init::List(vec![address("anon$_1", 0, true, None), int(10), int(9019431321140265024)])
+        );
     });
     init(".const .f32 x[2][2] = {{1, 0f40000000}, {-3}};", |i| {
         let first = Init::List(vec![int(1), Init::Value(Literal::F32(0x4000_0000))]);
@@ -179,12 +198,17 @@ fn registers_by_number() {
     assert_eq!(found, [("%r", Some(5), 1), ("%q", Some(2), 1), ("z", None, 1), ("v", None, 2)]);
 }
 
-/// The kernel's parameters as (type, size, alignment, offset, array).
-fn layout(parameters: &str) -> (Vec<(Type, usize, usize, usize, bool)>, usize) {
+/// A parameter as (type, size, alignment, offset, array).
+type Place = (Type, usize, usize, usize, bool);
+
+fn layout(parameters: &str) -> (Vec<Place>, usize) {
     let text = format!("{HEAD}.entry k({parameters}) {{ ret; }}");
     let module = parse(&text).unwrap_or_else(|e| panic!("{e:#}"));
     let list = module.functions[0].parameters();
-    (list.iter().map(|p| (p.ty, p.size, p.align, p.offset, p.array)).collect(), module.functions[0].parameter_bytes())
+    (
+        list.iter().map(|p| (p.ty, p.size, p.align, p.offset, p.array)).collect(),
+        module.functions[0].parameter_bytes(),
+    )
 }
 
 #[test]
@@ -207,13 +231,17 @@ fn c_layout() {
 
 #[test]
 fn vectors_and_over_aligned_parameters() {
-    let (list, bytes) = layout(".param .u32 a, .param .v4 .f32 b, .param .u8 c, .param .align 128 .b8 d[128]");
-    assert_eq!(list, [
-        (Type::U32, 4, 4, 0, false),
-        (Type::F32, 16, 16, 16, false),
-        (Type::U8, 1, 1, 32, false),
-        (Type::B8, 128, 128, 128, true)
-    ]);
+    let (list, bytes) =
+        layout(".param .u32 a, .param .v4 .f32 b, .param .u8 c, .param .align 128 .b8 d[128]");
+    assert_eq!(
+        list,
+        [
+            (Type::U32, 4, 4, 0, false),
+            (Type::F32, 16, 16, 16, false),
+            (Type::U8, 1, 1, 32, false),
+            (Type::B8, 128, 128, 128, true)
+        ]
+    );
     assert_eq!(bytes, 256);
 }
 
@@ -226,12 +254,15 @@ fn pointer_attributes() {
     let module = parse(&text).unwrap();
     let found: Vec<_> = module.functions[0].parameters().iter().map(|p| p.pointer).collect();
     let ptr = |space, align| Some(PtrAttribute { space, align });
-    assert_eq!(found, [
-        ptr(Some(Space::Global), 8),
-        ptr(Some(Space::Shared), 4),
-        ptr(None, 4),
-        ptr(None, 1),
-        None,
-        ptr(Some(Space::Const), 16)
-    ]);
+    assert_eq!(
+        found,
+        [
+            ptr(Some(Space::Global), 8),
+            ptr(Some(Space::Shared), 4),
+            ptr(None, 4),
+            ptr(None, 1),
+            None,
+            ptr(Some(Space::Const), 16)
+        ]
+    );
 }

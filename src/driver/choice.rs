@@ -42,7 +42,8 @@ fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
         None | Some("") => automatic(),
         Some("system") => Ok(Arc::new(Driver::system()?)),
         Some("emulator") => emulator().ok_or_else(|| {
-            let reason = format!("{VARIABLE} is `emulator`: this program was built without feature `emulator`");
+            let reason =
+                format!("{VARIABLE} is `emulator`: this program was built without feature `emulator`");
             ErrorKind::NoDriver(NoDriver { tried: vec![reason] }).into()
         }),
         Some(path) => {

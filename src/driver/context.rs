@@ -77,7 +77,8 @@ impl CudaContext {
         let mut open = OPEN.lock().unwrap_or_else(|e| e.into_inner());
         open.retain(|context| context.strong_count() != 0);
         let known = open.iter().filter_map(Weak::upgrade);
-        if let Some(inner) = known.into_iter().find(|c| Arc::ptr_eq(&c.driver, driver) && c.device == device) {
+        if let Some(inner) = known.into_iter().find(|c| Arc::ptr_eq(&c.driver, driver) && c.device == device)
+        {
             return Ok(Self { inner });
         }
         let inner = Arc::new(ContextInner::retain(driver, device, ordinal)?);
@@ -157,7 +158,9 @@ impl CudaContext {
         self.bind()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: the context is current, both outputs outlive the call.
-        check(unsafe { self.driver().cuMemGetInfo(&mut free, &mut total) }, "cuMemGetInfo", || self.inner.label())?;
+        check(unsafe { self.driver().cuMemGetInfo(&mut free, &mut total) }, "cuMemGetInfo", || {
+            self.inner.label()
+        })?;
         Ok((free, total))
     }
 
@@ -228,11 +231,13 @@ static OPEN: Mutex<Vec<Weak<ContextInner>>> = Mutex::new(Vec::new());
 impl ContextInner {
     fn retain(driver: &Arc<Driver>, device: CUdevice, ordinal: u32) -> Result<Self, Error> {
         let asked = || format!("device {ordinal}");
-        let version = driver.version().map_err(|code| crate::error::failed(code, "cuDriverGetVersion", asked()))?;
+        let version =
+            driver.version().map_err(|code| crate::error::failed(code, "cuDriverGetVersion", asked()))?;
         let limits = DeviceLimits::query(|a| device_attribute(driver, device, a))?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the device exists, `raw` outlives the call.
-        check(unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device) }, "cuDevicePrimaryCtxRetain", asked)?;
+        let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device) };
+        check(code, "cuDevicePrimaryCtxRetain", asked)?;
         let driver_version = u32::try_from(version).unwrap_or(0);
         Ok(Self { raw, driver: driver.clone(), driver_version, device, ordinal, limits })
     }
@@ -243,7 +248,11 @@ impl ContextInner {
         let mut current = std::ptr::null_mut();
         // SAFETY: `current` outlives the call.
         let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
-        if code == cuda_driver_sys::CUresult::SUCCESS && current == self.raw { Ok(()) } else { self.bind_slow(code) }
+        if code == cuda_driver_sys::CUresult::SUCCESS && current == self.raw {
+            Ok(())
+        } else {
+            self.bind_slow(code)
+        }
     }
 
     #[cold]

@@ -77,7 +77,11 @@ impl CudaEvent {
         stream.same_context(&self.context, "the event")?;
         self.context.bind()?;
         // SAFETY: event and stream are live and of one context.
-        check(unsafe { self.context.driver().cuEventRecord(self.raw, stream.raw()) }, "cuEventRecord", String::new)
+        check(
+            unsafe { self.context.driver().cuEventRecord(self.raw, stream.raw()) },
+            "cuEventRecord",
+            String::new,
+        )
     }
 
     /// Waits until the marked work is done.
@@ -90,7 +94,11 @@ impl CudaEvent {
     pub fn synchronize(&self) -> Result<(), Error> {
         self.context.bind()?;
         // SAFETY: the event is live.
-        check(unsafe { self.context.driver().cuEventSynchronize(self.raw) }, "cuEventSynchronize", String::new)
+        check(
+            unsafe { self.context.driver().cuEventSynchronize(self.raw) },
+            "cuEventSynchronize",
+            String::new,
+        )
     }
 
     /// Whether the marked work is done; true for an event that was never recorded.
@@ -155,7 +163,8 @@ impl CudaEvent {
         if raw.is_null() {
             return Ok(());
         }
-        self.context.bind()?;
+        // Also where it cannot be bound: an error is told below.
+        let _ = self.context.bind();
         // SAFETY: this value owned the event, and it is used no more.
         check(unsafe { self.context.driver().cuEventDestroy(raw) }, "cuEventDestroy", String::new)
     }

@@ -65,7 +65,9 @@ fn folders() -> Vec<PathBuf> {
     }
     if let Some(beside) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
         add(beside.to_path_buf());
-        beside.parent().map(|up| add(up.to_path_buf()));
+        if let Some(up) = beside.parent() {
+            add(up.to_path_buf());
+        }
     }
     if let Some(package) = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) {
         let (kernels, examples) = (package.join("kernels"), package.join("examples").join("kernels"));

@@ -94,10 +94,19 @@ impl<'a> Image<'a> {
     }
 
     #[cold]
-    fn refused(&self, code: CUresult, context: &CudaContext, origin: &str, error_log: String, info_log: String) -> Error {
+    fn refused(
+        &self,
+        code: CUresult,
+        context: &CudaContext,
+        origin: &str,
+        error_log: String,
+        info_log: String,
+    ) -> Error {
         let line = log_line(&error_log);
         let excerpt = match self.checked {
-            Checked::Ptx(text) => line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string),
+            Checked::Ptx(text) => {
+                line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string)
+            }
             _ => None,
         };
         let hint = self.hint(code, context).or_else(|| crate::error::device_hint(code));
@@ -167,7 +176,8 @@ fn log_line(log: &str) -> Option<u32> {
 }
 
 fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> BTreeMap<String, Signature> {
-    let entries = module.functions.iter().filter(|f| f.kind == cuda_ptx::FunctionKind::Entry && f.body.is_some());
+    let entries =
+        module.functions.iter().filter(|f| f.kind == cuda_ptx::FunctionKind::Entry && f.body.is_some());
     let describe = |f: &cuda_ptx::Function<'_>| Signature {
         parameters: Some(f.parameters().into_iter().map(wanted).collect()),
         required_block: f.directives.reqntid.map(dim3),
@@ -187,7 +197,7 @@ fn signature(kernel: &ImageKernel) -> (String, Signature) {
     let sizes = kernel.parameters.as_ref().map(|list| list.iter().map(|p| p.size as usize));
     let parameters = sizes.map(|sizes| sizes.map(|size| Wanted { size, ty: None, name: None }).collect());
     let required_block = kernel.required_threads.map(dim3);
-    (kernel.name.to_string(), Signature { parameters, required_block, blocks_are_clusters: false })
+    (kernel.name.to_string(), Signature { parameters, required_block, blocks_are_clusters: kernel.blocks_are_clusters })
 }
 
 fn dim3([x, y, z]: [u32; 3]) -> (u32, u32, u32) {

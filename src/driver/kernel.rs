@@ -99,8 +99,11 @@ impl Kernel {
             raw,
             driver: context.driver().clone(),
             max_dims: [grid.0, grid.1, grid.2, block.0, block.1, block.2].map(biased),
-            max_threads: attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?.min(limits.max_threads_per_block),
-            max_dynamic_shared: AtomicU32::new(attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?),
+            max_threads: attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?
+                .min(limits.max_threads_per_block),
+            max_dynamic_shared: AtomicU32::new(attribute(
+                A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            )?),
             verified: AtomicPtr::new(std::ptr::null_mut()),
             static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             required_block,
@@ -158,7 +161,9 @@ impl Kernel {
         self.context.bind()?;
         // SAFETY: the function's module is live (its owner calls), its context current.
         let code = unsafe { self.context.driver().cuFuncSetAttribute(self.raw, attribute, value) };
-        check(code, "cuFuncSetAttribute", || format!("attribute {} of {} to {value}", attribute.0, self.name))?;
+        check(code, "cuFuncSetAttribute", || {
+            format!("attribute {} of {} to {value}", attribute.0, self.name)
+        })?;
         if attribute == A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
             self.max_dynamic_shared.store(value.max(0) as u32, Ordering::Relaxed);
         }
@@ -181,7 +186,12 @@ pub(super) fn kernel_name(name: &str) -> Result<CString, Error> {
     CString::new(name).map_err(|_| invalid("it has a NUL inside"))
 }
 
-fn function_attribute(context: &CudaContext, raw: CUfunction, attribute: A, name: &str) -> Result<i32, Error> {
+fn function_attribute(
+    context: &CudaContext,
+    raw: CUfunction,
+    attribute: A,
+    name: &str,
+) -> Result<i32, Error> {
     let mut value = 0;
     // SAFETY: the function is of a live module of the current context, `value` outlives the call.
     let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };

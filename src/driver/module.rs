@@ -206,7 +206,8 @@ impl ModuleInner {
         if raw.is_null() {
             return Ok(());
         }
-        self.context.bind()?;
+        // Also where it cannot be bound: an error is told below.
+        let _ = self.context.bind();
         // SAFETY: this value owned the module; no function of it is left, as each holds the module.
         check(unsafe { self.context.driver().cuModuleUnload(raw) }, "cuModuleUnload", || self.origin.clone())
     }

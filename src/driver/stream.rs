@@ -107,7 +107,11 @@ impl CudaStream {
     pub fn synchronize(&self) -> Result<(), Error> {
         self.context().bind()?;
         // SAFETY: the stream is live.
-        check(unsafe { self.context().driver().cuStreamSynchronize(self.raw()) }, "cuStreamSynchronize", String::new)
+        check(
+            unsafe { self.context().driver().cuStreamSynchronize(self.raw()) },
+            "cuStreamSynchronize",
+            String::new,
+        )
     }
 
     /// Whether all work given to the stream so far is done.
@@ -187,7 +191,8 @@ impl StreamInner {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        self.context.bind()?;
+        // Also where it cannot be bound: an error is told below.
+        let _ = self.context.bind();
         // SAFETY: this crate made the stream, and no handle is left.
         check(unsafe { self.context.driver().cuStreamDestroy(self.raw) }, "cuStreamDestroy", String::new)
     }

@@ -27,10 +27,14 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
         CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => {
             "a CUDA compatibility package is in the library path, and this GPU does not support it: remove it"
         }
-        CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => "this driver lacks the function: update the driver",
+        CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => {
+            "this driver lacks the function: update the driver"
+        }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => "this driver or device does not support the call",
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or ask for less",
-        CUresult::CUDA_ERROR_INVALID_CONTEXT => "the context was destroyed, or none is current on this thread",
+        CUresult::CUDA_ERROR_INVALID_CONTEXT => {
+            "the context was destroyed, or none is current on this thread"
+        }
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
             "the image holds no code for this device: build for its architecture, or ship PTX beside it"
         }
@@ -46,7 +50,9 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
 
 fn no_device() -> String {
     match std::env::var("CUDA_VISIBLE_DEVICES") {
-        Ok(list) => format!("CUDA_VISIBLE_DEVICES is {list:?}: it hides every device; unset it or name one that exists"),
+        Ok(list) => format!(
+            "CUDA_VISIBLE_DEVICES is {list:?}: it hides every device; unset it or name one that exists"
+        ),
         Err(_) => "the driver sees no GPU: is one installed, and passed into this container?".into(),
     }
 }

@@ -306,7 +306,9 @@ pub enum LaunchError {
         required: (u32, u32, u32),
     },
     /// More dynamic shared memory than the kernel may use now.
-    #[error("{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}")]
+    #[error(
+        "{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}"
+    )]
     SharedMemory {
         /// The kernel.
         kernel: String,

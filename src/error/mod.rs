@@ -10,8 +10,8 @@ pub use cuda_driver_sys::LoadError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given, KernelNotFound,
-    LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
+    KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
 
 /// An error of this crate.

@@ -117,7 +117,10 @@ macro_rules! whole_value {
             const SIGNATURE: Option<&'static Signature> = if size_of::<T>() == 0 {
                 R::SIGNATURE
             } else {
-                Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value, $kind), rest: R::SIGNATURE })
+                Some(&Signature {
+                    parameter: parameter::<T>(size_of::<T>(), Role::Value, $kind),
+                    rest: R::SIGNATURE,
+                })
             };
             type Slots = Slots<1, R::Slots>;
 

@@ -205,7 +205,10 @@ impl<'event> Attribute<'event> {
             flags: 0,
             triggerAtBlockStart: trigger_at_block_start.into(),
         };
-        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CUlaunchAttributeValue { programmaticEvent: raw })
+        Self::new(
+            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+            CUlaunchAttributeValue { programmaticEvent: raw },
+        )
     }
 
     /// Priority of the launch within the stream's context: lower numbers go first. Since 11.8.
@@ -218,7 +221,10 @@ impl<'event> Attribute<'event> {
     /// Each is below the device's `MEM_SYNC_DOMAIN_COUNT`.
     pub fn mem_sync_domain_map(default: u8, remote: u8) -> Self {
         let map = sys::CUlaunchMemSyncDomainMap { default_: default, remote };
-        Self::new(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, CUlaunchAttributeValue { memSyncDomainMap: map })
+        Self::new(
+            Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+            CUlaunchAttributeValue { memSyncDomainMap: map },
+        )
     }
 
     /// The logical memory synchronisation domain of the launch. Since 12.0.
@@ -247,7 +253,10 @@ impl<'event> Attribute<'event> {
 
     /// The graph node that capturing this launch makes can be updated from the device. Since 12.4; in a capture only.
     pub fn device_updatable_kernel_node() -> Self {
-        let raw = sys::CUlaunchAttributeValue_deviceUpdatableKernelNode { deviceUpdatable: 1, ..Default::default() };
+        let raw = sys::CUlaunchAttributeValue_deviceUpdatableKernelNode {
+            deviceUpdatable: 1,
+            ..Default::default()
+        };
         let value = CUlaunchAttributeValue { deviceUpdatableKernelNode: raw };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
     }
@@ -322,7 +331,8 @@ impl<'event> Attribute<'event> {
 
     /// Whether this allows clusters of more than 8 blocks for the launch.
     pub(super) fn allows_non_portable(&self) -> bool {
-        let allow = sys::CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE;
+        let allow =
+            sys::CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE;
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
             // SAFETY: the id says which member is set.
             && unsafe { self.raw.value.portableClusterSizeMode } == allow
@@ -345,7 +355,9 @@ fn description(id: Id) -> Option<(&'static str, u32)> {
         Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
             ("CLUSTER_SCHEDULING_POLICY_PREFERENCE", 11080)
         }
-        Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => ("PROGRAMMATIC_STREAM_SERIALIZATION", 11080),
+        Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
+            ("PROGRAMMATIC_STREAM_SERIALIZATION", 11080)
+        }
         Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => ("PROGRAMMATIC_EVENT", 11080),
         Id::CU_LAUNCH_ATTRIBUTE_PRIORITY => ("PRIORITY", 11080),
         Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => ("MEM_SYNC_DOMAIN_MAP", 12000),
@@ -353,7 +365,9 @@ fn description(id: Id) -> Option<(&'static str, u32)> {
         Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => ("PREFERRED_CLUSTER_DIMENSION", 12080),
         Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => ("LAUNCH_COMPLETION_EVENT", 12030),
         Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => ("DEVICE_UPDATABLE_KERNEL_NODE", 12040),
-        Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => ("PREFERRED_SHARED_MEMORY_CARVEOUT", 12050),
+        Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+            ("PREFERRED_SHARED_MEMORY_CARVEOUT", 12050)
+        }
         Id::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => ("NVLINK_UTIL_CENTRIC_SCHEDULING", 13000),
         Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE => ("PORTABLE_CLUSTER_SIZE_MODE", 13020),
         Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE => ("SHARED_MEMORY_MODE", 13020),

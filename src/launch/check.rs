@@ -12,7 +12,8 @@ use super::guess::guess;
 use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{Kernel, biased};
 use crate::error::{
-    ArgumentMismatch, AttributeError, Axis, ContextMismatch, DriverError, Error, ErrorKind, Given, LaunchError,
+    ArgumentMismatch, AttributeError, Axis, ContextMismatch, DriverError, Error, ErrorKind, Given,
+    LaunchError,
 };
 
 /// Whether a list of these types was found to fit the kernel before.
@@ -113,7 +114,7 @@ pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
     if !all().any(Attribute::lifts_shared_memory) {
         shared_memory(kernel, config)?;
     }
-    let cluster = all().filter_map(Attribute::cluster).last();
+    let cluster = all().filter_map(Attribute::cluster).next_back();
     clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))
 }
 
@@ -125,12 +126,21 @@ fn attributes_known<'a>(
     let name = || kernel.name().to_string();
     let driver = kernel.context.driver_version();
     if count > MAX_ATTRIBUTES {
-        return Err(ErrorKind::from(AttributeError::TooMany { kernel: name(), count, limit: MAX_ATTRIBUTES }).into());
+        return Err(ErrorKind::from(AttributeError::TooMany {
+            kernel: name(),
+            count,
+            limit: MAX_ATTRIBUTES,
+        })
+        .into());
     }
     for attribute in attributes {
         let (attribute_name, since) = (attribute.name(), attribute.since());
         if attribute.is_stream_only() {
-            return Err(ErrorKind::from(AttributeError::StreamOnly { kernel: name(), attribute: attribute_name }).into());
+            return Err(ErrorKind::from(AttributeError::StreamOnly {
+                kernel: name(),
+                attribute: attribute_name,
+            })
+            .into());
         }
         if since > driver {
             let error = AttributeError::TooNew { kernel: name(), attribute: attribute_name, since, driver };
@@ -158,7 +168,9 @@ fn grid_and_block(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error>
     if threads > u64::from(kernel.max_threads) {
         let limit = kernel.max_threads;
         let why = why_fewer_threads(kernel);
-        return Err(ErrorKind::from(LaunchError::Threads { kernel: name(), block, threads, limit, why }).into());
+        return Err(
+            ErrorKind::from(LaunchError::Threads { kernel: name(), block, threads, limit, why }).into()
+        );
     }
     match kernel.required_block {
         // A kernel of clusters (`.blocksareclusters`) may be given block (1, 1, 1) for "as compiled".
@@ -206,7 +218,9 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
     let optin = kernel.context.limits().max_shared_memory_optin;
     let fixed = kernel.static_shared;
     let help = if value.saturating_add(fixed) <= optin {
-        format!("call set_max_dynamic_shared_memory({value}) on the function first; this device allows {optin} in all")
+        format!(
+            "call set_max_dynamic_shared_memory({value}) on the function first; this device allows {optin} in all"
+        )
     } else {
         format!("this device allows {optin} bytes in all, static and dynamic together")
     };
@@ -218,7 +232,12 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
 const PORTABLE: u64 = 8;
 const LARGEST: u64 = 16;
 
-fn clusters(kernel: &Kernel, config: &CUlaunchConfig, given: Option<Dim3>, non_portable: bool) -> Result<(), Error> {
+fn clusters(
+    kernel: &Kernel,
+    config: &CUlaunchConfig,
+    given: Option<Dim3>,
+    non_portable: bool,
+) -> Result<(), Error> {
     let Some(cluster) = given.or(kernel.required_cluster) else { return Ok(()) };
     let grid = grid_dim(config);
     let refuse = |why: String| {
@@ -272,7 +291,12 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     ErrorKind::Driver(DriverError { call: "cuLaunchKernelEx", code, asked, hint }).into()
 }
 
-fn launch_hint(code: CUresult, kernel: &Kernel, config: &CUlaunchConfig, cooperative: bool) -> Option<String> {
+fn launch_hint(
+    code: CUresult,
+    kernel: &Kernel,
+    config: &CUlaunchConfig,
+    cooperative: bool,
+) -> Option<String> {
     let threads = volume(block_dim(config));
     match code {
         CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
@@ -310,8 +334,9 @@ fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
     let threads = i32::try_from(volume(block_dim(config))).ok()?;
     let shared = config.sharedMemBytes as usize;
     // SAFETY: the kernel's module is loaded during `submit`, its context is current; `blocks` outlives the call.
-    let code =
-        unsafe { driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared) };
+    let code = unsafe {
+        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared)
+    };
     let multiprocessors = u64::from(kernel.context.limits().multiprocessors);
     (code == CUresult::SUCCESS).then(|| blocks.max(0) as u64 * multiprocessors)
 }

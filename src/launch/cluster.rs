@@ -34,7 +34,8 @@ impl CudaFunction {
         };
         let mut clusters = 0;
         // SAFETY: the function is loaded, its context current; config, attribute and output outlive the call.
-        let code = unsafe { self.context().driver().cuOccupancyMaxActiveClusters(&mut clusters, self.raw(), &raw) };
+        let code =
+            unsafe { self.context().driver().cuOccupancyMaxActiveClusters(&mut clusters, self.raw(), &raw) };
         check(code, "cuOccupancyMaxActiveClusters", || format!("{}: cluster {cluster_dim:?}", self.name()))?;
         Ok(clusters.max(0) as u32)
     }

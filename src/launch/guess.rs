@@ -31,7 +31,8 @@ fn slices_for_pointers(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
 /// A bare pointer where the kernel takes address and length.
 fn pointers_for_slices(given: &[ParameterType], wanted: &[Wanted]) -> Option<String> {
     let pointers = given.iter().filter(|g| is_bare_pointer(g)).count();
-    let paired = given.iter().flat_map(|g| std::iter::repeat_n(g.size, if is_bare_pointer(g) { 2 } else { 1 }));
+    let paired =
+        given.iter().flat_map(|g| std::iter::repeat_n(g.size, if is_bare_pointer(g) { 2 } else { 1 }));
     (pointers != 0 && fits(paired, wanted)).then(|| {
         "The kernel takes an address and a length for each of them: pass `slice(x)` or `slice_mut(x)`".into()
     })
@@ -78,10 +79,12 @@ fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
     let scalar = given.role == Role::Value && matches!(given.kind, ScalarKind::Float | ScalarKind::Integer);
     let ty = wanted.ty.as_deref().unwrap_or("");
     match (given.kind, wanted.size) {
-        (ScalarKind::Address, _) if given.role == Role::Value => {
-            Some("The argument is a device address: did you mean the value itself, or another position?".into())
+        (ScalarKind::Address, _) if given.role == Role::Value => Some(
+            "The argument is a device address: did you mean the value itself, or another position?".into(),
+        ),
+        (_, 4 | 8) if scalar && ty.starts_with(".f") => {
+            Some(format!("Did you mean an `f{}`?", wanted.size * 8))
         }
-        (_, 4 | 8) if scalar && ty.starts_with(".f") => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
         (ScalarKind::Float, 4 | 8) if scalar => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
         (ScalarKind::Integer, 1 | 2 | 4 | 8) if scalar => {
             let sign = if name.starts_with('i') { 'i' } else { 'u' };

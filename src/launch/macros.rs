@@ -159,7 +159,9 @@ macro_rules! __cuda_launch_fields {
 macro_rules! __cuda_launch_twice {
     ($field:literal) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch!: the field `", $field, "` is given twice, or its value is not followed by a comma"
+            "cuda_launch!: the field `",
+            $field,
+            "` is given twice, or its value is not followed by a comma"
         ))
     };
 }
@@ -208,7 +210,7 @@ macro_rules! __cuda_launch_finish {
                         config,
                         &fields,
                         attributes,
-                        $crate::__cuda_launch_args!([] $($args)*),
+                        $crate::__cuda_launch_args!($($args)*),
                     ),
                     ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
                 }
@@ -221,10 +223,18 @@ macro_rules! __cuda_launch_finish {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_count {
-    (;) => { 0 };
-    ($a:expr ;) => { 1 };
-    (; $b:expr) => { 1 };
-    ($a:expr ; $b:expr) => { 2 };
+    (;) => {
+        0
+    };
+    ($a:expr ;) => {
+        1
+    };
+    (; $b:expr) => {
+        1
+    };
+    ($a:expr ; $b:expr) => {
+        2
+    };
 }
 
 #[doc(hidden)]
@@ -256,37 +266,29 @@ macro_rules! __cuda_launch_kernel {
     };
 }
 
-/// The list of arguments as nested `Cons`, built from the last one back.
+/// The list of arguments as nested `Cons`: one step of recursion an argument.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_args {
-    ([$($done:tt)*] slice($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::__cuda_launch_args!([$($done)* [$crate::launch::Slice($crate::DeviceSlice::parts(&$x))]] $($($rest)*)?)
+    () => { $crate::launch::Nil };
+    (slice($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(
+            $crate::launch::Slice($crate::DeviceSlice::parts(&$x)),
+            $crate::__cuda_launch_args!($($($rest)*)?),
+        )
     };
-    ([$($done:tt)*] slice_mut($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::__cuda_launch_args!([$($done)* [$crate::launch::Slice(($x).parts_mut())]] $($($rest)*)?)
+    (slice_mut($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons($crate::launch::Slice(($x).parts_mut()), $crate::__cuda_launch_args!($($($rest)*)?))
     };
-    ([$($done:tt)*] byval($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::__cuda_launch_args!([$($done)* [$crate::launch::ByVal(&$x)]] $($($rest)*)?)
+    (byval($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons($crate::launch::ByVal(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
-    ([$($done:tt)*] $x:expr $(, $($rest:tt)*)?) => {
-        $crate::__cuda_launch_args!([$($done)* [$crate::launch::Value(&$x)]] $($($rest)*)?)
+    ($x:expr $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons($crate::launch::Value(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
-    ([$([$done:expr])*]) => {
-        $crate::__cuda_launch_cons!($($done),*)
-    };
-    ([$($done:tt)*] $($rest:tt)*) => {
+    ($($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is no expression; separate arguments by commas"
         ))
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __cuda_launch_cons {
-    () => { $crate::launch::Nil };
-    ($a:expr $(, $rest:expr)*) => {
-        $crate::launch::Cons($a, $crate::__cuda_launch_cons!($($rest),*))
     };
 }

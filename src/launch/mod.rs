@@ -23,8 +23,8 @@ mod submit;
 
 pub use args::{ArgumentList, ByVal, Cons, Nil, ParameterType, Role, Signature, Slice, Value};
 pub use attributes::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain, PortableClusterMode,
-    SharedMemoryMode, SynchronizationPolicy,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
+    PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use config::{Dim3, LaunchConfig};
 pub use packet::Packet;

@@ -102,7 +102,8 @@ unsafe fn examined(
     }
     // SAFETY: the caller's duty 1; kernel, stream and arguments are of the current context; the first `count` attributes are
     // written.
-    let code = unsafe { request.kernel.driver.cuLaunchKernelEx(&raw, request.kernel.raw, params, null_mut()) };
+    let code =
+        unsafe { request.kernel.driver.cuLaunchKernelEx(&raw, request.kernel.raw, params, null_mut()) };
     if code == CUresult::SUCCESS { Ok(()) } else { Err(check::refused(code, request)) }
 }
 

@@ -58,8 +58,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         self.context().bind()?;
         let (driver, bytes) = (self.context().driver(), self.byte_len());
         // SAFETY: both sides have `bytes` bytes; both are borrowed until the synchronisation below has returned.
-        let code =
-            unsafe { driver.cuMemcpyHtoDAsync(self.cu_deviceptr(), source.as_ptr().cast(), bytes, stream.raw()) };
+        let code = unsafe {
+            driver.cuMemcpyHtoDAsync(self.cu_deviceptr(), source.as_ptr().cast(), bytes, stream.raw())
+        };
         let copied = check(code, "cuMemcpyHtoDAsync", || format!("{bytes} bytes"));
         // Also after an error: part of the copy may be under way.
         copied.and(stream.synchronize())
@@ -115,7 +116,11 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
 ///
 /// # Safety
 /// 1. `host` is valid for writes of `view.len()` elements.
-unsafe fn read_to<T: DeviceCopy>(view: &DeviceView<'_, T>, stream: &CudaStream, host: *mut T) -> Result<(), Error> {
+unsafe fn read_to<T: DeviceCopy>(
+    view: &DeviceView<'_, T>,
+    stream: &CudaStream,
+    host: *mut T,
+) -> Result<(), Error> {
     stream.same_context(view.context(), "the buffer")?;
     if view.byte_len() == 0 {
         return Ok(());

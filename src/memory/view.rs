@@ -101,7 +101,10 @@ macro_rules! view_methods {
                 let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
                 let len = self.len;
                 let inside = self.try_slice((start, end));
-                assert!(inside.is_some(), "range {start:?} to {end:?} is not inside a view of {len} elements");
+                assert!(
+                    inside.is_some(),
+                    "range {start:?} to {end:?} is not inside a view of {len} elements"
+                );
                 inside.unwrap_or_else(|| unreachable!())
             }
 

@@ -67,7 +67,11 @@ pub fn driver(hidden: &'static [&'static str]) -> Arc<Driver> {
 pub fn driver_of_version(version: i32, hidden: &'static [&'static str]) -> Arc<Driver> {
     LOG.with(|log| log.version.set(version));
     // SAFETY: `lookup` gives each name a function of its signature, which `pfn` checks.
-    Arc::new(unsafe { Driver::from_lookup(|name| if hidden.contains(&name.to_str().unwrap()) { ptr::null() } else { lookup(name) }) })
+    Arc::new(unsafe {
+        Driver::from_lookup(
+            |name| if hidden.contains(&name.to_str().unwrap()) { ptr::null() } else { lookup(name) },
+        )
+    })
 }
 
 macro_rules! table {
@@ -150,7 +154,11 @@ unsafe extern "C" fn device_count(out: *mut c_int) -> CUresult {
     unsafe { give(out, 2) }
 }
 
-unsafe extern "C" fn device_attribute(out: *mut c_int, which: sys::CUdevice_attribute, _: sys::CUdevice) -> CUresult {
+unsafe extern "C" fn device_attribute(
+    out: *mut c_int,
+    which: sys::CUdevice_attribute,
+    _: sys::CUdevice,
+) -> CUresult {
     use sys::CUdevice_attribute as A;
     let value = match which {
         A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK
@@ -240,7 +248,11 @@ unsafe extern "C" fn module_unload(_: sys::CUmodule) -> CUresult {
     OK
 }
 
-unsafe extern "C" fn get_function(out: *mut sys::CUfunction, _: sys::CUmodule, name: *const c_char) -> CUresult {
+unsafe extern "C" fn get_function(
+    out: *mut sys::CUfunction,
+    _: sys::CUmodule,
+    name: *const c_char,
+) -> CUresult {
     // SAFETY: the caller's name.
     if unsafe { CStr::from_ptr(name) }.to_bytes() == b"missing" {
         return CUresult::CUDA_ERROR_NOT_FOUND;
@@ -249,7 +261,11 @@ unsafe extern "C" fn get_function(out: *mut sys::CUfunction, _: sys::CUmodule, n
     unsafe { give(out, handle(0x8000)) }
 }
 
-unsafe extern "C" fn func_attribute(out: *mut c_int, which: sys::CUfunction_attribute, _: sys::CUfunction) -> CUresult {
+unsafe extern "C" fn func_attribute(
+    out: *mut c_int,
+    which: sys::CUfunction_attribute,
+    _: sys::CUfunction,
+) -> CUresult {
     use sys::CUfunction_attribute as A;
     let value = match which {
         A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
@@ -261,12 +277,21 @@ unsafe extern "C" fn func_attribute(out: *mut c_int, which: sys::CUfunction_attr
     unsafe { give(out, value) }
 }
 
-unsafe extern "C" fn func_set_attribute(_: sys::CUfunction, _: sys::CUfunction_attribute, _: c_int) -> CUresult {
+unsafe extern "C" fn func_set_attribute(
+    _: sys::CUfunction,
+    _: sys::CUfunction_attribute,
+    _: c_int,
+) -> CUresult {
     count();
     OK
 }
 
-unsafe extern "C" fn param_info(_: sys::CUfunction, index: usize, offset: *mut usize, size: *mut usize) -> CUresult {
+unsafe extern "C" fn param_info(
+    _: sys::CUfunction,
+    index: usize,
+    offset: *mut usize,
+    size: *mut usize,
+) -> CUresult {
     let found = LOG.with(|log| log.sizes.borrow().get(index).copied());
     let Some(bytes) = found else { return CUresult::CUDA_ERROR_INVALID_VALUE };
     // SAFETY: the caller's outputs.
@@ -317,7 +342,15 @@ unsafe extern "C" fn launch_ex(
         // SAFETY: the caller's config, its attributes and its packet.
         unsafe {
             let c = &*config;
-            log.config.set([c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ, c.sharedMemBytes]);
+            log.config.set([
+                c.gridDimX,
+                c.gridDimY,
+                c.gridDimZ,
+                c.blockDimX,
+                c.blockDimY,
+                c.blockDimZ,
+                c.sharedMemBytes,
+            ]);
             *log.attributes.borrow_mut() = (0..c.numAttrs as usize).map(|i| (*c.attrs.add(i)).id.0).collect();
             let copy = |(i, &size): (usize, &usize)| {
                 std::slice::from_raw_parts((*params.add(i)).cast::<u8>(), size).to_vec()

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::fmt;
 
 use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO};
 use super::info::{Record, attribute, records};
@@ -15,7 +16,7 @@ const OSABI_CUDA_12: u8 = 0x33;
 const SYMBOL_KERNEL: u8 = 0x10;
 
 /// A cubin: an ELF file of machine code for one architecture, all of whose tables have been checked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Cubin<'a> {
     bytes: &'a [u8],
     arch: Option<Arch>,
@@ -66,6 +67,17 @@ impl<'a> Cubin<'a> {
     #[must_use]
     pub fn kernels(&self) -> &[Kernel<'a>] {
         &self.kernels
+    }
+}
+
+impl fmt::Debug for Cubin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cubin")
+            .field("bytes", &self.bytes.len())
+            .field("arch", &self.arch)
+            .field("relocatable", &self.relocatable)
+            .field("kernels", &self.kernels)
+            .finish()
     }
 }
 

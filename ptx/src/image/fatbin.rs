@@ -1,3 +1,5 @@
+use std::fmt;
+
 use super::bytes::Bytes;
 use super::{Arch, Cubin, Image, ImageError, ImageErrorKind, ImageKind, Kernel, kernel, ptx_text};
 
@@ -13,7 +15,7 @@ const FLAG_OWN_ARCH: u64 = 0x10_0000;
 const FLAG_FAMILY: u64 = 0x20_0000;
 
 /// A fatbin: a container of PTX, cubins and link-time IR for several architectures.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Fatbin<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry<'a>>,
@@ -43,7 +45,7 @@ pub enum Compression {
 }
 
 /// One image in a fatbin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Entry<'a> {
     kind: EntryKind,
     arch: Arch,
@@ -56,7 +58,7 @@ pub struct Entry<'a> {
 
 impl<'a> Fatbin<'a> {
     /// Checks the container, every entry's header and range, and the entries themselves where they are not
-    /// compressed. Bytes behind the end of the container are ignored.
+    /// compressed: what is compressed cannot be vouched for. Bytes behind the end of the container are ignored.
     ///
     /// # Errors
     ///
@@ -131,6 +133,7 @@ impl<'a> Entry<'a> {
             return Err(ImageError::corrupt(at + 4, message));
         }
         bytes.range(at as u64, header, "header of a fatbin entry")?;
+        check_options(bytes, at, header)?;
         let start = at as u64 + header;
         let payload = bytes.range(start, bytes.u64(at + 8), "fatbin entry")?;
         let entry = Self {
@@ -253,6 +256,25 @@ impl<'a> Entry<'a> {
     }
 }
 
+impl fmt::Debug for Fatbin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fatbin").field("bytes", &self.bytes.len()).field("entries", &self.entries).finish()
+    }
+}
+
+impl fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("kind", &self.kind)
+            .field("arch", &self.arch)
+            .field("compression", &self.compression)
+            .field("name", &self.name)
+            .field("offset", &self.offset)
+            .field("size", &self.size())
+            .finish()
+    }
+}
+
 fn arch(bytes: Bytes<'_>, at: usize) -> Arch {
     let flags = bytes.u64(at + 40);
     let suffix = match (flags & FLAG_OWN_ARCH != 0, flags & FLAG_FAMILY != 0) {
@@ -282,6 +304,25 @@ fn unpadded<'a>(bytes: Bytes<'a>, at: usize, payload: &'a [u8]) -> Result<&'a [u
             ImageError::corrupt(at + 16, message)
         }),
     }
+}
+
+/// The compiler's options: their place and length stand in a record behind the fixed part of the header.
+fn check_options(bytes: Bytes<'_>, at: usize, header: u64) -> Result<(), ImageError> {
+    let record = u64::from(bytes.u32(at + 20));
+    if record == 0 {
+        return Ok(());
+    }
+    if record < ENTRY_HEADER || record + 8 > header {
+        let message = format!("record of the options at {record} of an entry's header of {header}");
+        return Err(ImageError::corrupt(at + 20, message));
+    }
+    let place = at + record as usize;
+    let (offset, length) = (u64::from(bytes.u32(place)), u64::from(bytes.u32(place + 4)));
+    if offset + length > header {
+        let message = format!("options of {length} bytes at {offset} of an entry's header of {header}");
+        return Err(ImageError::corrupt(place, message));
+    }
+    Ok(())
 }
 
 /// The name of the source file lies behind the fixed part of the header.

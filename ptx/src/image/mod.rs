@@ -2,7 +2,7 @@
 //!
 //! The driver takes an image without its length and follows every offset in it: most cut or flipped files crash the
 //! process that loads them. [`Image::read`] checks a file first, whole, so that such a file is an [`ImageError`]
-//! that names the byte.
+//! that names the byte. What is compressed inside a fatbin is not looked at yet; damage there can still crash a driver.
 //!
 //! ```no_run
 //! let bytes = std::fs::read("kernels.cubin")?;
@@ -143,7 +143,7 @@ fn unrecognized(bytes: &[u8]) -> String {
         [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers refuse",
         b if b.starts_with(b"!<arch>") => "this is an archive",
         b if b.starts_with(b"MZ") => "this is a Windows program",
-        b if b.iter().take(512).all(|&b| b >= b' ' || b.is_ascii_whitespace()) => {
+        b if b.iter().take(512).all(|b| matches!(b, b' '..=b'~' | 0x80..) || b.is_ascii_whitespace()) => {
             "this is text that does not begin with `.version`, as PTX does"
         }
         _ => "the bytes begin like none of them",

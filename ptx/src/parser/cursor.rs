@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn identifier(&mut self, what: &str) -> Result<&'a str, Fault> {
         let start = self.token.start;
         let word = self.word(what)?;
-        if word.contains(['.', ':']) || word == "%" {
+        if word.contains(['.', ':']) {
             return Err(Fault::new(start, format!("expected {what}, found `{}`", number::shorten(word))));
         }
         Ok(word)

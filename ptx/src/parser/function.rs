@@ -107,6 +107,7 @@ impl<'a> Cursor<'a> {
         loop {
             match self.token.kind {
                 Kind::Number | Kind::Str | Kind::Punct(b',') => self.advance()?,
+                Kind::Punct(b'(') => self.skip_group()?,
                 _ => return Ok(()),
             }
         }

@@ -120,6 +120,7 @@ twins! {
     slice_host_slice,
     slice_integer,
     slice_mut_arc,
+    slice_mut_host_slice,
     slice_mut_immutable,
     slice_mut_integer,
     slice_mut_pointer,

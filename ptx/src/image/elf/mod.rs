@@ -1,7 +1,8 @@
 //! ELF64 (System V ABI, "Object Files"), as far as a cubin has it, with everything checked that a driver follows.
 //!
-//! What is checked beyond the ABI comes from a driver: every single-byte change of two cubins that passed these checks
-//! was given to it, and those that crashed it became checks.
+//! What is checked beyond the ABI comes from a driver (580 on an H200). It was given 30,000 single-byte changes of two
+//! cubins that the ABI's rules let pass: each of the 417 that crashed it breaks a rule that stands here now, but for one
+//! (an external function that became a texture). Of 28,000 random changes of seven cubins that pass all rules, none did.
 
 mod contents;
 mod strings;

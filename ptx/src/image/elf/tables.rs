@@ -90,8 +90,10 @@ fn check_header(bytes: Bytes<'_>) -> Result<(), ImageError> {
     if !matches!(kind, 1 | 2) {
         return wrong(16, format!("ELF type {kind}; a cubin is relocatable (1) or executable (2)"));
     }
-    if bytes.u8(7) == OSABI_CUDA_13 && bytes.u32(48) & 1 != 0 {
-        return wrong(48, format!("flags {:#010x}, of which bit 0 is never set", bytes.u32(48)));
+    let never = if bytes.u8(7) == OSABI_CUDA_13 { 0x8000_0001 } else { 0x8000_0000 };
+    let flags = bytes.u32(48);
+    if flags & never != 0 {
+        return wrong(48, format!("flags {flags:#010x}, of which {:#x} is never set", flags & never));
     }
     for (offset, what, size) in [(52, "ELF header", HEADER), (58, "section header", SECTION_HEADER)] {
         if u64::from(bytes.u16(offset)) != size {
@@ -119,15 +121,15 @@ fn read_sections<'a>(bytes: Bytes<'a>, parts: &mut Vec<Part<'a>>) -> Result<Vec<
     let table = bytes.range(start, size, "section table")?;
     parts.push(Part { start, end: start + size, what: "section table", role: Role::Header, field: 40 });
     let start = start as usize;
-    let mut sections = Vec::new();
-    for index in 0..table.len() / SECTION_HEADER as usize {
-        sections.push(read_section(bytes, start + index * SECTION_HEADER as usize, index)?);
-    }
     // Its size and link are counts that do not fit in the ELF header; nothing else in it may be set.
     let unset = |field: &usize| bytes.u64(start + field) == 0;
     let counts_unset = bytes.u16(60) == 0 || bytes.u64(start + 32) == 0 && bytes.u64(start + 40) == 0;
     if !counts_unset || ![0, 8, 16, 24, 48, 56].iter().all(unset) {
         return Err(ImageError::corrupt(start, "the section table does not begin with the empty section"));
+    }
+    let mut sections = Vec::new();
+    for index in 0..table.len() / SECTION_HEADER as usize {
+        sections.push(read_section(bytes, start + index * SECTION_HEADER as usize, index)?);
     }
     let Some(table) = sections.get(names as usize).filter(|s| s.kind == STRTAB).copied() else {
         let message = format!("section {names} of {count} holds no names of sections");

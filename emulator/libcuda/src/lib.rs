@@ -1,0 +1,75 @@
+//! The emulator as `libcuda.so.1`: for any program that loads the CUDA driver, or is linked with it.
+//!
+//! ```sh
+//! cargo build --release -p cuda-emulator-libcuda
+//! mkdir -p ~/cuda-emulator
+//! ln -s "$PWD/target/release/libcuda.so" ~/cuda-emulator/libcuda.so.1
+//! LD_LIBRARY_PATH=~/cuda-emulator CUDA_LAUNCH_EMULATOR_MEMORY=2G ./program
+//! ```
+//!
+//! Programs ask for `libcuda.so.1`, the name that NVIDIA's driver installs, and cargo calls the file `libcuda.so`
+//! (`libcuda.dylib`, `cuda.dll`): hence the link. Put it into a folder of its own, named for the programs that shall use
+//! it: in a folder of the system it would stand before a real driver. The library has every function of the header that
+//! came with CUDA 13.0 or before, as driver 580 does. The crate `cuda-emulator` says which of them do something and
+//! which environment variables it reads.
+//!
+//! Relies on the emulator's functions to keep to the contracts of the driver's: each export passes its arguments on.
+#![allow(unsafe_code)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
+
+use cuda_driver_sys::CUresult;
+use std::mem::transmute;
+use std::sync::LazyLock;
+
+static DRIVER: LazyLock<std::sync::Arc<cuda_driver_sys::Driver>> = LazyLock::new(cuda_emulator::driver);
+
+macro_rules! exports {
+    ($($name:ident($($argument:ident: $type:ty),*) $since:tt;)*) => {
+        $(export! { $since $name($($argument: $type),*) })*
+    };
+}
+
+/// One export, unless the function came after the driver that is emulated.
+macro_rules! export {
+    (13010 $($newer:tt)*) => {};
+    (13020 $($newer:tt)*) => {};
+    (13030 $($newer:tt)*) => {};
+    (13040 $($newer:tt)*) => {};
+    (13050 $($newer:tt)*) => {};
+    ($since:tt $name:ident($($argument:ident: $type:ty),*)) => {
+        #[doc = concat!("`", stringify!($name), "`")]
+        #[allow(clippy::too_many_arguments, reason = "a C function")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe { DRIVER.$name($($argument),*) }
+        }
+    };
+}
+cuda_driver_sys::for_each_function!(exports);
+
+/// Calls a function that the main header does not have.
+fn other(symbol: &str) -> CUresult {
+    let address = cuda_emulator::symbol_address(symbol);
+    if address.is_null() {
+        return CUresult::CUDA_ERROR_NOT_FOUND;
+    }
+    // SAFETY: the emulator's functions of these names take nothing and return a code.
+    let function: extern "C" fn() -> CUresult = unsafe { transmute(address) };
+    function()
+}
+
+/// `cuProfilerStart`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuProfilerStart() -> CUresult {
+    other("cuProfilerStart")
+}
+
+/// `cuProfilerStop`
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuProfilerStop() -> CUresult {
+    other("cuProfilerStop")
+}

@@ -1,0 +1,81 @@
+//! What the environment chooses.
+
+use std::num::NonZero;
+
+/// The emulator's own variables, read once, by the first `cuInit`.
+pub(super) struct Config {
+    /// Devices: 1, or 0 where `CUDA_LAUNCH_EMULATOR_DEVICES` is 0.
+    pub(super) devices: u32,
+    /// Bytes of device memory: `CUDA_LAUNCH_EMULATOR_MEMORY`, or half of the machine's, at most 16 GiB.
+    pub(super) memory: u64,
+    /// Threads that run the blocks of a kernel: `CUDA_LAUNCH_EMULATOR_WORKERS`, or one for each core.
+    pub(super) workers: usize,
+}
+
+const GIB: u64 = 1 << 30;
+
+impl Config {
+    pub(super) fn from_environment() -> Config {
+        Config {
+            devices: variable("CUDA_LAUNCH_EMULATOR_DEVICES", |text| text.parse().ok().filter(|count| *count <= 1)).unwrap_or(1),
+            memory: variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes).unwrap_or_else(default_memory),
+            workers: variable("CUDA_LAUNCH_EMULATOR_WORKERS", |text| text.parse::<NonZero<usize>>().ok())
+                .or_else(|| std::thread::available_parallelism().ok())
+                .map_or(1, NonZero::get),
+        }
+    }
+}
+
+/// The value of a variable; one that cannot be understood is reported and ignored.
+fn variable<T>(name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let value = parse(text.trim());
+    if value.is_none() {
+        super::report::line(format_args!("{name}={text} is not understood and ignored"));
+    }
+    value
+}
+
+/// `4096`, `64K`, `512M`, `2G` (powers of 1024); at least one byte.
+fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = match text.char_indices().last()? {
+        (end, 'k' | 'K') => (&text[..end], 1 << 10),
+        (end, 'm' | 'M') => (&text[..end], 1 << 20),
+        (end, 'g' | 'G') => (&text[..end], GIB),
+        _ => (text, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
+fn default_memory() -> u64 {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    machine.map_or(4 * GIB, |bytes| (bytes / 2).clamp(64 << 20, 16 * GIB))
+}
+
+/// Bytes in the line `MemTotal: 12345 kB`.
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("4096"), Some(4096));
+        assert_eq!(bytes("64K"), Some(64 << 10));
+        assert_eq!(bytes("512m"), Some(512 << 20));
+        assert_eq!(bytes("2G"), Some(2 * GIB));
+        for wrong in ["", "0", "G", "2T", "-1", "99999999999G", "1.5G"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn memory_of_the_machine() {
+        assert_eq!(total("MemTotal:       16384 kB\nMemFree: 1 kB\n"), Some(16 << 20));
+        assert_eq!(total("nothing"), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! `cuCtx*`.
+
+use cuda_driver_sys::*;
+use std::ffi::{c_int, c_uint, c_ulonglong};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Context, checked_flags, current};
+use crate::driver::device::checked;
+use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::handles::{Found, to_c};
+use crate::driver::state::{Call, lock};
+
+entries! {
+    cuCtxCreate_v4(context: *mut CUcontext, parameters: *mut CUctxCreateParams, flags: c_uint, device: CUdevice) = create;
+    cuCtxDestroy_v2(context: CUcontext) = destroy;
+    cuCtxPushCurrent_v2(context: CUcontext) = push;
+    cuCtxPopCurrent_v2(context: *mut CUcontext) = pop;
+    cuCtxSetCurrent(context: CUcontext) = set_current;
+    cuCtxGetCurrent(context: *mut CUcontext) = get_current;
+    cuCtxGetDevice(device: *mut CUdevice) = get_device;
+    cuCtxGetDevice_v2(device: *mut CUdevice, context: CUcontext) = get_device_of;
+    cuCtxGetFlags(flags: *mut c_uint) = get_flags;
+    cuCtxSetFlags(flags: c_uint) = set_flags;
+    cuCtxGetId(context: CUcontext, id: *mut c_ulonglong) = get_id;
+    cuCtxGetApiVersion(context: CUcontext, version: *mut c_uint) = get_api_version;
+    cuCtxSynchronize() = synchronize;
+    cuCtxSynchronize_v2(context: CUcontext) = synchronize_other;
+    cuCtxGetLimit(value: *mut usize, limit: CUlimit) = get_limit;
+    cuCtxSetLimit(limit: CUlimit, value: usize) = set_limit;
+    cuCtxGetCacheConfig(config: *mut CUfunc_cache) = get_cache;
+    cuCtxSetCacheConfig(config: CUfunc_cache) = set_cache;
+    cuCtxGetSharedMemConfig(config: *mut CUsharedconfig) = get_banks;
+    cuCtxSetSharedMemConfig(config: CUsharedconfig) = set_banks;
+    cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = get_priorities;
+    cuCtxResetPersistingL2Cache() = reset_l2;
+    cuCtxEnablePeerAccess(context: CUcontext, flags: c_uint) = enable_peer;
+    cuCtxDisablePeerAccess(context: CUcontext) = disable_peer;
+}
+
+/// The API version that driver 580 tells for every context.
+const API_VERSION: c_uint = 3020;
+/// The highest priority of a stream; the lowest is 0.
+pub(in crate::driver) const GREATEST_PRIORITY: c_int = -5;
+
+fn create(
+    call: &Call,
+    context: Out<CUcontext>,
+    parameters: In<CUctxCreateParams>,
+    flags: c_uint,
+    device: CUdevice,
+) -> Outcome {
+    let context = context.required()?;
+    checked(device)?;
+    let flags = checked_flags(flags)?;
+    if !parameters.is_null() {
+        let parameters = parameters.read()?;
+        if parameters.numExecAffinityParams != 0 || !parameters.cigParams.is_null() {
+            return Err(NOT_SUPPORTED);
+        }
+    }
+    let state = call.healthy()?;
+    let made = Context::create(state, state.contexts.reserve(), false, flags);
+    current::push(made.handle);
+    context.set(to_c(made.handle));
+    Ok(())
+}
+
+fn destroy(call: &Call, context: CUcontext) -> Outcome {
+    let state = call.state()?;
+    let handle = context.addr();
+    match state.contexts.find(handle) {
+        _ if context.is_null() => return Err(INVALID_VALUE),
+        Found::Unknown => return Err(INVALID_CONTEXT),
+        Found::Live(context) if context.primary => return Err(INVALID_CONTEXT),
+        // Its entry stays: threads where it is still current are told that it is destroyed.
+        Found::Live(context) if context.is_alive() => context.destroy(state),
+        Found::Live(_) | Found::Gone => return Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+    }
+    if current::get() == Some(handle) {
+        current::pop();
+    }
+    Ok(())
+}
+
+/// Whether a handle was ever a context: a destroyed one can be made current, and every use then says what it is.
+fn known(call: &Call, context: CUcontext) -> Outcome<usize> {
+    match call.state()?.contexts.find(context.addr()) {
+        Found::Unknown => Err(INVALID_CONTEXT),
+        Found::Live(_) | Found::Gone => Ok(context.addr()),
+    }
+}
+
+fn push(call: &Call, context: CUcontext) -> Outcome {
+    if context.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    current::push(known(call, context)?);
+    Ok(())
+}
+
+fn pop(_: &Call, context: Out<CUcontext>) -> Outcome {
+    context.set(to_c(current::pop().ok_or(INVALID_CONTEXT)?));
+    Ok(())
+}
+
+fn set_current(call: &Call, context: CUcontext) -> Outcome {
+    current::set(if context.is_null() { None } else { Some(known(call, context)?) });
+    Ok(())
+}
+
+fn get_current(_: &Call, context: Out<CUcontext>) -> Outcome {
+    context.required()?.set(to_c(current::get().unwrap_or(0)));
+    Ok(())
+}
+
+/// The context that is current, even if it is destroyed.
+fn present(call: &Call) -> Outcome<Option<Arc<Context>>> {
+    let handle = current::get().ok_or(INVALID_CONTEXT)?;
+    Ok(call.state()?.contexts.get(handle))
+}
+
+/// The context with that handle, or for NULL the current one; must be alive.
+fn named(call: &Call, context: CUcontext, destroyed: CUresult) -> Outcome<Arc<Context>> {
+    let context = match context.addr() {
+        0 => present(call)?,
+        handle => Some(call.state()?.contexts.get(handle).ok_or(INVALID_CONTEXT)?),
+    };
+    context.filter(|context| context.is_alive()).ok_or(destroyed)
+}
+
+fn get_device(call: &Call, device: Out<CUdevice>) -> Outcome {
+    present(call)?;
+    device.required()?.set(0);
+    Ok(())
+}
+
+fn get_device_of(call: &Call, device: Out<CUdevice>, context: CUcontext) -> Outcome {
+    named(call, context, INVALID_CONTEXT)?;
+    device.required()?.set(0);
+    Ok(())
+}
+
+fn get_flags(call: &Call, flags: Out<c_uint>) -> Outcome {
+    let context = present(call)?;
+    flags.required()?.set(context.map_or(0, |context| context.flags()));
+    Ok(())
+}
+
+fn set_flags(call: &Call, flags: c_uint) -> Outcome {
+    let context = call.context()?;
+    context.flags.store(checked_flags(flags)?, Ordering::Relaxed);
+    Ok(())
+}
+
+fn get_id(call: &Call, context: CUcontext, id: Out<c_ulonglong>) -> Outcome {
+    let context = named(call, context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+    id.required()?.set(context.id);
+    Ok(())
+}
+
+fn get_api_version(call: &Call, context: CUcontext, version: Out<c_uint>) -> Outcome {
+    named(call, context, INVALID_CONTEXT)?;
+    version.required()?.set(API_VERSION);
+    Ok(())
+}
+
+fn synchronize(call: &Call) -> Outcome {
+    call.context()?.synchronize();
+    call.healthy().map(|_| ())
+}
+
+fn synchronize_other(call: &Call, context: CUcontext) -> Outcome {
+    let context = named(call, context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+    context.synchronize();
+    call.healthy().map(|_| ())
+}
+
+fn get_limit(call: &Call, value: Out<usize>, limit: CUlimit) -> Outcome {
+    let context = call.context()?;
+    let value = value.required()?;
+    value.set(lock(&context.settings).limits.get(limit)?);
+    Ok(())
+}
+
+fn set_limit(call: &Call, limit: CUlimit, value: usize) -> Outcome {
+    lock(&call.context()?.settings).limits.set(limit, value)
+}
+
+fn get_cache(call: &Call, config: Out<CUfunc_cache>) -> Outcome {
+    let context = call.context()?;
+    config.required()?.set(lock(&context.settings).cache);
+    Ok(())
+}
+
+fn set_cache(call: &Call, config: CUfunc_cache) -> Outcome {
+    let context = call.context()?;
+    lock(&context.settings).cache = checked_cache(config)?;
+    Ok(())
+}
+
+/// Refuses what is no cache preference.
+pub(in crate::driver) fn checked_cache(config: CUfunc_cache) -> Outcome<CUfunc_cache> {
+    if config.0 <= CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 { Ok(config) } else { Err(INVALID_VALUE) }
+}
+
+/// Refuses what is no bank size.
+pub(in crate::driver) fn checked_banks(config: CUsharedconfig) -> Outcome<CUsharedconfig> {
+    if config.0 <= CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 { Ok(config) } else { Err(INVALID_VALUE) }
+}
+
+fn get_banks(call: &Call, config: Out<CUsharedconfig>) -> Outcome {
+    let context = call.context()?;
+    config.required()?.set(lock(&context.settings).banks);
+    Ok(())
+}
+
+/// The banks of shared memory are four bytes wide on this architecture, whatever is asked for.
+fn set_banks(call: &Call, config: CUsharedconfig) -> Outcome {
+    call.context()?;
+    checked_banks(config).map(|_| ())
+}
+
+fn get_priorities(call: &Call, least: Out<c_int>, greatest: Out<c_int>) -> Outcome {
+    call.context()?;
+    least.set(0);
+    greatest.set(GREATEST_PRIORITY);
+    Ok(())
+}
+
+fn reset_l2(call: &Call) -> Outcome {
+    call.context().map(|_| ())
+}
+
+/// There is one device, and no peer access of a device to itself.
+fn enable_peer(call: &Call, context: CUcontext, flags: c_uint) -> Outcome {
+    call.context()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    named(call, context, INVALID_CONTEXT)?;
+    Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED)
+}
+
+fn disable_peer(call: &Call, context: CUcontext) -> Outcome {
+    call.context()?;
+    named(call, context, INVALID_CONTEXT)?;
+    Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
+}

@@ -1,0 +1,54 @@
+//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are what an H200 with driver 580 answered.
+
+use cuda_driver_sys::{CUlimit, CUresult};
+
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+
+/// The limits that can be set, by their number.
+pub(super) struct Limits([usize; 7]);
+
+const STACK_SIZE: u32 = 0;
+const PRINTF_FIFO_SIZE: u32 = 1;
+const MALLOC_HEAP_SIZE: u32 = 2;
+const DEV_RUNTIME_SYNC_DEPTH: u32 = 3;
+const DEV_RUNTIME_PENDING_LAUNCH_COUNT: u32 = 4;
+const MAX_L2_FETCH_GRANULARITY: u32 = 5;
+const PERSISTING_L2_CACHE_SIZE: u32 = 6;
+const SHMEM_SIZE: u32 = 7;
+const CIG_ENABLED: u32 = 8;
+const CIG_SHMEM_FALLBACK_ENABLED: u32 = 9;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits([1024, 8_650_752, 8 << 20, 0, 2048, 64, 11_796_480])
+    }
+}
+
+impl Limits {
+    pub(super) fn get(&self, limit: CUlimit) -> Outcome<usize> {
+        match limit.0 {
+            DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT),
+            SHMEM_SIZE => Ok(232_448),
+            CIG_ENABLED => Ok(0),
+            number => self.0.get(number as usize).copied().ok_or(INVALID_VALUE),
+        }
+    }
+
+    pub(super) fn set(&mut self, limit: CUlimit, value: usize) -> Outcome {
+        let value = match limit.0 {
+            // Local memory of a thread is at most 512 KiB.
+            STACK_SIZE => value.checked_next_multiple_of(16).filter(|bytes| *bytes <= 512 << 10),
+            PRINTF_FIFO_SIZE => Some(value.max(512 << 10)),
+            MALLOC_HEAP_SIZE | DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value),
+            MAX_L2_FETCH_GRANULARITY => Some(value).filter(|bytes| *bytes <= 128),
+            // The cache is set aside in sixteenths of what can be, at most 37.5 MiB.
+            PERSISTING_L2_CACHE_SIZE => value.checked_next_multiple_of(3_932_160).filter(|bytes| *bytes <= 39_321_600),
+            SHMEM_SIZE | CIG_ENABLED => return Err(CUresult::CUDA_ERROR_NOT_PERMITTED),
+            DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => return Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT),
+            _ => None,
+        };
+        let slot = self.0.get_mut(limit.0 as usize).ok_or(INVALID_VALUE)?;
+        *slot = value.ok_or(INVALID_VALUE)?;
+        Ok(())
+    }
+}

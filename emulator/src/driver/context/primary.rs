@@ -1,0 +1,91 @@
+//! The primary context of the device: counted, one handle for all its lives.
+
+use cuda_driver_sys::{CUcontext, CUdevice};
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use super::{Context, checked_flags};
+use crate::driver::device::checked;
+use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, State, lock};
+
+/// How often it is retained, and its present life.
+pub(in crate::driver) struct Primary {
+    handle: usize,
+    count: u32,
+    flags: u32,
+    active: Option<Arc<Context>>,
+}
+
+impl Primary {
+    pub(in crate::driver) fn new(handle: usize) -> Primary {
+        Primary { handle, count: 0, flags: 0, active: None }
+    }
+
+    fn end(&mut self, state: &State) {
+        if let Some(context) = self.active.take() {
+            context.destroy(state);
+            self.flags = 0;
+        }
+    }
+}
+
+entries! {
+    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) = retain;
+    cuDevicePrimaryCtxRelease_v2(device: CUdevice) = release;
+    cuDevicePrimaryCtxReset_v2(device: CUdevice) = reset;
+    cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut c_uint, active: *mut c_int) = get_state;
+    cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint) = set_flags;
+}
+
+fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
+    let (context, state) = (context.required()?, call.state()?);
+    checked(device)?;
+    let mut primary = lock(&state.primary);
+    if primary.active.is_none() {
+        // A process with a fault gets no new context; one that is still there can be retained.
+        state.fault.check()?;
+        primary.active = Some(Context::create(state, primary.handle, true, primary.flags));
+    }
+    primary.count += 1;
+    context.set(to_c(primary.handle));
+    Ok(())
+}
+
+fn release(call: &Call, device: CUdevice) -> Outcome {
+    checked(device)?;
+    let state = call.state()?;
+    let mut primary = lock(&state.primary);
+    primary.count = primary.count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
+    if primary.count == 0 {
+        primary.end(state);
+    }
+    Ok(())
+}
+
+fn reset(call: &Call, device: CUdevice) -> Outcome {
+    checked(device)?;
+    let state = call.state()?;
+    lock(&state.primary).end(state);
+    Ok(())
+}
+
+fn get_state(call: &Call, device: CUdevice, flags: Out<c_uint>, active: Out<c_int>) -> Outcome {
+    checked(device)?;
+    let (flags, active) = (flags.required()?, active.required()?);
+    let primary = lock(&call.state()?.primary);
+    flags.set(primary.flags);
+    active.set(c_int::from(primary.active.is_some()));
+    Ok(())
+}
+
+fn set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Outcome {
+    checked(device)?;
+    let mut primary = lock(&call.state()?.primary);
+    primary.flags = checked_flags(flags).map_err(|_| INVALID_VALUE)?;
+    if let Some(context) = &primary.active {
+        context.flags.store(flags, std::sync::atomic::Ordering::Relaxed);
+    }
+    Ok(())
+}

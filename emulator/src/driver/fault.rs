@@ -1,0 +1,59 @@
+//! What a kernel's fault leaves behind: from then on every function that touches a context answers with its code.
+
+use cuda_driver_sys::CUresult;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::entry::Outcome;
+use super::state::lock;
+use crate::engine::{Fault, FaultKind};
+
+/// The first fault's code, and all reports.
+#[derive(Default)]
+pub(super) struct FaultLatch {
+    code: AtomicU32,
+    reports: Mutex<Vec<Arc<Fault>>>,
+}
+
+impl FaultLatch {
+    /// Answers with the code of the first fault.
+    pub(super) fn check(&self) -> Outcome {
+        match CUresult(self.code.load(Ordering::Acquire)) {
+            CUresult::CUDA_SUCCESS => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Remembers a fault and prints its report. Kernels that ran beside the first one may add theirs; the code stays.
+    pub(super) fn raise(&self, fault: Fault) {
+        let code = code(fault.kind);
+        super::report::line(format_args!("{fault}\n  {code:?}: CUDA is unusable in this process from here on"));
+        lock(&self.reports).push(Arc::new(fault));
+        self.latch(code);
+    }
+
+    /// Remembers a code that comes with no report: a bug of the emulator in the middle of a kernel.
+    pub(super) fn latch(&self, code: CUresult) {
+        let _ = self.code.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// All reports, the first fault first.
+    pub(super) fn reports(&self) -> Vec<Arc<Fault>> {
+        lock(&self.reports).clone()
+    }
+}
+
+/// What a driver answers for a fault (H200, driver 580; kinds that a GPU does not report are given the nearest code).
+fn code(kind: FaultKind) -> CUresult {
+    match kind {
+        FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+        FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+        FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
+        FaultKind::UnsupportedInstruction => CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        FaultKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        FaultKind::InvalidCall => CUresult::CUDA_ERROR_INVALID_PC,
+        FaultKind::InvalidSync => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        FaultKind::OutOfResources => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        FaultKind::Trap | FaultKind::StackOverflow => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    }
+}

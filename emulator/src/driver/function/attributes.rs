@@ -1,0 +1,152 @@
+//! Function attributes and parameters. What can be read and set, and the bounds, are those of driver 580 on an H200.
+
+use cuda_driver_sys::CUfunction_attribute as A;
+use std::ffi::c_int;
+
+use super::Function;
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome};
+use crate::driver::module::Shape;
+use crate::driver::state::lock;
+use crate::engine::Kernel;
+
+/// Shared memory that a block gets without asking.
+const SHARED_DEFAULT: u32 = 48 << 10;
+/// Shared memory that a block can get.
+pub(in crate::driver) const SHARED_OPTIN: u32 = 232_448;
+/// Registers of a multiprocessor, all of which one block may use.
+pub(in crate::driver) const REGISTERS: u32 = 65_536;
+/// Registers that every thread of a block of 1024 can have.
+const REGISTERS_OF_ALL: u32 = 64;
+
+/// Attributes that can be set.
+#[derive(Clone, Copy)]
+pub(in crate::driver) struct Settings {
+    /// `MAX_DYNAMIC_SHARED_SIZE_BYTES`
+    pub(in crate::driver) dynamic_shared: u32,
+    carveout: c_int,
+    /// `REQUIRED_CLUSTER_*`; zeros where nothing is required.
+    pub(in crate::driver) cluster: [c_int; 3],
+    /// `NON_PORTABLE_CLUSTER_SIZE_ALLOWED`
+    pub(in crate::driver) non_portable: bool,
+    policy: c_int,
+}
+
+impl Settings {
+    pub(super) fn of(kernel: &Kernel, shape: &Shape) -> Settings {
+        Settings {
+            dynamic_shared: SHARED_DEFAULT.saturating_sub(kernel.static_shared),
+            carveout: -1,
+            cluster: shape.cluster.map_or([0; 3], |dimensions| dimensions.map(|dimension| dimension as c_int)),
+            non_portable: false,
+            policy: 0,
+        }
+    }
+}
+
+impl Function {
+    /// Registers of a thread. The engine counts values that are live at once; the real compiler reorders, so that a
+    /// count not far over what every launch can have is taken to fit.
+    pub(in crate::driver) fn registers(&self) -> u32 {
+        match self.kernel.registers {
+            count if count <= 2 * REGISTERS_OF_ALL => count.clamp(4, REGISTERS_OF_ALL),
+            count => count.min(255),
+        }
+    }
+
+    /// Most threads of a block: by `.maxntid` and by registers, of which a warp takes 256 at a time.
+    pub(in crate::driver) fn max_threads(&self) -> u32 {
+        let declared = self.shape.maxntid.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z).min(1024));
+        declared.min(self.warps_by_registers() * 32)
+    }
+
+    /// Warps whose registers fit into a multiprocessor.
+    pub(in crate::driver) fn warps_by_registers(&self) -> u32 {
+        REGISTERS / (self.registers() * 32).next_multiple_of(256)
+    }
+}
+
+/// `cuFuncGetAttribute`
+pub(in crate::driver) fn get(function: &Function, attribute: A) -> Outcome<c_int> {
+    let (kernel, settings) = (&function.kernel, function.settings());
+    let [width, height, depth] = settings.cluster;
+    let number = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
+    Ok(match attribute {
+        A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => number(function.max_threads()),
+        A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => number(kernel.static_shared),
+        A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => c_int::try_from(kernel.const_bytes).unwrap_or(c_int::MAX),
+        A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => number(kernel.local_bytes),
+        A::CU_FUNC_ATTRIBUTE_NUM_REGS => number(function.registers()),
+        A::CU_FUNC_ATTRIBUTE_PTX_VERSION => number(kernel.target),
+        A::CU_FUNC_ATTRIBUTE_BINARY_VERSION => 90,
+        A::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
+        A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => number(settings.dynamic_shared),
+        A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => settings.carveout,
+        A::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => {
+            c_int::from(function.shape.explicit_cluster && !function.shape.blocks_are_clusters)
+        }
+        A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => width,
+        A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => height,
+        A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => depth,
+        A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => c_int::from(settings.non_portable),
+        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => settings.policy,
+        _ => return Err(INVALID_VALUE),
+    })
+}
+
+/// `cuFuncSetAttribute`
+pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) -> Outcome {
+    let mut settings = lock(&function.settings);
+    let fixed = function.shape.cluster;
+    let mut dimension = |axis: usize| {
+        let slot = settings.cluster.get_mut(axis).ok_or(INVALID_VALUE)?;
+        // What the kernel was compiled for can only be said again.
+        if value < 0 || fixed.is_some() && *slot != value {
+            return Err(INVALID_VALUE);
+        }
+        *slot = value;
+        Ok(())
+    };
+    match attribute {
+        A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+            let most = SHARED_OPTIN.saturating_sub(function.kernel.static_shared);
+            settings.dynamic_shared = u32::try_from(value).ok().filter(|bytes| *bytes <= most).ok_or(INVALID_VALUE)?;
+        }
+        A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
+            settings.carveout = value;
+        }
+        A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => dimension(0)?,
+        A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => dimension(1)?,
+        A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => dimension(2)?,
+        A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => settings.non_portable = value != 0,
+        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => settings.policy = value,
+        _ => return Err(INVALID_VALUE),
+    }
+    Ok(())
+}
+
+/// Where a parameter lies in the device's parameter block. The block starts at this address of the constant bank, and
+/// the compiler aligns addresses, not offsets: over-aligned parameters lie elsewhere than in a C structure.
+const PARAMETER_BASE: usize = 0x210;
+
+/// The offsets of a kernel's parameters as the driver knows them, and their total size.
+pub(in crate::driver) fn offsets(kernel: &Kernel) -> (Vec<usize>, usize) {
+    let mut end = PARAMETER_BASE;
+    let place = |parameter: &cuda_ptx::Parameter| {
+        let start = end.next_multiple_of(parameter.align.max(1));
+        end = start + parameter.size;
+        start - PARAMETER_BASE
+    };
+    let offsets = kernel.parameters.iter().map(place).collect();
+    (offsets, end - PARAMETER_BASE)
+}
+
+/// `cuFuncGetParamInfo`
+pub(in crate::driver) fn parameter(function: &Function, index: usize, offset: &Out<usize>, size: &Out<usize>) -> Outcome {
+    let parameter = function.kernel.parameters.get(index).ok_or(INVALID_VALUE)?;
+    if offset.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    offset.set(offsets(&function.kernel).0.get(index).copied().ok_or(INVALID_VALUE)?);
+    size.set(parameter.size);
+    Ok(())
+}

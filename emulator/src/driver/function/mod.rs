@@ -1,0 +1,150 @@
+//! `cuFunc*`: kernels in a module.
+
+pub(super) mod attributes;
+pub(super) mod occupancy;
+
+use cuda_driver_sys::*;
+use std::ffi::{CString, c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::context::Context;
+use super::context::functions::{checked_banks, checked_cache};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use super::handles::to_c;
+use super::module::{Module, Shape};
+use super::state::{Call, lock};
+use crate::engine::Kernel;
+use attributes::Settings;
+
+entries! {
+    cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction) = get_attribute;
+    cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int) = set_attribute;
+    cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) = get_parameter;
+    cuFuncGetName(name: *mut *const c_char, function: CUfunction) = get_name;
+    cuFuncGetModule(module: *mut CUmodule, function: CUfunction) = get_module;
+    cuFuncSetCacheConfig(function: CUfunction, config: CUfunc_cache) = set_cache;
+    cuFuncSetSharedMemConfig(function: CUfunction, config: CUsharedconfig) = set_banks;
+    cuFuncIsLoaded(state: *mut CUfunctionLoadingState, function: CUfunction) = is_loaded;
+    cuFuncLoad(function: CUfunction) = load;
+}
+
+/// A kernel in a module.
+pub(super) struct Function {
+    pub(super) handle: usize,
+    pub(super) context: Arc<Context>,
+    pub(super) kernel: Arc<Kernel>,
+    pub(super) shape: Shape,
+    module: usize,
+    name: CString,
+    settings: Mutex<Settings>,
+    loaded: AtomicBool,
+}
+
+impl Function {
+    pub(super) fn new(handle: usize, module: Arc<Module>, kernel: Arc<Kernel>, shape: Shape) -> Function {
+        Function {
+            handle,
+            context: Arc::clone(&module.context),
+            shape,
+            module: module.handle,
+            name: CString::new(kernel.name.as_str()).unwrap_or_default(),
+            settings: Mutex::new(Settings::of(&kernel, &shape)),
+            kernel,
+            loaded: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on it counts as loaded; true the first time.
+    pub(super) fn mark_loaded(&self) -> bool {
+        !self.loaded.swap(true, Ordering::AcqRel)
+    }
+
+    /// The attributes that can be set.
+    pub(super) fn settings(&self) -> Settings {
+        *lock(&self.settings)
+    }
+}
+
+/// The function that a handle means where a `CUkernel` will do too: then it is the one of the context that `context`
+/// finds.
+pub(super) fn resolve(
+    call: &Call,
+    handle: CUfunction,
+    context: impl FnOnce() -> Outcome<Arc<Context>>,
+) -> Outcome<Arc<Function>> {
+    let state = call.healthy()?;
+    if let Some(kernel) = state.kernels.get(handle.addr()) {
+        return kernel.function(state, &context()?);
+    }
+    call.function(handle)
+}
+
+fn get_attribute(call: &Call, value: Out<c_int>, attribute: CUfunction_attribute, function: CUfunction) -> Outcome {
+    let function = call.function(function)?;
+    let place = value.required()?;
+    let needs_code = matches!(
+        attribute,
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+            | CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES
+            | CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            | CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+    );
+    if needs_code && !function.loaded.load(Ordering::Acquire) {
+        return Err(CUresult::CUDA_ERROR_FUNCTION_NOT_LOADED);
+    }
+    place.set(attributes::get(&function, attribute)?);
+    Ok(())
+}
+
+fn set_attribute(call: &Call, function: CUfunction, attribute: CUfunction_attribute, value: c_int) -> Outcome {
+    attributes::set(&*call.function(function)?, attribute, value)
+}
+
+/// A handle that is none answers as an index that is too big: driver 580 does.
+fn get_parameter(call: &Call, function: CUfunction, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+    let function = call.function(function).map_err(|code| match code {
+        INVALID_HANDLE if call.state().is_ok_and(|state| state.kernels.get(function.addr()).is_none()) => INVALID_VALUE,
+        code => code,
+    })?;
+    attributes::parameter(&function, index, &offset, &size)
+}
+
+fn get_name(call: &Call, name: Out<*const c_char>, function: CUfunction) -> Outcome {
+    let state = call.healthy()?;
+    let place = name.required()?;
+    place.set(state.functions.get(function.addr()).ok_or(INVALID_VALUE)?.name.as_ptr());
+    Ok(())
+}
+
+fn get_module(call: &Call, module: Out<CUmodule>, function: CUfunction) -> Outcome {
+    let state = call.healthy()?;
+    let place = module.required()?;
+    place.set(to_c(state.functions.get(function.addr()).ok_or(INVALID_VALUE)?.module));
+    Ok(())
+}
+
+fn set_cache(call: &Call, function: CUfunction, config: CUfunc_cache) -> Outcome {
+    call.function(function)?;
+    checked_cache(config).map(|_| ())
+}
+
+fn set_banks(call: &Call, function: CUfunction, config: CUsharedconfig) -> Outcome {
+    call.function(function)?;
+    checked_banks(config).map(|_| ())
+}
+
+fn is_loaded(call: &Call, state: Out<CUfunctionLoadingState>, function: CUfunction) -> Outcome {
+    let function = call.function(function)?;
+    state.required()?.set(if function.loaded.load(Ordering::Acquire) {
+        CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED
+    } else {
+        CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_UNLOADED
+    });
+    Ok(())
+}
+
+fn load(call: &Call, function: CUfunction) -> Outcome {
+    call.function(function)?.mark_loaded();
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! `cuOccupancy*`: how many blocks fit, by the limits of an H200.
+//!
+//! Relies on the program for its function from block size to shared memory.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use super::attributes::SHARED_OPTIN;
+use super::{Function, resolve};
+use crate::driver::device::MULTIPROCESSORS;
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::launch::cluster::Request;
+use crate::driver::state::Call;
+
+entries! {
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: CUfunction, threads: c_int, shared: usize) = active_blocks;
+    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: *mut c_int, function: CUfunction, threads: c_int, shared: usize, flags: c_uint) = active_blocks_with_flags;
+    cuOccupancyMaxPotentialBlockSize(grid: *mut c_int, block: *mut c_int, function: CUfunction, shared_of: CUoccupancyB2DSize, shared: usize, limit: c_int) = potential_block;
+    cuOccupancyMaxPotentialBlockSizeWithFlags(grid: *mut c_int, block: *mut c_int, function: CUfunction, shared_of: CUoccupancyB2DSize, shared: usize, limit: c_int, flags: c_uint) = potential_block_with_flags;
+    cuOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, function: CUfunction, blocks: c_int, threads: c_int) = available_shared;
+    cuOccupancyMaxPotentialClusterSize(size: *mut c_int, function: CUfunction, config: *const CUlaunchConfig) = potential_cluster;
+    cuOccupancyMaxActiveClusters(clusters: *mut c_int, function: CUfunction, config: *const CUlaunchConfig) = active_clusters;
+}
+
+/// Threads of a multiprocessor.
+const THREADS: u32 = 2048;
+/// Blocks of a multiprocessor.
+const BLOCKS: u32 = 32;
+/// Shared memory of a multiprocessor.
+const SHARED: u32 = 228 << 10;
+/// Shared memory that the system takes for each block.
+const SHARED_RESERVED: u32 = 1 << 10;
+/// Shared memory is given out in such pieces.
+const SHARED_UNIT: u32 = 128;
+
+impl Function {
+    /// Blocks of `threads` threads and `dynamic` bytes that fit on a multiprocessor at once.
+    pub(in crate::driver) fn blocks_per_multiprocessor(&self, threads: u32, dynamic: usize) -> u32 {
+        let settings = self.settings();
+        let dynamic = u32::try_from(dynamic).ok().filter(|bytes| *bytes <= settings.dynamic_shared);
+        let Some(dynamic) = dynamic.filter(|_| (1..=1024).contains(&threads)) else { return 0 };
+        let shared = self.kernel.static_shared.saturating_add(dynamic);
+        if shared > SHARED_OPTIN {
+            return 0;
+        }
+        let warps = threads.div_ceil(32);
+        let by_shared = SHARED / (shared.next_multiple_of(SHARED_UNIT) + SHARED_RESERVED);
+        BLOCKS.min(THREADS / 32 / warps).min(self.warps_by_registers() / warps).min(by_shared)
+    }
+}
+
+/// The function; a `CUkernel` means the one of the current context. Some context must be current.
+fn function(call: &Call, handle: CUfunction) -> Outcome<Arc<Function>> {
+    let context = call.context()?;
+    resolve(call, handle, || Ok(context))
+}
+
+fn active_blocks(call: &Call, blocks: Out<c_int>, handle: CUfunction, threads: c_int, shared: usize) -> Outcome {
+    active_blocks_with_flags(call, blocks, handle, threads, shared, 0)
+}
+
+fn active_blocks_with_flags(
+    call: &Call,
+    blocks: Out<c_int>,
+    handle: CUfunction,
+    threads: c_int,
+    shared: usize,
+    flags: c_uint,
+) -> Outcome {
+    let function = function(call, handle)?;
+    let place = blocks.required()?;
+    let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0 && flags <= 1).ok_or(INVALID_VALUE)?;
+    place.set(function.blocks_per_multiprocessor(threads, shared) as c_int);
+    Ok(())
+}
+
+fn potential_block(
+    call: &Call,
+    grid: Out<c_int>,
+    block: Out<c_int>,
+    handle: CUfunction,
+    shared_of: CUoccupancyB2DSize,
+    shared: usize,
+    limit: c_int,
+) -> Outcome {
+    potential_block_with_flags(call, grid, block, handle, shared_of, shared, limit, 0)
+}
+
+/// The largest block among those that fill a multiprocessor best.
+#[allow(clippy::too_many_arguments, reason = "a C function")]
+fn potential_block_with_flags(
+    call: &Call,
+    grid: Out<c_int>,
+    block: Out<c_int>,
+    handle: CUfunction,
+    shared_of: CUoccupancyB2DSize,
+    shared: usize,
+    limit: c_int,
+    flags: c_uint,
+) -> Outcome {
+    let function = function(call, handle)?;
+    let (grid, block) = (grid.required()?, block.required()?);
+    let limit = u32::try_from(limit).ok().filter(|_| flags <= 1).ok_or(INVALID_VALUE)?;
+    let largest = match limit {
+        0 => function.max_threads(),
+        limit => limit.min(function.max_threads()),
+    };
+    // SAFETY: the program gives the function for this.
+    let shared = |threads: u32| shared_of.map_or(shared, |of| unsafe { of(threads as c_int) });
+    let mut best = (0, 0, 0);
+    // Smaller than a warp only if that is the limit.
+    let sizes = (1..=largest / 32).rev().map(|warps| warps * 32);
+    for threads in sizes.chain((largest < 32).then_some(largest)) {
+        let blocks = function.blocks_per_multiprocessor(threads, shared(threads));
+        if blocks * threads > best.0 {
+            best = (blocks * threads, blocks, threads);
+        }
+        if best.0 == THREADS {
+            break;
+        }
+    }
+    grid.set((best.1 * MULTIPROCESSORS) as c_int);
+    block.set(best.2 as c_int);
+    Ok(())
+}
+
+/// What each of `blocks` blocks on a multiprocessor can have, within what the function may.
+fn available_shared(call: &Call, bytes: Out<usize>, handle: CUfunction, blocks: c_int, threads: c_int) -> Outcome {
+    let function = function(call, handle)?;
+    let place = bytes.required()?;
+    let positive = |number| u32::try_from(number).ok().filter(|number| *number > 0).ok_or(INVALID_VALUE);
+    let (blocks, threads) = (positive(blocks)?, positive(threads)?);
+    if function.blocks_per_multiprocessor(threads, 0) < blocks {
+        return Err(INVALID_VALUE);
+    }
+    let share = SHARED / blocks / SHARED_UNIT * SHARED_UNIT;
+    let free = share.saturating_sub(function.kernel.static_shared);
+    place.set(free.min(function.settings().dynamic_shared) as usize);
+    Ok(())
+}
+
+/// The largest cluster of which one fits.
+fn potential_cluster(call: &Call, size: Out<c_int>, handle: CUfunction, config: In<CUlaunchConfig>) -> Outcome {
+    let function = function(call, handle)?;
+    let (place, config) = (size.required()?, config.read()?);
+    let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
+    let fits = function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize) > 0;
+    let most = if function.settings().non_portable { 16 } else { 8 };
+    place.set(if fits { most } else { 0 });
+    Ok(())
+}
+
+/// The multiprocessors of each processing cluster, whose blocks a cluster cannot leave: they differ from one H200 to
+/// the next; these are like those of the one that was asked.
+const PROCESSING_CLUSTERS: [u32; 8] = [16, 16, 18, 18, 18, 16, 14, 16];
+
+/// Blocks of a multiprocessor that belong to clusters.
+const CLUSTERED_BLOCKS: u32 = 8;
+
+fn active_clusters(call: &Call, clusters: Out<c_int>, handle: CUfunction, config: In<CUlaunchConfig>) -> Outcome {
+    let function = function(call, handle)?;
+    let (place, config) = (clusters.required()?, config.read()?);
+    let request = Request::read(call, &config)?;
+    let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+    let Some(cluster) = request.cluster(&function, grid)? else {
+        place.set(0);
+        return Ok(());
+    };
+    let size: u32 = cluster.iter().product();
+    let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
+    let blocks = function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize).min(CLUSTERED_BLOCKS);
+    let whole = |multiprocessors: &u32| multiprocessors - multiprocessors % size.min(4);
+    let count: u32 = PROCESSING_CLUSTERS.iter().map(|gpc| whole(gpc) * blocks / size).sum();
+    place.set(count as c_int);
+    Ok(())
+}

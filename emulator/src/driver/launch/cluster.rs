@@ -1,0 +1,154 @@
+//! Launch attributes, of which the cluster is the one that needs thought.
+//!
+//! Relies on the caller for the array of attributes, and for the member of each union that the attribute's id names.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::sync::Arc;
+
+use super::event;
+use crate::driver::entry::{FromC, INVALID_VALUE, In, NOT_SUPPORTED, Outcome};
+use crate::driver::event::Event;
+use crate::driver::function::Function;
+use crate::driver::state::Call;
+
+/// What the attributes of a launch ask for. Those that only steer a GPU's scheduler and caches are checked and have no
+/// effect.
+#[derive(Default)]
+pub(in crate::driver) struct Request {
+    /// `COOPERATIVE`
+    pub(in crate::driver) cooperative: bool,
+    /// `CLUSTER_DIMENSION`
+    dimensions: Option<[u32; 3]>,
+    /// `PREFERRED_CLUSTER_DIMENSION`
+    preferred: Option<[u32; 3]>,
+    /// Events that the launch signals: here when it is done.
+    pub(super) events: Vec<Arc<Event>>,
+}
+
+/// The largest cluster that every device of this architecture takes.
+const PORTABLE: u32 = 8;
+/// The largest cluster that this device takes.
+const LARGEST: u32 = 16;
+/// `CUDA_ERROR_INVALID_CLUSTER_SIZE`
+const INVALID_CLUSTER: CUresult = CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE;
+
+impl Request {
+    /// What `cuLaunchCooperativeKernel` asks for.
+    pub(super) fn cooperative() -> Request {
+        Request { cooperative: true, ..Request::default() }
+    }
+
+    /// Reads and checks the attributes of a launch.
+    pub(in crate::driver) fn read(call: &Call, config: &CUlaunchConfig) -> Outcome<Request> {
+        // SAFETY: by the contract of the launch there are `numAttrs` attributes.
+        let attributes = unsafe {
+            let all: In<'_, CUlaunchAttribute> = In::from_c(config.attrs);
+            all.read_array(config.numAttrs as usize)?
+        };
+        let mut request = Request::default();
+        for attribute in &attributes {
+            request.add(call, attribute)?;
+        }
+        Ok(request)
+    }
+
+    fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {
+        use CUlaunchAttributeID as A;
+        let value = &attribute.value;
+        // SAFETY: the caller sets the member that the id names. All of them are plain numbers and pointers, and the
+        // union's bytes are initialised as far as that member goes.
+        unsafe {
+            match attribute.id {
+                A::CU_LAUNCH_ATTRIBUTE_IGNORE
+                | A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+                | A::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                | A::CU_LAUNCH_ATTRIBUTE_PRIORITY => Ok(()),
+                A::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
+                    self.cooperative = value.cooperative != 0;
+                    Ok(())
+                }
+                A::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+                    let CUlaunchAttributeValue_clusterDim { x, y, z } = value.clusterDim;
+                    self.dimensions = dimensions([x, y, z])?;
+                    Ok(())
+                }
+                A::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
+                    let CUlaunchAttributeValue_preferredClusterDim { x, y, z } = value.preferredClusterDim;
+                    self.preferred = dimensions([x, y, z])?;
+                    Ok(())
+                }
+                A::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+                    valid(value.clusterSchedulingPolicyPreference.0 <= 2)
+                }
+                A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
+                    let CUlaunchMemSyncDomainMap { default_, remote } = value.memSyncDomainMap;
+                    valid(default_ < 4 && remote < 4)
+                }
+                A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => valid(value.memSyncDomain.0 <= 1),
+                A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => valid(value.sharedMemCarveout <= 100),
+                A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => valid(value.nvlinkUtilCentricScheduling <= 1),
+                A::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
+                    let asked = value.programmaticEvent;
+                    self.events.push(event(call, asked.event, asked.flags)?);
+                    Ok(())
+                }
+                A::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+                    let asked = value.launchCompletionEvent;
+                    self.events.push(event(call, asked.event, asked.flags)?);
+                    Ok(())
+                }
+                // Only in a graph that is being captured.
+                A::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => Err(NOT_SUPPORTED),
+                // Attributes of streams, and those that came after CUDA 13.0.
+                _ => Err(INVALID_VALUE),
+            }
+        }
+    }
+
+    /// The cluster of a launch: what is asked for, what the kernel was compiled for or what its attributes require;
+    /// `None` for a launch without clusters. All that do not fit together are `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
+    pub(in crate::driver) fn cluster(&self, function: &Function, grid: [u32; 3]) -> Outcome<Option<[u32; 3]>> {
+        let (settings, shape) = (function.settings(), &function.shape);
+        let required = (settings.cluster != [0; 3]).then(|| settings.cluster.map(|dimension| dimension.max(1) as u32));
+        let cluster = match (self.dimensions, required) {
+            (Some(asked), Some(required)) if asked != required => return Err(INVALID_CLUSTER),
+            (Some(cluster), _) | (None, Some(cluster)) => cluster,
+            (None, None) if shape.explicit_cluster || self.preferred.is_some() => return Err(INVALID_CLUSTER),
+            (None, None) => return Ok(None),
+        };
+        let largest = if settings.non_portable { LARGEST } else { PORTABLE };
+        let largest = shape.max_cluster_rank.map_or(largest, |rank| rank.min(largest));
+        if !divides(cluster, grid) || size(cluster) > largest {
+            return Err(INVALID_CLUSTER);
+        }
+        if let Some(preferred) = self.preferred {
+            let multiple = divides(cluster, preferred) && preferred[2] == cluster[2];
+            if !multiple || !divides(preferred, grid) || size(preferred) > LARGEST {
+                return Err(INVALID_CLUSTER);
+            }
+        }
+        Ok(Some(cluster))
+    }
+}
+
+/// Dimensions of a cluster: all zeros are none, some zeros are wrong.
+fn dimensions(dimensions: [u32; 3]) -> Outcome<Option<[u32; 3]>> {
+    match dimensions {
+        [0, 0, 0] => Ok(None),
+        [0, _, _] | [_, 0, _] | [_, _, 0] => Err(INVALID_CLUSTER),
+        dimensions => Ok(Some(dimensions)),
+    }
+}
+
+fn valid(good: bool) -> Outcome {
+    if good { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+fn size(cluster: [u32; 3]) -> u32 {
+    cluster.iter().fold(1, |product, dimension| product.saturating_mul(*dimension))
+}
+
+fn divides(cluster: [u32; 3], grid: [u32; 3]) -> bool {
+    grid.iter().zip(cluster).all(|(dimension, factor)| dimension.is_multiple_of(factor))
+}

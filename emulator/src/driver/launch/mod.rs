@@ -1,0 +1,195 @@
+//! `cuLaunch*`: checks a launch and gives it to its stream.
+
+pub(super) mod cluster;
+mod parameters;
+
+use cuda_driver_sys::*;
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use super::device::MULTIPROCESSORS;
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Outcome, entries};
+use super::function::{Function, resolve};
+use super::handles::to_c;
+use super::state::Call;
+use super::stream::{Stream, Work};
+use crate::engine::{self, Launch};
+use cluster::Request;
+use parameters::Packet;
+
+entries! {
+    cuLaunchKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void) = launch_kernel;
+    cuLaunchKernelEx(config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void, extra: *mut *mut c_void) = launch_kernel_ex;
+    cuLaunchCooperativeKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: CUstream, parameters: *mut *mut c_void) = launch_cooperative;
+}
+
+/// A launch as it was asked for.
+struct Asked<'call> {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: CUstream,
+    request: Request,
+    packet: Packet<'call>,
+}
+
+#[allow(clippy::too_many_arguments, reason = "a C function")]
+fn launch_kernel(
+    call: &Call,
+    function: CUfunction,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared: c_uint,
+    stream: CUstream,
+    parameters: In<*mut c_void>,
+    extra: In<*mut c_void>,
+) -> Outcome {
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let packet = Packet { parameters, extra: Some(extra) };
+    launch(call, function, Asked { grid, block, shared, stream, request: Request::default(), packet })
+}
+
+#[allow(clippy::too_many_arguments, reason = "a C function")]
+fn launch_cooperative(
+    call: &Call,
+    function: CUfunction,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared: c_uint,
+    stream: CUstream,
+    parameters: In<*mut c_void>,
+) -> Outcome {
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let request = Request::cooperative();
+    launch(call, function, Asked { grid, block, shared, stream, request, packet: Packet { parameters, extra: None } })
+}
+
+fn launch_kernel_ex(
+    call: &Call,
+    config: In<CUlaunchConfig>,
+    function: CUfunction,
+    parameters: In<*mut c_void>,
+    extra: In<*mut c_void>,
+) -> Outcome {
+    // A missing context or a fault comes first, as in all launches.
+    call.healthy()?;
+    let config = config.read()?;
+    let asked = Asked {
+        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+        shared: config.sharedMemBytes,
+        stream: config.hStream,
+        request: Request::default(),
+        packet: Packet { parameters, extra: Some(extra) },
+    };
+    let (stream, function) = objects(call, config.hStream, function)?;
+    let request = Request::read(call, &config)?;
+    submit(call, &stream, &function, Asked { request, ..asked })
+}
+
+fn launch(call: &Call, function: CUfunction, asked: Asked<'_>) -> Outcome {
+    let (stream, function) = objects(call, asked.stream, function)?;
+    submit(call, &stream, &function, asked)
+}
+
+/// The stream and the function, of one context.
+fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<Stream>, Arc<Function>)> {
+    let stream = call.stream(stream)?;
+    let function = resolve(call, function, || Ok(Arc::clone(&stream.context)))?;
+    if function.context.id != stream.context.id {
+        return Err(INVALID_HANDLE);
+    }
+    Ok((stream, function))
+}
+
+/// Checks what driver 580 checks, in its order, copies the parameters, and gives the kernel to the stream.
+fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: Asked<'_>) -> Outcome {
+    let state = call.state()?;
+    let (grid, block) = dimensions(function, asked.grid, asked.block)?;
+    let threads: u32 = block.iter().product();
+    if asked.shared > function.settings().dynamic_shared {
+        return Err(INVALID_VALUE);
+    }
+    let cluster = asked.request.cluster(function, grid)?;
+    let parameters = asked.packet.read(&function.kernel)?;
+    if threads > function.warps_by_registers() * 32 {
+        return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    }
+    if asked.request.cooperative {
+        let blocks = grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
+        let fit = function.blocks_per_multiprocessor(threads, asked.shared as usize) * MULTIPROCESSORS;
+        if blocks > u64::from(fit) {
+            return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+    }
+    function.mark_loaded();
+    let launch = Launch {
+        grid,
+        block,
+        cluster: cluster.unwrap_or([1; 3]),
+        dynamic_shared: asked.shared,
+        cooperative: asked.request.cooperative,
+        parameters,
+        ..Launch::default()
+    };
+    let kernel = Arc::clone(&function.kernel);
+    let run = move || engine::run(&kernel, &launch, &state.memory, state.config.workers).map(|_| ());
+    let done = stream.submit(None, Work::Run(Box::new(run)))?;
+    for event in asked.request.events {
+        event.set(Arc::clone(&done));
+    }
+    Ok(())
+}
+
+/// Most blocks in each dimension of a grid.
+const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+/// Most threads in each dimension of a block.
+const BLOCK: [u32; 3] = [1024, 1024, 64];
+
+/// Grid and block as the kernel sees them.
+fn dimensions(function: &Function, grid: [u32; 3], block: [u32; 3]) -> Outcome<([u32; 3], [u32; 3])> {
+    let within = |dimensions: [u32; 3], limits: [u32; 3]| {
+        dimensions.iter().zip(limits).all(|(dimension, limit)| (1..=limit).contains(dimension))
+    };
+    if !within(grid, GRID) || !within(block, BLOCK) {
+        return Err(INVALID_VALUE);
+    }
+    let shape = &function.shape;
+    let (mut grid, mut block) = (grid, block);
+    if let (true, Some(cluster)) = (shape.blocks_are_clusters, shape.cluster) {
+        // The grid counts clusters, and a block of one thread stands for the compiled size
+        // (`CU_LAUNCH_KERNEL_REQUIRED_BLOCK_DIM`).
+        for (dimension, factor) in grid.iter_mut().zip(cluster) {
+            *dimension = dimension.checked_mul(factor).ok_or(INVALID_VALUE)?;
+        }
+        if let (Some(required), [1, 1, 1]) = (shape.reqntid, block) {
+            block = required;
+        }
+    }
+    let threads: u32 = block.iter().product();
+    let declared = shape.maxntid.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z).min(1024));
+    if threads > declared || shape.reqntid.is_some_and(|required| required != block) {
+        return Err(INVALID_VALUE);
+    }
+    Ok((grid, block))
+}
+
+/// The event that a launch attribute names.
+fn event(call: &Call, handle: CUevent, flags: i32) -> Outcome<Arc<super::event::Event>> {
+    let event = call.event(to_c(handle.addr()))?;
+    match flags {
+        _ if !event.is_plain() => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        0 => Ok(event),
+        // Only in a graph that is being captured.
+        1 => Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+        _ => Err(INVALID_VALUE),
+    }
+}

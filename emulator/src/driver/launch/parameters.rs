@@ -1,0 +1,104 @@
+//! The parameters of a launch, copied during the call.
+//!
+//! Relies on the caller of the launch: `kernelParams` points to one pointer for each parameter, each to a value of the
+//! parameter's size; `extra` is a list with its end, and its buffer has the size it says.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUresult};
+use std::ffi::c_void;
+
+use crate::driver::entry::{INVALID_VALUE, In, Outcome};
+use crate::driver::function::attributes::offsets;
+use crate::engine::Kernel;
+
+/// The two ways to pass parameters.
+pub(super) struct Packet<'call> {
+    /// `kernelParams`
+    pub(super) parameters: In<'call, *mut c_void>,
+    /// `extra`; the cooperative function has none.
+    pub(super) extra: Option<In<'call, *mut c_void>>,
+}
+
+impl Packet<'_> {
+    /// The parameter block of a launch, as the engine takes it: by C's offsets.
+    pub(super) fn read(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
+        let extra = self.extra.as_ref().filter(|extra| !extra.is_null());
+        match (self.parameters.is_null(), extra) {
+            (false, Some(_)) => Err(INVALID_VALUE),
+            (true, Some(extra)) => from_buffer(kernel, extra),
+            (true, None) if !kernel.parameters.is_empty() => Err(INVALID_VALUE),
+            (_, None) => self.pointed(kernel),
+        }
+    }
+
+    fn pointed(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
+        // SAFETY: one pointer for each parameter.
+        let pointers = unsafe { self.parameters.read_array(kernel.parameters.len())? };
+        let mut block = vec![0; kernel.parameter_bytes];
+        for (parameter, pointer) in kernel.parameters.iter().zip(pointers) {
+            if pointer.is_null() {
+                return Err(INVALID_VALUE);
+            }
+            // SAFETY: the pointer is to a value of the parameter's size. Its bytes may be padding that was never set,
+            // which is copied as any other: C has no other way to pass a structure.
+            let value = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), parameter.size) };
+            place(&mut block, parameter.offset, value);
+        }
+        Ok(block.into())
+    }
+}
+
+/// Copies a value to its offset.
+fn place(block: &mut [u8], offset: usize, value: &[u8]) {
+    if let Some(target) = block.get_mut(offset..offset + value.len()) {
+        target.copy_from_slice(value);
+    }
+}
+
+/// The packed buffer: parameters by the device's offsets, without padding at the end. One that is too short leaves the
+/// rest zero, one that is too long is refused, as driver 580 does.
+fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]>> {
+    let mut block = vec![0; kernel.parameter_bytes];
+    let (buffer, size) = entries(extra)?;
+    let (offsets, total) = offsets(kernel);
+    let (buffer, size) = match (buffer, size) {
+        _ if kernel.parameters.is_empty() && size.unwrap_or(0) == 0 => return Ok(block.into()),
+        (Some(buffer), Some(size)) if size > 0 && !buffer.is_null() => (buffer, size),
+        _ => return Err(INVALID_VALUE),
+    };
+    if size > total {
+        return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    }
+    // SAFETY: the buffer has the size that the list says.
+    let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), size) };
+    for (parameter, offset) in kernel.parameters.iter().zip(offsets) {
+        let end = (offset + parameter.size).min(size);
+        if let Some(value) = bytes.get(offset..end) {
+            place(&mut block, parameter.offset, value);
+        }
+    }
+    Ok(block.into())
+}
+
+/// The buffer and the size in an `extra` list.
+fn entries(extra: &In<'_, *mut c_void>) -> Outcome<(Option<*mut c_void>, Option<usize>)> {
+    let (mut buffer, mut size) = (None, None);
+    for index in 0.. {
+        // SAFETY: the list goes on to its end, which `index` has not passed.
+        let entry = |at: usize| unsafe { extra.element(at) }.read();
+        let key = entry(2 * index)?;
+        if key == CU_LAUNCH_PARAM_END {
+            break;
+        }
+        let value = entry(2 * index + 1)?;
+        if key == CU_LAUNCH_PARAM_BUFFER_POINTER {
+            buffer = Some(value);
+        } else if key == CU_LAUNCH_PARAM_BUFFER_SIZE && !value.is_null() {
+            // SAFETY: this entry points to a size.
+            size = Some(unsafe { value.cast::<usize>().read() });
+        } else {
+            return Err(INVALID_VALUE);
+        }
+    }
+    Ok((buffer, size))
+}

@@ -1,0 +1,114 @@
+//! The table, and `cuGetProcAddress`.
+
+use cuda_driver_sys::*;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, LazyLock};
+
+use super::device::DRIVER_VERSION;
+use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
+use super::state::Call;
+use super::{context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented};
+
+entries! {
+    cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult) [always] = get_proc_address;
+}
+
+/// Where the functions are, family by family.
+const FAMILIES: &[fn(&str) -> *const c_void] = &[
+    address,
+    device::address,
+    context::functions::address,
+    context::primary::address,
+    stream::functions::address,
+    stream::functions::attributes_address,
+    stream::functions::callback_address,
+    event::address,
+    memory::address,
+    memory::copy::address,
+    memory::host::address,
+    memory::pointer::address,
+    memory::pool::address,
+    memory::set::address,
+    module::address,
+    module::library::address,
+    function::address,
+    function::occupancy::address,
+    launch::address,
+    errors::address,
+];
+
+/// The emulator's driver: a table over its own functions.
+///
+/// All tables share the one state of the process, as with a real driver: what one makes, another can use. The first
+/// `cuInit` reads the environment (see the crate's documentation). Functions that came after CUDA 13.0 are missing, as
+/// in the driver that is emulated; others that the emulator does not have answer `CUDA_ERROR_NOT_SUPPORTED` and are
+/// listed by [`unsupported_calls`](crate::unsupported_calls).
+pub fn driver() -> Arc<Driver> {
+    static DRIVER: LazyLock<Arc<Driver>> = LazyLock::new(|| Arc::new(table()));
+    Arc::clone(&DRIVER)
+}
+
+#[allow(unsafe_code, reason = "the table takes bare addresses")]
+fn table() -> Driver {
+    let find = |symbol: &std::ffi::CStr| symbol.to_str().map_or(std::ptr::null(), symbol_address);
+    // SAFETY: `symbol_address` finds each function by its name, and `entries!` and `stubs!` compare its type with the one
+    // that the table has for that name. They are functions of this program, callable for ever.
+    unsafe { Driver::from_lookup(find) }
+}
+
+/// The emulator's function of that exact symbol; null where driver 580 has none.
+///
+/// For those who hand out the functions themselves, as the shared library does. Beside the functions of
+/// [`cuda_driver_sys::FUNCTIONS`] it knows `cuProfilerStart` and `cuProfilerStop`, which stand in a header of their own.
+pub fn symbol_address(symbol: &str) -> *const c_void {
+    let known = FUNCTIONS.binary_search_by_key(&symbol, |function| function.name).ok().and_then(|at| FUNCTIONS.get(at));
+    match known {
+        Some(function) if function.since > DRIVER_VERSION as u32 => std::ptr::null(),
+        Some(_) => {
+            let found = FAMILIES.iter().map(|family| family(symbol)).find(|address| !address.is_null());
+            found.unwrap_or_else(|| unimplemented::address(symbol))
+        }
+        None => profiler::address(symbol),
+    }
+}
+
+/// The name that programs ask for: without the number of the ABI.
+fn base_name(function: &FunctionInfo) -> &'static str {
+    let alias = ALIASES.iter().find(|(_, symbol)| *symbol == function.name);
+    alias.map_or(function.name, |(alias, _)| alias)
+}
+
+/// Finds a function by its unversioned name and the CUDA version that the program was written for: the newest ABI that
+/// is not newer than that.
+fn get_proc_address(
+    call: &Call,
+    name: Text,
+    function: Out<*mut c_void>,
+    version: c_int,
+    flags: cuuint64_t,
+    status: Out<CUdriverProcAddressQueryResult>,
+) -> Outcome {
+    use CUdriverProcAddressQueryResult as R;
+    let (name, place) = (name.required()?, function.required()?);
+    if version > DRIVER_VERSION || flags > 3 {
+        return Err(INVALID_VALUE);
+    }
+    if flags & 2 != 0 {
+        // Functions whose NULL stream is the thread's own: answering with the others would be silently wrong.
+        super::report::line(format_args!("{}: per-thread default stream functions are not emulated", call.name));
+        return Err(NOT_SUPPORTED);
+    }
+    let found: Vec<_> = FUNCTIONS.iter().filter(|f| base_name(f) == name && f.since <= DRIVER_VERSION as u32).collect();
+    // Driver 580 takes a negative version for any.
+    let limit = u32::try_from(version).unwrap_or(u32::MAX);
+    let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);
+    let (address, answer) = match best {
+        Some(function) => (symbol_address(function.name), R::CU_GET_PROC_ADDRESS_SUCCESS),
+        None if !found.is_empty() => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+        None => (profiler::address(name), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+    };
+    let answer = if address.is_null() { answer } else { R::CU_GET_PROC_ADDRESS_SUCCESS };
+    place.set(address.cast_mut());
+    status.set(answer);
+    Ok(())
+}

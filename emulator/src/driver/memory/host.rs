@@ -1,0 +1,162 @@
+//! Pinned host memory: allocated here, or the program's own, registered. Asynchronous copies read and write it when their
+//! turn comes, not at the call. Kernels cannot reach it.
+//!
+//! Relies on the program, which frees what it got here once and registers what is its own.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ffi::{c_uint, c_void};
+use std::sync::Mutex;
+
+use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::state::{Call, lock};
+
+entries! {
+    cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) = allocate;
+    cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) = allocate_with_flags;
+    cuMemFreeHost(pointer: *mut c_void) = free;
+    cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, flags: c_uint) = register;
+    cuMemHostUnregister(pointer: *mut c_void) = unregister;
+    cuMemHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) = get_flags;
+    cuMemHostGetDevicePointer_v2(address: *mut CUdeviceptr, pointer: *mut c_void, flags: c_uint) = get_device_pointer;
+}
+
+/// The pinned ranges, by their first address.
+#[derive(Default)]
+pub(in crate::driver) struct Pinned(Mutex<BTreeMap<usize, Range>>);
+
+/// A pinned range.
+#[derive(Clone, Copy)]
+pub(in crate::driver) struct Range {
+    pub(super) bytes: usize,
+    flags: c_uint,
+    /// Number and handle of the context.
+    context: u64,
+    pub(super) owner: usize,
+    pub(super) id: u64,
+    /// How it was allocated; `None` if it is registered.
+    layout: Option<Layout>,
+}
+
+/// Alignment of allocations: a page.
+const PAGE: usize = 4096;
+/// `CU_MEMHOSTALLOC_DEVICEMAP`: told for every range, as driver 580 does.
+const DEVICEMAP: c_uint = 2;
+
+impl Pinned {
+    /// The range that contains `bytes` bytes at `address`, and where it starts.
+    pub(super) fn find(&self, address: usize, bytes: usize) -> Option<(usize, Range)> {
+        let ranges = lock(&self.0);
+        let (first, range) = ranges.range(..=address).next_back()?;
+        (bytes <= range.bytes.checked_sub(address - first)?).then_some((*first, *range))
+    }
+
+    /// Whether a byte of the range is pinned.
+    fn overlaps(&self, address: usize, bytes: usize) -> bool {
+        let ranges = lock(&self.0);
+        let end = address.saturating_add(bytes);
+        ranges.range(..end).next_back().is_some_and(|(first, range)| first.saturating_add(range.bytes) > address)
+    }
+
+    /// Takes out the range that starts at `address`, if it is of the wanted kind.
+    fn take(&self, address: usize, allocated: bool) -> Option<Range> {
+        let mut ranges = lock(&self.0);
+        ranges.get(&address).filter(|range| range.layout.is_some() == allocated)?;
+        ranges.remove(&address)
+    }
+
+    /// Forgets what a context owned. The bytes of allocations stay: the program may still hold pointers to them.
+    pub(in crate::driver) fn forget(&self, context: u64) {
+        lock(&self.0).retain(|_, range| range.context != context);
+    }
+}
+
+fn allocate(call: &Call, pointer: Out<*mut c_void>, bytes: usize) -> Outcome {
+    allocate_with_flags(call, pointer, bytes, 0)
+}
+
+fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, flags: c_uint) -> Outcome {
+    let context = call.context()?;
+    let place = pointer.required()?;
+    if flags > 7 {
+        return Err(INVALID_VALUE);
+    }
+    if bytes == 0 {
+        place.set(std::ptr::null_mut());
+        return Ok(());
+    }
+    let layout = Layout::from_size_align(bytes, PAGE).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+    // SAFETY: the size is not zero.
+    let memory = unsafe { alloc_zeroed(layout) };
+    if memory.is_null() {
+        return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    let state = call.state()?;
+    let range =
+        Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: Some(layout) };
+    // The program gives the address back as a plain number of C.
+    lock(&state.pinned.0).insert(memory.expose_provenance(), range);
+    place.set(memory.cast());
+    Ok(())
+}
+
+/// Waits for all work, which may use the memory.
+fn free(call: &Call, pointer: *mut c_void) -> Outcome {
+    let state = call.healthy()?;
+    if pointer.is_null() {
+        return Ok(());
+    }
+    let range = state.pinned.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
+    state.synchronize();
+    if let Some(layout) = range.layout {
+        // SAFETY: it was allocated with this layout, and its entry, which is gone, was the only way here.
+        unsafe { dealloc(pointer.cast(), layout) };
+    }
+    Ok(())
+}
+
+fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> Outcome {
+    let context = call.context()?;
+    if pointer.is_null() || bytes == 0 || flags > 0xf {
+        return Err(INVALID_VALUE);
+    }
+    let state = call.state()?;
+    if state.pinned.overlaps(pointer.addr(), bytes) {
+        return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    let range = Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: None };
+    lock(&state.pinned.0).insert(pointer.addr(), range);
+    Ok(())
+}
+
+fn unregister(call: &Call, pointer: *mut c_void) -> Outcome {
+    let state = call.healthy()?;
+    if pointer.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    if state.pinned.take(pointer.addr(), false).is_none() {
+        let inside = state.pinned.find(pointer.addr(), 0).is_some_and(|(_, range)| range.bytes > 0);
+        return Err(if inside { INVALID_VALUE } else { CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED });
+    }
+    state.synchronize();
+    Ok(())
+}
+
+fn get_flags(call: &Call, flags: Out<c_uint>, pointer: *mut c_void) -> Outcome {
+    let place = flags.required()?;
+    let (_, range) = call.healthy()?.pinned.find(pointer.addr(), 1).ok_or(INVALID_VALUE)?;
+    place.set(range.flags | DEVICEMAP);
+    Ok(())
+}
+
+/// Kernels reach device memory only; the device does not claim `CAN_MAP_HOST_MEMORY`.
+fn get_device_pointer(call: &Call, address: Out<CUdeviceptr>, pointer: *mut c_void, flags: c_uint) -> Outcome {
+    let state = call.healthy()?;
+    address.required()?;
+    if flags != 0 || state.pinned.find(pointer.addr(), 1).is_none() {
+        return Err(INVALID_VALUE);
+    }
+    Err(NOT_SUPPORTED)
+}

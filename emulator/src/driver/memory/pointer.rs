@@ -1,0 +1,154 @@
+//! `cuPointerGetAttribute`: what is known about an address.
+//!
+//! Relies on the caller for the types of attribute values.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_int, c_uint, c_void};
+
+use super::pool::POOL;
+use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, State};
+
+entries! {
+    cuPointerGetAttribute(value: *mut c_void, attribute: CUpointer_attribute, address: CUdeviceptr) = get;
+    cuPointerGetAttributes(count: c_uint, attributes: *mut CUpointer_attribute, values: *mut *mut c_void, address: CUdeviceptr) = get_many;
+    cuPointerSetAttribute(value: *const c_void, attribute: CUpointer_attribute, address: CUdeviceptr) = set;
+}
+
+/// An attribute's value, with the type that the API gives it.
+enum Value {
+    Pointer(*mut c_void),
+    U64(u64),
+    Int(c_int),
+}
+
+impl Value {
+    /// # Safety
+    ///
+    /// `place` is meant for the attribute that this value is of.
+    unsafe fn write(self, place: &Untyped) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Value::Pointer(pointer) => place.write(pointer),
+                Value::U64(number) => place.write(number),
+                Value::Int(number) => place.write(number),
+            }
+        }
+    }
+}
+
+/// What an address points into.
+struct Target {
+    device: bool,
+    /// Handle of the context; 0 for pooled memory.
+    context: usize,
+    base: u64,
+    bytes: u64,
+    id: u64,
+    pooled: bool,
+}
+
+impl Target {
+    fn of(state: &State, address: u64) -> Option<Target> {
+        let Some(allocation) = state.memory.find(address).filter(|_| state.is_device_range(address, 0)) else {
+            let (base, range) = state.pinned.find(usize::try_from(address).ok()?, 1)?;
+            let (base, bytes) = (base as u64, range.bytes as u64);
+            return Some(Target { device: false, context: range.owner, base, bytes, id: range.id, pooled: false });
+        };
+        let record = state.allocations.get(allocation.base());
+        let pooled = record.is_some_and(|record| record.pooled);
+        let owner = |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
+        // Variables of modules have no record.
+        let context = record.filter(|record| !record.pooled).and_then(|record| owner(record.context)).unwrap_or(0);
+        let (base, bytes) = (allocation.base(), allocation.len());
+        Some(Target { device: true, context, base, bytes, id: record.map_or(base, |record| record.id), pooled })
+    }
+
+    fn attribute(&self, attribute: CUpointer_attribute, address: u64) -> Option<Value> {
+        use CUpointer_attribute as A;
+        let kind = if self.device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
+        Some(match attribute {
+            A::CU_POINTER_ATTRIBUTE_CONTEXT => Value::Pointer(to_c(self.context)),
+            A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => Value::Int(kind.0 as c_int),
+            A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER if self.device => Value::U64(address),
+            A::CU_POINTER_ATTRIBUTE_HOST_POINTER if !self.device => Value::U64(address),
+            A::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Int(c_int::from(self.device)),
+            A::CU_POINTER_ATTRIBUTE_BUFFER_ID | A::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Value::U64(self.id),
+            A::CU_POINTER_ATTRIBUTE_IS_MANAGED
+            | A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+            | A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+            | A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
+            | A::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Int(0),
+            A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => Value::U64(self.base),
+            A::CU_POINTER_ATTRIBUTE_RANGE_SIZE | A::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => Value::U64(self.bytes),
+            A::CU_POINTER_ATTRIBUTE_MAPPED => Value::Int(c_int::from(self.device)),
+            A::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => Value::U64(0),
+            A::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Int(3),
+            A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Value::U64(if self.pooled { POOL as u64 } else { 0 }),
+            _ => return None,
+        })
+    }
+}
+
+fn get(call: &Call, value: Untyped, attribute: CUpointer_attribute, address: CUdeviceptr) -> Outcome {
+    let place = value.required()?;
+    let answer = Target::of(call.state()?, address).and_then(|target| target.attribute(attribute, address));
+    // SAFETY: the caller gives a place for this attribute.
+    unsafe { answer.ok_or(INVALID_VALUE)?.write(&place) };
+    Ok(())
+}
+
+/// Unlike for one attribute, an address that is unknown, or an attribute that it does not have, is no error.
+fn get_many(
+    call: &Call,
+    count: c_uint,
+    attributes: In<CUpointer_attribute>,
+    values: In<*mut c_void>,
+    address: CUdeviceptr,
+) -> Outcome {
+    let count = count as usize;
+    // SAFETY: both arrays have `count` elements.
+    let (attributes, values) = unsafe { (attributes.read_array(count)?, values.read_array(count)?) };
+    let target = Target::of(call.state()?, address);
+    for (attribute, value) in attributes.into_iter().zip(values) {
+        // SAFETY: the caller gives a place for each attribute.
+        let place = unsafe { <Untyped as crate::driver::entry::FromC<*mut c_void>>::from_c(value) }.required()?;
+        let answer = target.as_ref().and_then(|target| target.attribute(attribute, address));
+        // SAFETY: as above.
+        unsafe { answer.unwrap_or_else(|| nothing(attribute)).write(&place) };
+    }
+    Ok(())
+}
+
+/// What stands for an attribute that an address does not have.
+fn nothing(attribute: CUpointer_attribute) -> Value {
+    use CUpointer_attribute as A;
+    match attribute {
+        A::CU_POINTER_ATTRIBUTE_CONTEXT => Value::Pointer(std::ptr::null_mut()),
+        // `CU_DEVICE_INVALID`
+        A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Int(-2),
+        A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+        | A::CU_POINTER_ATTRIBUTE_HOST_POINTER
+        | A::CU_POINTER_ATTRIBUTE_BUFFER_ID
+        | A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
+        | A::CU_POINTER_ATTRIBUTE_RANGE_SIZE
+        | A::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES
+        | A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+        | A::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
+        | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
+        | A::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Value::U64(0),
+        _ => Value::Int(0),
+    }
+}
+
+/// Synchronous memory operations are the only attribute that can be set; they are always synchronous enough here.
+fn set(call: &Call, value: In<c_void>, attribute: CUpointer_attribute, address: CUdeviceptr) -> Outcome {
+    let known = Target::of(call.state()?, address).is_some();
+    if value.is_null() || !known || attribute != CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS {
+        return Err(INVALID_VALUE);
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! The driver: the C functions of `libcuda`, family by family.
+//!
+//! [`entry`] is where C calls arrive; [`state`] is what the process has; [`stream`] is how work is ordered. The codes
+//! answered are those of an H200 with driver 580 (`tests/driver_truth.rs` replays them).
+
+mod config;
+mod context;
+mod device;
+mod entry;
+mod errors;
+mod event;
+mod fault;
+mod function;
+mod handles;
+mod launch;
+mod lookup;
+mod memory;
+mod module;
+mod profiler;
+mod report;
+mod state;
+mod stream;
+mod unimplemented;
+
+pub use lookup::{driver, symbol_address};
+pub use unimplemented::unsupported_calls;
+
+use std::sync::Arc;
+
+use crate::engine::Fault;
+
+/// The reports of all kernels that were stopped in this process, the first one first. That one's code is what every
+/// driver function answers since.
+pub fn faults() -> Vec<Arc<Fault>> {
+    state::get().map(|state| state.fault.reports()).unwrap_or_default()
+}
+
+/// The report of the kernel that was stopped last.
+pub fn last_fault() -> Option<Arc<Fault>> {
+    faults().pop()
+}

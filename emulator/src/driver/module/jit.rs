@@ -1,0 +1,128 @@
+//! The options of `cuModuleLoadDataEx`. There is nothing to optimise; the logs and the target count.
+//!
+//! Relies on the caller for its arrays, and for log buffers of the size it gives.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_char, c_uint, c_void};
+
+use super::log::Refusal;
+use super::shape;
+use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome};
+use crate::driver::handles::to_c;
+
+/// The array of option numbers.
+pub(super) type RawOptions<'call> = In<'call, CUjit_option>;
+/// The array of option values, some of which are answers.
+pub(super) type RawValues<'call> = Out<'call, *mut c_void>;
+
+/// What the options ask for.
+pub(super) struct Options<'call> {
+    values: Option<RawValues<'call>>,
+    all: Vec<*mut c_void>,
+    info: Log,
+    error: Log,
+    target: Option<u32>,
+}
+
+/// A log buffer: its address and where among the values its size stands.
+#[derive(Clone, Copy, Default)]
+struct Log {
+    buffer: Option<*mut c_char>,
+    size_at: Option<usize>,
+}
+
+/// Options that driver 580 knows are below this.
+const KNOWN: u32 = 35;
+
+impl<'call> Options<'call> {
+    /// No options.
+    pub(super) fn none() -> Self {
+        Options { values: None, all: Vec::new(), info: Log::default(), error: Log::default(), target: None }
+    }
+
+    /// Reads and checks the options.
+    pub(super) fn read(count: c_uint, options: RawOptions, values: RawValues<'call>) -> Outcome<Self> {
+        let mut read = Options::none();
+        if count == 0 {
+            return Ok(read);
+        }
+        if values.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: the arrays have `count` elements each.
+        let options = unsafe { options.read_array(count as usize)? };
+        read.all = values.all(options.len());
+        for (at, option) in options.into_iter().enumerate() {
+            read.add(option, at)?;
+        }
+        read.values = Some(values);
+        for log in [read.info, read.error] {
+            if log.buffer.is_some() && log.size_at.is_none() {
+                return Err(INVALID_VALUE);
+            }
+        }
+        Ok(read)
+    }
+
+    fn add(&mut self, option: CUjit_option, at: usize) -> Outcome {
+        let value = self.all.get(at).copied().ok_or(INVALID_VALUE)?;
+        match option {
+            CUjit_option::CU_JIT_INFO_LOG_BUFFER => self.info.buffer = Some(value.cast()),
+            CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => self.info.size_at = Some(at),
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER => self.error.buffer = Some(value.cast()),
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => self.error.size_at = Some(at),
+            CUjit_option::CU_JIT_TARGET => self.target = Some(value.addr() as u32),
+            CUjit_option::CU_JIT_CACHE_MODE if value.addr() as u32 > 2 => return Err(INVALID_VALUE),
+            CUjit_option(number) if number >= KNOWN => return Err(INVALID_VALUE),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Refuses a target that the PTX is too new for, or that is none.
+    pub(super) fn check_target(&self, text: &str) -> Result<(), Refusal> {
+        let Some(target) = self.target else { return Ok(()) };
+        // Above the number stand bits for the variants with `a` and `f`.
+        let number = target & 0xffff;
+        if !shape::is_architecture(number) {
+            return Err(CUresult::CUDA_ERROR_INVALID_IMAGE.into());
+        }
+        if number > shape::DEVICE {
+            return Err(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.into());
+        }
+        match shape::target_of(text) {
+            Some(of_text) if of_text > number => Err(shape::target_too_new()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fills the logs and their sizes. Nothing is ever worth an info log.
+    pub(super) fn finish(&mut self, error: &str) {
+        self.write(self.info, "");
+        self.write(self.error, error);
+    }
+
+    fn write(&self, log: Log, text: &str) {
+        let (Some(values), Some(size_at)) = (&self.values, log.size_at) else { return };
+        let size = self.all.get(size_at).map_or(0, |value| value.addr() as u32 as usize);
+        if let Some(buffer) = log.buffer {
+            // SAFETY: the buffer has the size that stands at `size_at`.
+            unsafe { Buffer::from_c(buffer).write(text.as_bytes(), size) };
+        }
+        // The length without the NUL, or the whole buffer where the text was cut.
+        values.put(size_at, to_c(text.len().min(size)));
+    }
+}
+
+impl RawValues<'_> {
+    fn all(&self, count: usize) -> Vec<*mut c_void> {
+        // SAFETY: `read` got the array with that many elements, all of them set.
+        (0..count).filter_map(|at| unsafe { self.element(at) }.get()).collect()
+    }
+
+    fn put(&self, at: usize, value: *mut c_void) {
+        // SAFETY: `at` comes from the walk over the array.
+        unsafe { self.element(at) }.set(value);
+    }
+}

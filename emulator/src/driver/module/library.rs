@@ -1,0 +1,352 @@
+//! `cuLibrary*` and `cuKernel*`: images that belong to no context. An image is looked at when something in it is first
+//! asked for, and loaded into each context that uses it.
+
+use cuda_driver_sys::*;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::jit::{Options, RawOptions, RawValues};
+use super::log::Refusal;
+use super::{Module, image};
+use crate::driver::context::Context;
+use crate::driver::context::functions::checked_cache;
+use crate::driver::device::checked;
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, Text, entries};
+use crate::driver::function::{Function, attributes};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, State, lock};
+use crate::memory::Memory;
+
+entries! {
+    cuLibraryLoadData(library: *mut CUlibrary, image: *const c_void, jit: *mut CUjit_option, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut CUlibraryOption, values: *mut *mut c_void, count: c_uint) = load_data;
+    cuLibraryLoadFromFile(library: *mut CUlibrary, file: *const c_char, jit: *mut CUjit_option, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut CUlibraryOption, values: *mut *mut c_void, count: c_uint) = load_file;
+    cuLibraryUnload(library: CUlibrary) = unload;
+    cuLibraryGetKernel(kernel: *mut CUkernel, library: CUlibrary, name: *const c_char) = get_kernel;
+    cuLibraryGetKernelCount(count: *mut c_uint, library: CUlibrary) = get_kernel_count;
+    cuLibraryEnumerateKernels(kernels: *mut CUkernel, count: c_uint, library: CUlibrary) = enumerate_kernels;
+    cuLibraryGetModule(module: *mut CUmodule, library: CUlibrary) = get_module;
+    cuLibraryGetGlobal(address: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) = get_global;
+    cuLibraryGetManaged(address: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) = get_managed;
+    cuKernelGetFunction(function: *mut CUfunction, kernel: CUkernel) = get_function;
+    cuKernelGetLibrary(library: *mut CUlibrary, kernel: CUkernel) = get_library;
+    cuKernelGetName(name: *mut *const c_char, kernel: CUkernel) = get_name;
+    cuKernelGetParamInfo(kernel: CUkernel, index: usize, offset: *mut usize, size: *mut usize) = get_parameter;
+    cuKernelGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, kernel: CUkernel, device: CUdevice) = get_attribute;
+    cuKernelSetAttribute(attribute: CUfunction_attribute, value: c_int, kernel: CUkernel, device: CUdevice) = set_attribute;
+    cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, device: CUdevice) = set_cache;
+}
+
+/// A library.
+pub(in crate::driver) struct Library {
+    handle: usize,
+    text: Result<String, CUresult>,
+    /// The image loaded into memory of no device: what can be known without a context.
+    sample: OnceLock<Result<Arc<Module>, CUresult>>,
+    state: Mutex<Loaded>,
+}
+
+/// What was made of a library.
+#[derive(Default)]
+struct Loaded {
+    /// By number of the context.
+    modules: HashMap<u64, Arc<Module>>,
+    /// By name.
+    kernels: HashMap<String, Arc<Kernel>>,
+}
+
+/// A kernel of a library.
+pub(in crate::driver) struct Kernel {
+    handle: usize,
+    name: CString,
+    library: Arc<Library>,
+    /// What `cuKernelSetAttribute` set, for the contexts that come.
+    set: Mutex<Vec<(CUfunction_attribute, c_int)>>,
+}
+
+impl Library {
+    fn sample(&self) -> Outcome<&Arc<Module>> {
+        let load = || {
+            let text = self.text.as_ref().map_err(|code| *code)?;
+            Module::sample(text).map_err(|refusal| refused(&refusal))
+        };
+        self.sample.get_or_init(load).as_ref().map_err(|code| *code)
+    }
+
+    /// The library's module in a context.
+    fn module(&self, state: &State, context: &Arc<Context>) -> Outcome<Arc<Module>> {
+        let mut loaded = lock(&self.state);
+        loaded.modules.retain(|_, module| module.context.is_alive());
+        if let Some(module) = loaded.modules.get(&context.id) {
+            return Ok(Arc::clone(module));
+        }
+        let text = self.text.as_ref().map_err(|code| *code)?;
+        let module = Module::load(state, context, text, true).map_err(|refusal| refused(&refusal))?;
+        loaded.modules.insert(context.id, Arc::clone(&module));
+        Ok(module)
+    }
+
+    fn kernel(self: &Arc<Self>, state: &State, name: &str) -> Outcome<Arc<Kernel>> {
+        if !self.sample()?.kernels()?.iter().any(|kernel| kernel == name) {
+            return Err(CUresult::CUDA_ERROR_NOT_FOUND);
+        }
+        let mut loaded = lock(&self.state);
+        if let Some(kernel) = loaded.kernels.get(name) {
+            return Ok(Arc::clone(kernel));
+        }
+        let handle = state.kernels.reserve();
+        let c_name = CString::new(name).map_err(|_| INVALID_VALUE)?;
+        let kernel = Arc::new(Kernel { handle, name: c_name, library: Arc::clone(self), set: Mutex::default() });
+        state.kernels.insert(handle, Arc::clone(&kernel));
+        loaded.kernels.insert(name.to_owned(), Arc::clone(&kernel));
+        Ok(kernel)
+    }
+}
+
+/// The library's calls have no log to fill: the log goes to standard error.
+fn refused(refusal: &Refusal) -> CUresult {
+    if !refusal.log.is_empty() {
+        crate::driver::report::line(format_args!("a library does not load: {:?}\n{}", refusal.code, refusal.log));
+    }
+    refusal.code
+}
+
+impl Kernel {
+    fn name(&self) -> Outcome<&str> {
+        self.name.to_str().map_err(|_| INVALID_VALUE)
+    }
+
+    /// Its function in a context.
+    pub(in crate::driver) fn function(&self, state: &State, context: &Arc<Context>) -> Outcome<Arc<Function>> {
+        let module = self.library.module(state, context)?;
+        let function = module.function(state, self.name()?)?;
+        if function.mark_loaded() {
+            for (attribute, value) in lock(&self.set).iter() {
+                attributes::set(&function, *attribute, *value)?;
+            }
+        }
+        Ok(function)
+    }
+
+    /// A function to ask for attributes and parameters without a context.
+    fn sample(&self, state: &State) -> Outcome<Arc<Function>> {
+        self.library.sample()?.function(state, self.name()?)
+    }
+}
+
+/// The library that a handle means. Libraries live on after a fault.
+fn library(call: &Call, library: CUlibrary) -> Outcome<Arc<Library>> {
+    call.state()?.libraries.get(library.addr()).ok_or(INVALID_HANDLE)
+}
+
+fn kernel(call: &Call, kernel: CUkernel) -> Outcome<Arc<Kernel>> {
+    call.state()?.kernels.get(kernel.addr()).ok_or(INVALID_HANDLE)
+}
+
+/// Loading succeeds whatever the image is: it is looked at later. The library keeps a copy.
+#[allow(clippy::too_many_arguments, reason = "a C function")]
+fn load_data(
+    call: &Call,
+    library: Out<CUlibrary>,
+    image: *const c_void,
+    jit: RawOptions,
+    jit_values: RawValues,
+    jit_count: c_uint,
+    _options: In<CUlibraryOption>,
+    _values: In<*mut c_void>,
+    _count: c_uint,
+) -> Outcome {
+    let place = library.required()?;
+    if image.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    Options::read(jit_count, jit, jit_values)?;
+    let state = call.state()?;
+    let handle = state.libraries.reserve();
+    let text = image::text(image).map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
+    let library = Library { handle, text, sample: OnceLock::new(), state: Mutex::default() };
+    state.libraries.insert(handle, Arc::new(library));
+    place.set(to_c(handle));
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments, reason = "a C function")]
+fn load_file(
+    call: &Call,
+    library: Out<CUlibrary>,
+    file: Text,
+    jit: RawOptions,
+    jit_values: RawValues,
+    jit_count: c_uint,
+    options: In<CUlibraryOption>,
+    values: In<*mut c_void>,
+    count: c_uint,
+) -> Outcome {
+    let bytes = image::file(file.name()?)?;
+    load_data(call, library, bytes.as_ptr().cast(), jit, jit_values, jit_count, options, values, count)
+}
+
+/// Waits for all work of the contexts that use it.
+fn unload(call: &Call, handle: CUlibrary) -> Outcome {
+    let library = library(call, handle)?;
+    let state = call.state()?;
+    state.libraries.remove(library.handle);
+    let loaded = std::mem::take(&mut *lock(&library.state));
+    for kernel in loaded.kernels.values() {
+        state.kernels.remove(kernel.handle);
+    }
+    for module in loaded.modules.values().chain(library.sample().ok()) {
+        module.context.synchronize();
+        state.modules.remove(module.handle);
+        module.discard(state);
+    }
+    Ok(())
+}
+
+fn get_kernel(call: &Call, kernel: Out<CUkernel>, handle: CUlibrary, name: Text) -> Outcome {
+    let library = library(call, handle)?;
+    let place = kernel.required()?;
+    place.set(to_c(library.kernel(call.state()?, name.required()?)?.handle));
+    Ok(())
+}
+
+/// An image that does not load has no kernels.
+fn names(library: &Library) -> Vec<String> {
+    library.sample().and_then(|module| module.kernels()).unwrap_or_default()
+}
+
+fn get_kernel_count(call: &Call, count: Out<c_uint>, handle: CUlibrary) -> Outcome {
+    let library = library(call, handle)?;
+    count.required()?.set(names(&library).len() as c_uint);
+    Ok(())
+}
+
+#[allow(unsafe_code, reason = "the size of an array is the caller's word")]
+fn enumerate_kernels(call: &Call, kernels: Out<CUkernel>, count: c_uint, handle: CUlibrary) -> Outcome {
+    let library = library(call, handle)?;
+    if kernels.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let state = call.state()?;
+    let all = names(&library).into_iter().take(count as usize);
+    let handles: Outcome<Vec<CUkernel>> =
+        all.map(|name| library.kernel(state, &name).map(|kernel| to_c(kernel.handle))).collect();
+    // SAFETY: the array has `count` elements, and these are not more.
+    unsafe { kernels.write_array(&handles?) };
+    Ok(())
+}
+
+fn get_module(call: &Call, module: Out<CUmodule>, handle: CUlibrary) -> Outcome {
+    let library = library(call, handle)?;
+    let place = module.required()?;
+    place.set(to_c(library.module(call.state()?, &call.context()?)?.handle));
+    Ok(())
+}
+
+fn get_global(
+    call: &Call,
+    address: Out<CUdeviceptr>,
+    bytes: Out<usize>,
+    handle: CUlibrary,
+    name: Text,
+) -> Outcome {
+    let library = library(call, handle)?;
+    let name = name.required()?;
+    if address.is_null() && bytes.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let module = library.module(call.state()?, &call.context()?)?;
+    let (found, size) = module.global(name)?.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+    address.set(found);
+    bytes.set(size as usize);
+    Ok(())
+}
+
+/// Managed variables are not emulated: no image has one.
+fn get_managed(
+    call: &Call,
+    address: Out<CUdeviceptr>,
+    bytes: Out<usize>,
+    handle: CUlibrary,
+    name: Text,
+) -> Outcome {
+    library(call, handle)?.sample()?;
+    name.required()?;
+    if address.is_null() && bytes.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    Err(CUresult::CUDA_ERROR_NOT_FOUND)
+}
+
+fn get_function(call: &Call, function: Out<CUfunction>, handle: CUkernel) -> Outcome {
+    let kernel = kernel(call, handle)?;
+    let place = function.required()?;
+    place.set(to_c(kernel.function(call.state()?, &call.context()?)?.handle));
+    Ok(())
+}
+
+fn get_library(call: &Call, library: Out<CUlibrary>, handle: CUkernel) -> Outcome {
+    let kernel = kernel(call, handle)?;
+    library.required()?.set(to_c(kernel.library.handle));
+    Ok(())
+}
+
+fn get_name(call: &Call, name: Out<*const c_char>, handle: CUkernel) -> Outcome {
+    let place = name.required()?;
+    place.set(kernel(call, handle).map_err(|_| INVALID_VALUE)?.name.as_ptr());
+    Ok(())
+}
+
+fn get_parameter(call: &Call, handle: CUkernel, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+    let kernel = kernel(call, handle).map_err(|_| INVALID_VALUE)?;
+    attributes::parameter(&*kernel.sample(call.state()?)?, index, &offset, &size)
+}
+
+fn get_attribute(
+    call: &Call,
+    value: Out<c_int>,
+    attribute: CUfunction_attribute,
+    handle: CUkernel,
+    device: CUdevice,
+) -> Outcome {
+    let kernel = kernel(call, handle)?;
+    checked(device)?;
+    let place = value.required()?;
+    place.set(attributes::get(&*kernel.sample(call.state()?)?, attribute)?);
+    Ok(())
+}
+
+/// Holds for every context, but for functions whose attribute was set for themselves later.
+fn set_attribute(
+    call: &Call,
+    attribute: CUfunction_attribute,
+    value: c_int,
+    handle: CUkernel,
+    device: CUdevice,
+) -> Outcome {
+    let kernel = kernel(call, handle)?;
+    checked(device)?;
+    let state = call.state()?;
+    attributes::set(&*kernel.sample(state)?, attribute, value)?;
+    lock(&kernel.set).push((attribute, value));
+    let modules: Vec<_> = lock(&kernel.library.state).modules.values().cloned().collect();
+    for module in modules.iter().filter(|module| module.context.is_alive()) {
+        attributes::set(&*module.function(state, kernel.name()?)?, attribute, value)?;
+    }
+    Ok(())
+}
+
+fn set_cache(call: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevice) -> Outcome {
+    kernel(call, handle)?;
+    checked(device)?;
+    checked_cache(config).map(|_| ())
+}
+
+impl Module {
+    /// Loads PTX into memory of its own, in no context.
+    fn sample(text: &str) -> Result<Arc<Module>, Refusal> {
+        let state = crate::driver::state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
+        let memory = Arc::new(Memory::new(u64::MAX >> 1));
+        Module::load_into(state, &memory, &Context::nowhere(), text, true)
+    }
+}

@@ -1,0 +1,90 @@
+//! Why an image was refused, in the words of the JIT log that tools read.
+
+use cuda_driver_sys::CUresult;
+
+use crate::engine::{LoadFailure, LoadFailureKind};
+
+/// A code and the error log that goes with it.
+#[derive(Clone)]
+pub(super) struct Refusal {
+    pub(super) code: CUresult,
+    pub(super) log: String,
+}
+
+impl From<CUresult> for Refusal {
+    fn from(code: CUresult) -> Self {
+        Refusal { code, log: String::new() }
+    }
+}
+
+/// The log's last line after errors.
+const ABORTED: &str = "ptxas fatal   : Ptx assembly aborted due to errors";
+
+impl Refusal {
+    pub(super) fn new(code: CUresult, log: String) -> Refusal {
+        Refusal { code, log }
+    }
+
+    /// For bytes that are no image.
+    pub(super) fn not_an_image() -> Refusal {
+        let log = "error   : Binary format for key='0', ident='' is not recognized";
+        Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into())
+    }
+
+    /// For PTX that does not assemble, an error in one line.
+    pub(super) fn at(line: u32, severity: &str, message: &str) -> Refusal {
+        let log = format!("ptxas application ptx input, line {line}; {severity:<8}: {message}\n{ABORTED}");
+        Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, log)
+    }
+
+    /// For PTX that does not assemble, without a line.
+    pub(super) fn fatal(message: &str) -> Refusal {
+        Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, format!("ptxas fatal   : {message}"))
+    }
+
+    /// For what the engine refuses.
+    pub(super) fn of(failure: &LoadFailure, text: &str) -> Refusal {
+        let message = &failure.message;
+        match failure.kind {
+            LoadFailureKind::NotPtx => Refusal::not_an_image(),
+            LoadFailureKind::Version => Refusal::version(text),
+            LoadFailureKind::OutOfMemory => CUresult::CUDA_ERROR_OUT_OF_MEMORY.into(),
+            LoadFailureKind::Unsupported => {
+                Refusal::new(CUresult::CUDA_ERROR_NOT_SUPPORTED, format!("error   : {message}"))
+            }
+            LoadFailureKind::Syntax => match message.strip_suffix("` is no PTX instruction") {
+                Some(name) => {
+                    let name = name.trim_start_matches('`');
+                    Refusal::at(failure.line, "error", &format!("Not a name of any known instruction: '{name}'"))
+                }
+                None => Refusal::at(failure.line, "fatal", &format!("Parsing error: {message}")),
+            },
+            LoadFailureKind::Unresolved => Refusal::fatal(&capitalised(message)),
+            LoadFailureKind::Duplicate => {
+                let name = message.split('`').nth(1).unwrap_or_default();
+                let functions = cuda_ptx::parse(text).map(|module| module.functions).unwrap_or_default();
+                let kind = if functions.iter().any(|f| f.name == name) { "function" } else { "variable" };
+                Refusal::at(failure.line, "error", &format!("Duplicate definition of {kind} '{name}'"))
+            }
+            _ => Refusal::at(failure.line, "error", &capitalised(message)),
+        }
+    }
+
+    /// For a `.version` that is too new.
+    pub(super) fn version(text: &str) -> Refusal {
+        let before = text.split(".version").next().unwrap_or_default();
+        let line = 1 + before.matches('\n').count();
+        let version = text.get(before.len()..).and_then(|rest| rest.split_whitespace().nth(1)).unwrap_or_default();
+        let log = format!(
+            "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '9.0'"
+        );
+        Refusal::new(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, log)
+    }
+}
+
+/// The engine's sentence as the log's: a capital first, names in straight quotes.
+fn capitalised(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).map(|letter| if letter == '`' { '\'' } else { letter }).collect()
+}

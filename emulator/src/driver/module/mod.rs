@@ -1,0 +1,228 @@
+//! `cuModule*`: loading images and finding what is in them.
+
+mod image;
+mod jit;
+pub(super) mod library;
+mod log;
+mod shape;
+
+use cuda_driver_sys::*;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_uint, c_void};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::context::Context;
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, Text, entries};
+use super::function::Function;
+use super::handles::to_c;
+use super::state::{Call, State, lock};
+use crate::engine::Program;
+use crate::memory::Memory;
+use jit::{Options, RawOptions};
+pub(super) use library::{Kernel, Library};
+pub(super) use shape::Shape;
+
+entries! {
+    cuModuleLoad(module: *mut CUmodule, file: *const c_char) = load_file;
+    cuModuleLoadData(module: *mut CUmodule, image: *const c_void) = load_data;
+    cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void) = load_data_with;
+    cuModuleLoadFatBinary(module: *mut CUmodule, image: *const c_void) = load_data;
+    cuModuleUnload(module: CUmodule) = unload;
+    cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) = get_function;
+    cuModuleGetGlobal_v2(address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char) = get_global;
+    cuModuleGetFunctionCount(count: *mut c_uint, module: CUmodule) = get_function_count;
+    cuModuleEnumerateFunctions(functions: *mut CUfunction, count: c_uint, module: CUmodule) = enumerate_functions;
+    cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) = get_loading_mode;
+}
+
+/// A module in a context.
+pub(super) struct Module {
+    pub(super) handle: usize,
+    pub(super) context: Arc<Context>,
+    /// Whether it is a library's: then it cannot be unloaded.
+    of_library: bool,
+    /// What was loaded; `None` once it is unloaded or its context is gone.
+    contents: Mutex<Option<Contents>>,
+}
+
+/// A loaded program and the handles given out for its kernels.
+struct Contents {
+    program: Program,
+    shapes: HashMap<String, Shape>,
+    functions: HashMap<String, Arc<Function>>,
+}
+
+impl Module {
+    /// Loads PTX into a context.
+    fn load(state: &State, context: &Arc<Context>, text: &str, of_library: bool) -> Result<Arc<Module>, log::Refusal> {
+        Module::load_into(state, &state.memory, context, text, of_library)
+    }
+
+    fn load_into(
+        state: &State,
+        memory: &Arc<Memory>,
+        context: &Arc<Context>,
+        text: &str,
+        of_library: bool,
+    ) -> Result<Arc<Module>, log::Refusal> {
+        let shapes = shape::shapes(text)?;
+        let program = Program::load(text, memory).map_err(|failure| log::Refusal::of(&failure, text))?;
+        let handle = state.modules.reserve();
+        let contents = Mutex::new(Some(Contents { program, shapes, functions: HashMap::new() }));
+        let module = Arc::new(Module { handle, context: Arc::clone(context), of_library, contents });
+        state.modules.insert(handle, Arc::clone(&module));
+        Ok(module)
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Option<Contents>> {
+        lock(&self.contents)
+    }
+
+    /// Gives its memory back; its functions are gone.
+    pub(super) fn discard(&self, state: &State) {
+        let contents = self.contents().take();
+        for function in contents.iter().flat_map(|contents| contents.functions.values()) {
+            state.functions.remove(function.handle);
+        }
+    }
+
+    /// The function of a kernel, the same each time.
+    fn function(self: &Arc<Self>, state: &State, name: &str) -> Outcome<Arc<Function>> {
+        let mut contents = self.contents();
+        let contents = contents.as_mut().ok_or(INVALID_HANDLE)?;
+        if let Some(function) = contents.functions.get(name) {
+            return Ok(Arc::clone(function));
+        }
+        let shape = contents.shapes.get(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        let kernel = contents.program.kernel(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        let handle = state.functions.reserve();
+        let function = Arc::new(Function::new(handle, Arc::clone(self), kernel, *shape));
+        state.functions.insert(handle, Arc::clone(&function));
+        contents.functions.insert(name.to_owned(), Arc::clone(&function));
+        Ok(function)
+    }
+
+    /// Names of the kernels, in the order of the text.
+    fn kernels(&self) -> Outcome<Vec<String>> {
+        let contents = self.contents();
+        let program = &contents.as_ref().ok_or(INVALID_HANDLE)?.program;
+        Ok(program.kernels().map(str::to_owned).collect())
+    }
+
+    /// Address and size of a variable.
+    fn global(&self, name: &str) -> Outcome<Option<(u64, u64)>> {
+        Ok(self.contents().as_ref().ok_or(INVALID_HANDLE)?.program.global(name))
+    }
+}
+
+fn load_data(call: &Call, module: Out<CUmodule>, image: *const c_void) -> Outcome {
+    load(call, module, image, Options::none())
+}
+
+fn load_data_with(
+    call: &Call,
+    module: Out<CUmodule>,
+    image: *const c_void,
+    count: c_uint,
+    options: RawOptions,
+    values: jit::RawValues,
+) -> Outcome {
+    call.context()?;
+    load(call, module, image, Options::read(count, options, values)?)
+}
+
+fn load(call: &Call, module: Out<CUmodule>, image: *const c_void, mut options: Options) -> Outcome {
+    let context = call.context()?;
+    let place = module.required()?;
+    let text = image::text(image);
+    let loaded = text.and_then(|text| {
+        options.check_target(&text)?;
+        Module::load(call.state()?, &context, &text, false)
+    });
+    match loaded {
+        Ok(module) => {
+            options.finish("");
+            place.set(to_c(module.handle));
+            Ok(())
+        }
+        Err(refusal) => {
+            options.finish(&refusal.log);
+            Err(refusal.code)
+        }
+    }
+}
+
+fn load_file(call: &Call, module: Out<CUmodule>, file: Text) -> Outcome {
+    call.context()?;
+    // Ends with a NUL, whatever is in the file.
+    let bytes = image::file(file.name()?)?;
+    load(call, module, bytes.as_ptr().cast(), Options::none())
+}
+
+/// Waits for all work of the context, as the driver does.
+fn unload(call: &Call, module: CUmodule) -> Outcome {
+    let module = call.module(module)?;
+    if module.of_library {
+        return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+    }
+    let state = call.state()?;
+    module.context.synchronize();
+    state.modules.remove(module.handle);
+    module.discard(state);
+    Ok(())
+}
+
+fn get_function(call: &Call, function: Out<CUfunction>, module: CUmodule, name: Text) -> Outcome {
+    let module = call.module(module)?;
+    let (place, name) = (function.required()?, name.name()?);
+    let function = module.function(call.state()?, name)?;
+    function.mark_loaded();
+    place.set(to_c(function.handle));
+    Ok(())
+}
+
+fn get_global(call: &Call, address: Out<CUdeviceptr>, bytes: Out<usize>, module: CUmodule, name: Text) -> Outcome {
+    let module = call.module(module)?;
+    let name = name.name()?;
+    if address.is_null() && bytes.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let Some((found, size)) = module.global(name)? else {
+        let kernel = module.kernels()?.iter().any(|kernel| kernel == name);
+        return Err(if kernel { INVALID_VALUE } else { CUresult::CUDA_ERROR_NOT_FOUND });
+    };
+    address.set(found);
+    bytes.set(size as usize);
+    Ok(())
+}
+
+fn get_function_count(call: &Call, count: Out<c_uint>, module: CUmodule) -> Outcome {
+    let module = call.module(module)?;
+    count.required()?.set(module.kernels()?.len() as c_uint);
+    Ok(())
+}
+
+/// Functions that were not asked for by name before are not loaded yet: `cuFuncLoad` does it.
+#[allow(unsafe_code, reason = "the size of an array is the caller's word")]
+fn enumerate_functions(call: &Call, functions: Out<CUfunction>, count: c_uint, module: CUmodule) -> Outcome {
+    let module = call.module(module)?;
+    if functions.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let state = call.state()?;
+    let names = module.kernels()?;
+    let handles: Outcome<Vec<CUfunction>> = names
+        .iter()
+        .take(count as usize)
+        .map(|name| module.function(state, name).map(|function| to_c(function.handle)))
+        .collect();
+    // SAFETY: the array has `count` elements, and these are not more.
+    unsafe { functions.write_array(&handles?) };
+    Ok(())
+}
+
+/// Always lazy: kernels are decoded when they are asked for.
+fn get_loading_mode(_: &Call, mode: Out<CUmoduleLoadingMode>) -> Outcome {
+    mode.required()?.set(CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING);
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What the text of a module says about its kernels' launches, and whether this device can be its target.
+
+use cuda_ptx::{Directives, Function, FunctionKind, Module};
+use std::collections::HashMap;
+
+use super::log::Refusal;
+
+/// The directives that bound a kernel's launches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::driver) struct Shape {
+    /// `.maxntid`
+    pub(in crate::driver) maxntid: Option<[u32; 3]>,
+    /// `.reqntid`
+    pub(in crate::driver) reqntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub(in crate::driver) cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`
+    pub(in crate::driver) explicit_cluster: bool,
+    /// `.maxclusterrank`
+    pub(in crate::driver) max_cluster_rank: Option<u32>,
+    /// `.blocksareclusters`: the grid of a launch counts clusters.
+    pub(in crate::driver) blocks_are_clusters: bool,
+}
+
+impl From<&Directives> for Shape {
+    fn from(directives: &Directives) -> Self {
+        Shape {
+            maxntid: directives.maxntid,
+            reqntid: directives.reqntid,
+            cluster: directives.reqnctapercluster,
+            explicit_cluster: directives.explicitcluster,
+            max_cluster_rank: directives.maxclusterrank,
+            blocks_are_clusters: directives.blocksareclusters,
+        }
+    }
+}
+
+/// The device's architecture.
+pub(super) const DEVICE: u32 = 90;
+/// The newest PTX that driver 580 reads.
+const NEWEST_VERSION: (u32, u32) = (9, 0);
+
+/// The architectures that PTX has had, and the version that brought each.
+const ARCHITECTURES: &[(u32, (u32, u32))] = &[
+    (10, (1, 0)),
+    (11, (1, 0)),
+    (12, (1, 2)),
+    (13, (1, 2)),
+    (20, (2, 0)),
+    (30, (3, 0)),
+    (32, (4, 0)),
+    (35, (3, 1)),
+    (37, (4, 1)),
+    (50, (4, 0)),
+    (52, (4, 1)),
+    (53, (4, 2)),
+    (60, (5, 0)),
+    (61, (5, 0)),
+    (62, (5, 0)),
+    (70, (6, 0)),
+    (72, (6, 1)),
+    (75, (6, 3)),
+    (80, (7, 0)),
+    (86, (7, 1)),
+    (87, (7, 4)),
+    (88, (9, 0)),
+    (89, (7, 8)),
+    (90, (7, 8)),
+    (100, (8, 6)),
+    (101, (8, 6)),
+    (103, (8, 8)),
+    (110, (9, 0)),
+    (120, (8, 7)),
+    (121, (8, 8)),
+];
+
+/// Whether there is such an architecture.
+pub(super) fn is_architecture(number: u32) -> bool {
+    ARCHITECTURES.iter().any(|(known, _)| *known == number)
+}
+
+/// The number in a target's name: 90 for `sm_90` and `sm_90a`; `None` if PTX has no such target.
+fn number(target: &str) -> Option<u32> {
+    let name = target.strip_prefix("sm_")?;
+    let digits = name.trim_end_matches(['a', 'f']);
+    let number = digits.parse().ok().filter(|number| is_architecture(*number))?;
+    match name.strip_prefix(digits)? {
+        "" => Some(number),
+        "a" if number >= 90 => Some(number),
+        "f" if number >= 100 => Some(number),
+        _ => None,
+    }
+}
+
+/// The architecture that a module is for.
+pub(super) fn target_of(text: &str) -> Option<u32> {
+    cuda_ptx::parse(text).ok()?.targets.first().and_then(|target| number(target))
+}
+
+/// The answer to PTX for a newer device.
+pub(super) fn target_too_new() -> Refusal {
+    Refusal::fatal("SM version specified by .target is higher than default SM version assumed")
+}
+
+/// The shapes of a module's kernels by name; refuses what is not for this driver and device.
+pub(super) fn shapes(text: &str) -> Result<HashMap<String, Shape>, Refusal> {
+    // What the parser refuses, the engine does too, and says why.
+    let Ok(module) = cuda_ptx::parse(text) else { return Ok(HashMap::new()) };
+    check(&module, text)?;
+    let kernels = || module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);
+    kernels().try_for_each(|kernel| check_kernel(kernel, module.version))?;
+    Ok(kernels().map(|f| (f.name.to_owned(), Shape::from(&f.directives))).collect())
+}
+
+fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {
+    if module.version > NEWEST_VERSION {
+        return Err(Refusal::version(text));
+    }
+    let line = |directive: &str| 1 + text.split(directive).next().unwrap_or_default().matches('\n').count() as u32;
+    let Some(target) = module.targets.first() else {
+        let message = "Missing .target directive at start of file 'application ptx input'";
+        return Err(Refusal::at(line(".version") + 1, "fatal", message));
+    };
+    let at = line(".target");
+    let Some(number) = number(target) else {
+        return Err(Refusal::at(at, "fatal", &format!("Unsupported .target '{target}'")));
+    };
+    if number > DEVICE {
+        return Err(target_too_new());
+    }
+    let since = ARCHITECTURES.iter().find(|(known, _)| *known == number).map(|(_, since)| *since);
+    let (major, minor) = module.version;
+    if since > Some(module.version) {
+        let message = format!("PTX .version {major}.{minor} does not support .target {target}");
+        return Err(Refusal::at(at, "error", &message));
+    }
+    if module.address_size != 64 {
+        return Err(Refusal::fatal(
+            " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures.",
+        ));
+    }
+    Ok(())
+}
+
+/// Bytes of parameters that a kernel may have, before and from PTX 8.1.
+const PARAMETERS: (usize, usize) = (4352, 32_764);
+
+fn check_kernel(kernel: &Function<'_>, version: (u32, u32)) -> Result<(), Refusal> {
+    if kernel.directives.maxntid.is_some() && kernel.directives.reqntid.is_some() {
+        let message = "Conflicting directives: .maxntid and .reqntid cannot both be specified";
+        return Err(Refusal::at(kernel.line, "error", message));
+    }
+    let most = if version < (8, 1) { PARAMETERS.0 } else { PARAMETERS.1 };
+    let bytes = kernel.parameter_bytes();
+    if bytes > most {
+        let name = kernel.name;
+        let message = format!("Entry function '{name}' uses too much parameter space (0x{bytes:x} bytes, 0x{most:x} max).");
+        return Err(Refusal::at(kernel.line, "error", &message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets() {
+        assert_eq!(number("sm_90a"), Some(90));
+        assert_eq!(number("sm_120f"), Some(120));
+        for wrong in ["sm_80a", "sm_999", "sm_90f", "sm_", "compute_90", "foo"] {
+            assert_eq!(number(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Messages to people, on standard error.
+
+use std::fmt::Arguments;
+use std::io::Write;
+
+/// Prints one message, whole even where several threads print.
+pub(super) fn line(message: Arguments<'_>) {
+    let text = format!("cuda-emulator: {message}\n");
+    // A closed standard error is no reason for a driver function to fail.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,159 @@
+//! `cuStream*`, but for callbacks and attributes.
+
+use cuda_driver_sys::*;
+use std::cell::Cell;
+use std::ffi::{c_int, c_uint, c_ulonglong};
+
+use super::{Kind, Work};
+use crate::driver::context::functions::GREATEST_PRIORITY;
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, callback_stream, in_callback};
+
+entries! {
+    cuStreamCreate(stream: *mut CUstream, flags: c_uint) = create;
+    cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int) = create_with_priority;
+    cuStreamDestroy_v2(stream: CUstream) [always] = destroy;
+    cuStreamQuery(stream: CUstream) [callback] = query;
+    cuStreamSynchronize(stream: CUstream) [callback] = synchronize;
+    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) [callback] = wait_event;
+    cuStreamGetFlags(stream: CUstream, flags: *mut c_uint) = get_flags;
+    cuStreamGetPriority(stream: CUstream, priority: *mut c_int) = get_priority;
+    cuStreamGetId(stream: CUstream, id: *mut c_ulonglong) = get_id;
+    cuStreamGetCtx(stream: CUstream, context: *mut CUcontext) = get_context;
+    cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx) = get_contexts;
+    cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) = get_device;
+    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus) = is_capturing;
+    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) = exchange_capture_mode;
+}
+
+pub(in crate::driver) use super::attributes::address as attributes_address;
+pub(in crate::driver) use super::callback::address as callback_address;
+
+fn create(call: &Call, stream: Out<CUstream>, flags: c_uint) -> Outcome {
+    create_with_priority(call, stream, flags, 0)
+}
+
+fn create_with_priority(call: &Call, stream: Out<CUstream>, flags: c_uint, priority: c_int) -> Outcome {
+    let context = call.context()?;
+    let place = stream.required()?;
+    let kind = match flags {
+        0 => Kind::Blocking,
+        1 => Kind::NonBlocking,
+        _ => return Err(INVALID_VALUE),
+    };
+    let state = call.state()?;
+    let handle = state.streams.reserve();
+    let stream = context.add_stream(handle, kind, priority.clamp(GREATEST_PRIORITY, 0));
+    state.streams.insert(handle, stream);
+    place.set(to_c(handle));
+    Ok(())
+}
+
+/// Returns at once; work that the stream still has is done all the same.
+fn destroy(call: &Call, stream: CUstream) -> Outcome {
+    // Checked before all else: driver 580 says so even before `cuInit`.
+    if stream.addr() <= 2 {
+        return Err(INVALID_HANDLE);
+    }
+    let call = Call::admit(call.name)?;
+    if in_callback() {
+        return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+    }
+    let stream = call.stream(stream)?;
+    stream.retire();
+    call.state()?.streams.remove(stream.handle);
+    Ok(())
+}
+
+fn query(call: &Call, stream: CUstream) -> Outcome {
+    let stream = call.stream(stream)?;
+    // A callback is itself unfinished work of its stream.
+    let ready = callback_stream() != Some(stream.handle) && stream.is_idle();
+    // The last work may have been the fault.
+    call.healthy()?;
+    if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
+}
+
+fn synchronize(call: &Call, stream: CUstream) -> Outcome {
+    let stream = call.stream(stream)?;
+    if in_callback() && !(callback_stream() != Some(stream.handle) && stream.is_idle()) {
+        // What it waits for may be waiting for this callback.
+        return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+    }
+    stream.synchronize();
+    call.healthy().map(|_| ())
+}
+
+fn wait_event(call: &Call, stream: CUstream, event: CUevent, flags: c_uint) -> Outcome {
+    let stream = call.stream(stream)?;
+    let event = call.event(event)?;
+    match flags {
+        0 => {}
+        // Only in a graph that is being captured.
+        1 => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+        _ => return Err(INVALID_VALUE),
+    }
+    if let Some(recorded) = event.recorded().filter(|recorded| !recorded.is_done()) {
+        stream.submit(Some(recorded), Work::Point)?;
+    }
+    Ok(())
+}
+
+fn get_flags(call: &Call, stream: CUstream, flags: Out<c_uint>) -> Outcome {
+    let stream = call.stream(stream)?;
+    flags.required()?.set(stream.flags());
+    Ok(())
+}
+
+fn get_priority(call: &Call, stream: CUstream, priority: Out<c_int>) -> Outcome {
+    let stream = call.stream(stream)?;
+    priority.required()?.set(stream.priority);
+    Ok(())
+}
+
+fn get_id(call: &Call, stream: CUstream, id: Out<c_ulonglong>) -> Outcome {
+    let stream = call.stream(stream)?;
+    id.required()?.set(stream.id);
+    Ok(())
+}
+
+fn get_context(call: &Call, stream: CUstream, context: Out<CUcontext>) -> Outcome {
+    let stream = call.stream(stream)?;
+    context.required()?.set(to_c(stream.context.handle));
+    Ok(())
+}
+
+/// There are no green contexts here: every stream belongs to an ordinary one.
+fn get_contexts(call: &Call, stream: CUstream, context: Out<CUcontext>, green: Out<CUgreenCtx>) -> Outcome {
+    let stream = call.stream(stream)?;
+    let (context, green) = (context.required()?, green.required()?);
+    context.set(to_c(stream.context.handle));
+    green.set(to_c(0));
+    Ok(())
+}
+
+fn get_device(call: &Call, stream: CUstream, device: Out<CUdevice>) -> Outcome {
+    call.stream(stream)?;
+    device.required()?.set(0);
+    Ok(())
+}
+
+thread_local! {
+    static CAPTURE_MODE: Cell<CUstreamCaptureMode> =
+        const { Cell::new(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
+}
+
+/// Remembered for each thread; there is no capture that it could matter to.
+fn exchange_capture_mode(_: &Call, mode: Out<CUstreamCaptureMode>) -> Outcome {
+    let new = mode.get().filter(|mode| mode.0 <= 2).ok_or(INVALID_VALUE)?;
+    mode.set(CAPTURE_MODE.replace(new));
+    Ok(())
+}
+
+/// Never: beginning a capture is not supported.
+fn is_capturing(call: &Call, stream: CUstream, status: Out<CUstreamCaptureStatus>) -> Outcome {
+    call.stream(stream)?;
+    status.required()?.set(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
+    Ok(())
+}

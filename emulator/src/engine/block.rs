@@ -1,0 +1,168 @@
+//! The blocks of a cluster, which run on one worker.
+
+use super::barrier::Barriers;
+use super::cluster::Cluster;
+use super::env::{Block, Env};
+use super::exec::lanes::Lanes;
+use super::exec::memory::Region;
+use super::fault::Fault;
+use super::report;
+use super::warp::{Outcome, Surroundings, Warp};
+use super::windows::SHARED_START;
+
+/// Backward branches of a warp's turn.
+const WARP_QUANTUM: u32 = 1 << 14;
+/// Turns of a group before other groups get theirs.
+const GROUP_TURNS: u32 = 32;
+
+/// A block while it runs.
+#[derive(Debug)]
+struct Running {
+    block: Block,
+    warps: Vec<Warp>,
+    barriers: Barriers,
+    /// Shared memory; aligned to 16 bytes.
+    shared: Vec<u128>,
+}
+
+/// The blocks of one cluster; a single one where there are no clusters.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    blocks: Vec<Running>,
+    cluster: Cluster,
+}
+
+/// What a group's turn came to.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// All threads have exited.
+    Done,
+    /// There is more to do.
+    Yielded,
+    /// The kernel stops.
+    Fault(Box<Fault>),
+}
+
+impl Group {
+    /// Sets the group up as cluster `index` of the grid. Memory of what it was before is used again.
+    pub(super) fn start(&mut self, env: &Env<'_>, index: u64) {
+        let (size, grid, shape) = (env.cluster, env.launch.grid, env.launch.block);
+        let clusters = [0, 1].map(|axis| u64::from(grid[axis] / size[axis]));
+        let origin =
+            [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
+        let blocks: u32 = size.iter().product();
+        let threads: u32 = shape.iter().product();
+        self.cluster = Cluster::new(blocks.saturating_mul(threads));
+        for rank in 0..blocks {
+            let within = [rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]];
+            let id = [0, 1, 2].map(|axis| origin[axis] as u32 * size[axis] + within[axis]);
+            let linear = u64::from(id[0])
+                + u64::from(grid[0]) * (u64::from(id[1]) + u64::from(grid[1]) * u64::from(id[2]));
+            let block = Block { id, linear, rank, shared: Box::default() };
+            match self.blocks.get_mut(rank as usize) {
+                Some(running) => running.restart(block, env),
+                None => self.blocks.push(Running::new(block, env)),
+            }
+        }
+        let regions: Box<[Region]> = self.blocks.iter_mut().map(|running| running.region(env)).collect();
+        for running in &mut self.blocks {
+            running.block.shared.clone_from(&regions);
+        }
+    }
+
+    /// Runs until all is done, the turn is over, or a fault.
+    pub(super) fn run(&mut self, lanes: &mut Lanes<'_>) -> Turn {
+        for _ in 0..GROUP_TURNS {
+            let (mut progress, mut live) = (false, false);
+            for index in 0..self.blocks.len() {
+                let running = &mut self.blocks[index];
+                match running.turn(lanes, &mut self.cluster) {
+                    Ok(ran) => progress |= ran,
+                    Err(fault) => return Turn::Fault(fault),
+                }
+                live |= running.is_live();
+                if self.cluster.take_news() {
+                    let phase = self.cluster.phase();
+                    let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
+                    warps.for_each(|warp| warp.open_cluster(phase));
+                    progress = true;
+                }
+            }
+            if !live {
+                return Turn::Done;
+            }
+            if !progress {
+                return Turn::Fault(self.deadlock(lanes));
+            }
+        }
+        Turn::Yielded
+    }
+
+    fn deadlock(&self, lanes: &Lanes<'_>) -> Box<Fault> {
+        let warps =
+            self.blocks.iter().flat_map(|running| running.warps.iter().map(|warp| (&running.block, warp)));
+        report::deadlock(lanes.env, warps)
+    }
+}
+
+impl Running {
+    fn new(block: Block, env: &Env<'_>) -> Running {
+        let shape = env.launch.block;
+        let threads: u32 = shape.iter().product();
+        let warps = (0..threads.div_ceil(32)).map(|index| Warp::new(index, shape, env.kernel));
+        let mut running =
+            Running { block, warps: warps.collect(), barriers: Barriers::default(), shared: Vec::new() };
+        running.prepare(env);
+        running
+    }
+
+    fn restart(&mut self, block: Block, env: &Env<'_>) {
+        self.block = block;
+        self.warps.iter_mut().for_each(|warp| warp.restart(env.kernel));
+        self.prepare(env);
+    }
+
+    fn prepare(&mut self, env: &Env<'_>) {
+        self.barriers.start(self.warps.iter().map(Warp::live));
+        self.shared.clear();
+        self.shared.resize(shared_bytes(env).div_ceil(16) as usize, 0);
+    }
+
+    /// The block's shared memory.
+    fn region(&mut self, env: &Env<'_>) -> Region {
+        let host = self.shared.as_mut_ptr().cast();
+        Region { base: SHARED_START.into(), len: shared_bytes(env), host }
+    }
+
+    fn is_live(&self) -> bool {
+        self.warps.iter().any(|warp| warp.live() != 0)
+    }
+
+    /// Gives every warp that can run a turn; whether there was one.
+    fn turn(&mut self, lanes: &mut Lanes<'_>, cluster: &mut Cluster) -> Result<bool, Box<Fault>> {
+        let mut progress = false;
+        lanes.enter_block(&self.block);
+        for index in 0..self.warps.len() {
+            let warp = &mut self.warps[index];
+            if !warp.is_runnable() {
+                continue;
+            }
+            progress = true;
+            let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget: WARP_QUANTUM };
+            if let Outcome::Fault(trouble, code, at) = warp.run(lanes, &mut around) {
+                return Err(report::fault(lanes.env, &self.block, &warp.state, *trouble, code, at));
+            }
+            if self.barriers.has_opened() {
+                for (id, result) in self.barriers.take_opened() {
+                    self.warps.iter_mut().for_each(|warp| warp.open(id, result));
+                }
+            }
+        }
+        Ok(progress)
+    }
+}
+
+/// Bytes of shared memory of a block.
+fn shared_bytes(env: &Env<'_>) -> u64 {
+    u64::from(env.kernel.dynamic_start - SHARED_START) + u64::from(env.launch.dynamic_shared)
+}

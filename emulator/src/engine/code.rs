@@ -1,0 +1,257 @@
+//! Decoded instructions: what the interpreter runs.
+
+use std::sync::Arc;
+
+use super::exec::control::NOTHING;
+use super::exec::lanes::Lanes;
+use super::exec::warp_ops::WarpOp;
+
+/// What an executed instruction tells the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Step {
+    /// Go on with the next instruction.
+    Next,
+    /// All live lanes go on at `Lanes::target`.
+    Jump,
+    /// The lanes in `Lanes::taken` go on at `Lanes::target`, the others with the next instruction.
+    Diverge,
+    /// The scheduler has to act: [`Inst::imm`] is an index into [`Code::controls`].
+    Control,
+    /// The kernel stops; `Lanes::trouble` says why.
+    Fault,
+}
+
+/// Executes one instruction for the live lanes.
+///
+/// # Safety
+/// The CPU has the features that the function was compiled for, and the instruction was made by the decoder for the
+/// code whose frame and constants `Lanes` points to.
+pub(crate) type Exec = unsafe fn(&mut Lanes<'_>, &Inst) -> Step;
+
+/// The two compilations of one instruction: with the CPU's vector extensions, and without.
+#[derive(Clone, Copy)]
+pub(crate) struct ExecPair {
+    /// For CPUs on which [`vectors_available`] holds.
+    pub(crate) fast: Exec,
+    /// For all others.
+    pub(crate) plain: Exec,
+}
+
+impl ExecPair {
+    /// The compilation to use on this machine.
+    pub(crate) fn pick(self) -> Exec {
+        if vectors_available() { self.fast } else { self.plain }
+    }
+}
+
+/// Whether the `fast` compilations run here.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn vectors_available() -> bool {
+    // The standard library remembers the answer.
+    cfg!(not(miri)) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// Whether the `fast` compilations run here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn vectors_available() -> bool {
+    true
+}
+
+/// Where an operand lives: a row of the frame, or with the top bit set of the constant pool, as a byte offset; for a
+/// predicate its index in the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    /// Set in slots of the constant pool.
+    pub(crate) const CONSTANT: u32 = 1 << 31;
+}
+
+/// Operands kept inside an instruction.
+pub(crate) const INLINE_OPERANDS: usize = 6;
+
+/// One instruction: a cache line.
+#[repr(C, align(64))]
+#[derive(Clone)]
+pub(crate) struct Inst {
+    /// What runs.
+    pub(crate) exec: Exec,
+    /// For an instruction with a guard: what `exec` runs for the lanes that pass it.
+    pub(crate) inner: Exec,
+    /// Destinations, then sources.
+    pub(crate) ops: [Slot; INLINE_OPERANDS],
+    /// Immediate: an offset, a target, an index; the instruction knows.
+    pub(crate) imm: u64,
+    /// Predicate index of the guard, its top bit set for `@!p`.
+    pub(crate) guard: u32,
+    /// Small parameters of the instruction.
+    pub(crate) aux: u32,
+    /// Number of this memory access among those of its function: selects a cache of the last allocation hit.
+    pub(crate) site: u32,
+}
+
+impl Inst {
+    /// An instruction that does nothing.
+    pub(crate) const NOTHING: Inst = Inst {
+        exec: NOTHING,
+        inner: NOTHING,
+        ops: [Slot(0); INLINE_OPERANDS],
+        imm: 0,
+        guard: 1,
+        aux: 0,
+        site: 0,
+    };
+}
+
+/// A row of 32 lanes.
+#[repr(C, align(32))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row(pub(crate) [u32; 32]);
+
+impl Row {
+    /// All lanes zero.
+    pub(crate) const ZERO: Row = Row([0; 32]);
+    /// Size in bytes.
+    pub(crate) const BYTES: u32 = size_of::<Row>() as u32;
+}
+
+/// Where an instruction comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Line in the PTX text.
+    pub(crate) line: u32,
+    /// `.loc` file index; 0 for none.
+    pub(crate) file: u32,
+    /// `.loc` line.
+    pub(crate) source_line: u32,
+}
+
+/// Rows of a frame that hold one parameter or result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ParamRows {
+    /// First row.
+    pub(crate) row: u32,
+    /// How many.
+    pub(crate) rows: u32,
+}
+
+/// A decoded function.
+pub(crate) struct Code {
+    /// Its name.
+    pub(crate) name: String,
+    /// Instructions; branch targets are indices.
+    pub(crate) insts: Box<[Inst]>,
+    /// Per instruction: one past the last instruction of its basic block.
+    pub(crate) block_end: Box<[u32]>,
+    /// Per instruction: where it comes from.
+    pub(crate) origins: Box<[Origin]>,
+    /// What the scheduler does for the instructions that return [`Step::Control`].
+    pub(crate) controls: Box<[Control]>,
+    /// Why refused instructions stop the kernel.
+    pub(crate) messages: Box<[String]>,
+    /// Broadcast constants.
+    pub(crate) constants: Box<[Row]>,
+    /// Rows of a frame.
+    pub(crate) rows: u32,
+    /// Predicates of a frame.
+    pub(crate) predicates: u32,
+    /// Formal parameters, in order (none for kernels: theirs are in the parameter window).
+    pub(crate) params: Box<[ParamRows]>,
+    /// Results, in order.
+    pub(crate) returns: Box<[ParamRows]>,
+    /// Bytes of local memory of a frame.
+    pub(crate) local_bytes: u32,
+}
+
+/// An instruction that the scheduler carries out.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    /// `call`
+    Call(Call),
+    /// `ret`
+    Return,
+    /// `exit`
+    Exit,
+    /// `bar`, `barrier`
+    Barrier(Barrier),
+    /// `barrier.cluster.arrive`: waiting is [`Control::ClusterWait`].
+    ClusterArrive,
+    /// `barrier.cluster.wait`
+    ClusterWait,
+    /// A `.sync` instruction of which not all members are there yet.
+    WarpSync(WarpOp),
+    /// `nanosleep`: others go first.
+    Yield,
+    /// `brx.idx`: the targets; the index is operand 0.
+    Table(Arc<[u32]>),
+}
+
+/// What is called.
+#[derive(Clone, Debug)]
+pub(crate) enum Callee {
+    /// A function of the program, by its index.
+    Function(usize),
+    /// A function that the engine provides.
+    Extern(Extern),
+    /// The address in operand 0.
+    Indirect,
+}
+
+/// Functions that CUDA's device runtime provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extern {
+    /// `int vprintf(const char*, void*)`
+    Vprintf,
+    /// `void __assertfail(const void*, const void*, unsigned, const void*, size_t)`
+    AssertFail,
+}
+
+/// A call: rows of the caller's frame for arguments and results.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// What is called.
+    pub(crate) callee: Callee,
+    /// Where the arguments are.
+    pub(crate) args: Box<[ParamRows]>,
+    /// Where the results go.
+    pub(crate) returns: Box<[ParamRows]>,
+}
+
+/// What a barrier does besides waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierAction {
+    /// `bar.sync`
+    Sync,
+    /// `bar.arrive`
+    Arrive,
+    /// `bar.red.popc`
+    Popc,
+    /// `bar.red.and`
+    And,
+    /// `bar.red.or`
+    Or,
+}
+
+/// A block barrier. Operands: 0 the destination of a reduction (a row or a predicate), 1 the barrier's number,
+/// 2 the thread count where `counted`, 3 the predicate that is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Barrier {
+    /// What it does.
+    pub(crate) action: BarrierAction,
+    /// Whether there is a thread count.
+    pub(crate) counted: bool,
+    /// Whether the reduced predicate is negated.
+    pub(crate) negated: bool,
+}
+
+impl Extern {
+    /// The function of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Extern> {
+        match name {
+            "vprintf" => Some(Extern::Vprintf),
+            "__assertfail" => Some(Extern::AssertFail),
+            _ => None,
+        }
+    }
+}

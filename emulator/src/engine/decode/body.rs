@@ -1,0 +1,291 @@
+//! Walks the statements of a function.
+
+use cuda_ptx::{FunctionKind, Space, Statement, Variable};
+
+use super::super::code::{Code, Control, Origin, ParamRows};
+use super::super::exec::lanes::Class;
+use super::super::program::Image;
+use super::super::table;
+use super::MOST_LOCAL;
+use super::builder::Builder;
+use super::draft::{Draft, Label, Operand, Refusal, Register};
+use super::finish;
+use super::link::{Link, Reached};
+use super::pool::Pool;
+use super::scope::{Scopes, Symbol, class_of};
+
+/// Most registers of a function: more is no kernel that a compiler made.
+const MOST_REGISTERS: usize = 1 << 22;
+
+/// A function while it is decoded.
+pub(crate) struct Body<'a> {
+    pub(super) image: &'a Image,
+    pub(super) link: &'a Link<'a>,
+    pub(crate) kind: FunctionKind,
+    pub(super) scopes: Scopes<'a>,
+    /// Classes of the virtual registers.
+    pub(super) classes: Vec<Class>,
+    pub(super) drafts: Vec<Draft>,
+    /// Where labels stand: index of the draft that follows.
+    pub(super) labels: Vec<u32>,
+    pub(super) pool: Pool,
+    /// Why instructions were refused.
+    pub(super) messages: Vec<String>,
+    pub(super) origin: Origin,
+    pub(super) local_bytes: u32,
+    /// Rows of parameters in use, and the most that were.
+    next_row: u32,
+    pub(super) fixed_rows: u32,
+    pub(super) params: Vec<ParamRows>,
+    pub(super) returns: Vec<ParamRows>,
+    /// Results that are registers: copied to their rows before the function returns.
+    pub(super) register_returns: Vec<(Register, u32)>,
+    /// The carry flag `CC.CF`.
+    pub(super) carry: Option<Register>,
+}
+
+/// Decodes one function.
+pub(super) fn decode<'a>(image: &'a Image, link: &'a Link<'a>, reached: &'a Reached<'a>) -> Code {
+    let mut body = Body {
+        image,
+        link,
+        kind: reached.function.kind,
+        scopes: Scopes::default(),
+        classes: Vec::new(),
+        drafts: Vec::new(),
+        labels: Vec::new(),
+        pool: Pool::default(),
+        messages: Vec::new(),
+        origin: Origin { line: reached.function.line, ..Origin::default() },
+        local_bytes: 0,
+        next_row: 0,
+        fixed_rows: 0,
+        params: Vec::new(),
+        returns: Vec::new(),
+        register_returns: Vec::new(),
+        carry: None,
+    };
+    if let Err(Refusal(message)) = body.function(reached) {
+        // Nothing of such a function can be trusted: it stops at its first instruction.
+        body.drafts.clear();
+        body.labels.iter_mut().for_each(|label| *label = 0);
+        body.refuse(message);
+    }
+    finish::finish(body, &reached.function)
+}
+
+impl<'a> Body<'a> {
+    fn function(&mut self, reached: &'a Reached<'a>) -> Result<(), Refusal> {
+        if let Some(error) = &self.link.error {
+            return Err(Refusal::new(error.clone()));
+        }
+        self.scopes.push();
+        match self.kind {
+            FunctionKind::Entry => self.kernel_params(reached),
+            FunctionKind::Function => {
+                self.returns = self.formals(&reached.function.returns, false)?;
+                self.params = self.formals(&reached.function.params, true)?;
+            }
+        }
+        let statements = reached.body.as_ref().map_err(|error| Refusal::new(error.clone()))?;
+        self.block(statements)?;
+        // Control that reaches the end returns.
+        let end = if self.kind == FunctionKind::Entry { Control::Exit } else { Control::Return };
+        self.finish_function(end);
+        self.scopes.pop();
+        Ok(())
+    }
+
+    fn kernel_params(&mut self, reached: &'a Reached<'a>) {
+        for (variable, parameter) in reached.function.params.iter().zip(reached.function.parameters()) {
+            self.scopes.declare(variable.name, Symbol::KernelParam(parameter.offset as u32));
+        }
+    }
+
+    /// Declares the formal parameters or results of a device function.
+    fn formals(&mut self, variables: &'a [Variable<'a>], inputs: bool) -> Result<Vec<ParamRows>, Refusal> {
+        let mut rows = Vec::new();
+        for variable in variables {
+            let place = self.rows_for(variable)?;
+            rows.push(place);
+            if variable.space != Space::Reg {
+                self.declare_param(variable, place);
+                continue;
+            }
+            let first = self.new_register(class_of(variable.ty))?;
+            self.scopes.declare(variable.name, Symbol::Register { first, elements: 1 });
+            if inputs {
+                self.copy_from_rows(first, place.row);
+            } else {
+                self.register_returns.push((first, place.row));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn declare_param(&mut self, variable: &Variable<'a>, place: ParamRows) {
+        let bytes = variable.size() as u32;
+        self.scopes.declare(variable.name, Symbol::Param { row: place.row, bytes });
+    }
+
+    /// Rows for a parameter of this size.
+    fn rows_for(&mut self, variable: &Variable<'_>) -> Result<ParamRows, Refusal> {
+        /// Largest parameter block, in bytes.
+        const LARGEST: u64 = 32_764;
+        let bytes = variable.size();
+        if bytes > LARGEST {
+            return Err(Refusal::new(format!("parameter `{}` of {bytes} bytes is too large", variable.name)));
+        }
+        self.new_rows((bytes as u32).div_ceil(4))
+    }
+
+    /// Rows for parameters.
+    pub(crate) fn new_rows(&mut self, rows: u32) -> Result<ParamRows, Refusal> {
+        let row = self.next_row;
+        self.next_row += rows;
+        if self.next_row > 1 << 16 {
+            return Err(Refusal::new("too many parameters"));
+        }
+        self.fixed_rows = self.fixed_rows.max(self.next_row);
+        Ok(ParamRows { row, rows })
+    }
+
+    fn block(&mut self, statements: &'a [Statement<'a>]) -> Result<(), Refusal> {
+        self.scopes.push();
+        let rows = self.next_row;
+        self.declare_labels(statements);
+        for statement in statements {
+            self.statement(statement)?;
+        }
+        // Parameters of calls live inside the block that declares them.
+        self.next_row = rows;
+        self.scopes.pop();
+        Ok(())
+    }
+
+    /// Labels are known in their whole block, before and after the place where they stand.
+    fn declare_labels(&mut self, statements: &'a [Statement<'a>]) {
+        for (at, statement) in statements.iter().enumerate() {
+            let Statement::Label(name) = statement else { continue };
+            let symbol = match statements.get(at + 1) {
+                Some(Statement::Targets(targets)) => Symbol::Targets(targets),
+                Some(Statement::CallPrototype { .. }) => Symbol::Prototype,
+                _ => {
+                    self.labels.push(u32::MAX);
+                    Symbol::Label(Label(self.labels.len() as u32 - 1))
+                }
+            };
+            self.scopes.declare(name, symbol);
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Statement<'a>) -> Result<(), Refusal> {
+        match statement {
+            Statement::Label(name) => {
+                if let Some(Symbol::Label(Label(index))) = self.scopes.find(name) {
+                    self.labels[index as usize] = self.drafts.len() as u32;
+                }
+            }
+            Statement::Variable(variable) => self.variable(variable)?,
+            Statement::Block(inner) => self.block(inner)?,
+            Statement::Loc { file, line, .. } => {
+                (self.origin.file, self.origin.source_line) = (*file, *line);
+            }
+            Statement::Instruction(instruction) => {
+                self.origin.line = instruction.line;
+                let start = self.drafts.len();
+                let result =
+                    Builder::new(self, instruction).and_then(|mut builder| table::decode(&mut builder));
+                if let Err(Refusal(message)) = result {
+                    self.drafts.truncate(start);
+                    self.refuse_guarded(instruction, &message);
+                }
+            }
+            Statement::Targets(_) | Statement::CallPrototype { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn variable(&mut self, variable: &'a Variable<'a>) -> Result<(), Refusal> {
+        match variable.space {
+            Space::Reg => self.registers(variable),
+            Space::Param => {
+                let place = self.rows_for(variable)?;
+                self.declare_param(variable, place);
+                Ok(())
+            }
+            Space::Local => {
+                let too_large = || Refusal::new("the local variables are larger than local memory");
+                let align = (variable.align() as u32).max(1);
+                let start = self.local_bytes.checked_next_multiple_of(align).ok_or_else(too_large)?;
+                let bytes = u32::try_from(variable.size()).map_err(|_| too_large())?;
+                let end = start.checked_add(bytes).filter(|end| *end <= MOST_LOCAL).ok_or_else(too_large)?;
+                self.local_bytes = end;
+                self.scopes.declare(variable.name, Symbol::Local(start));
+                Ok(())
+            }
+            Space::Shared => {
+                let address = self.link.shared(variable.name, Some(variable.line));
+                let address = address.ok_or_else(|| Refusal::new("a shared variable has no place"))?;
+                self.scopes.declare(variable.name, Symbol::Shared(address));
+                Ok(())
+            }
+            space => Err(Refusal::new(format!("a variable in {space} inside a function is not supported"))),
+        }
+    }
+
+    fn registers(&mut self, variable: &'a Variable<'a>) -> Result<(), Refusal> {
+        let class = class_of(variable.ty);
+        let elements = variable.vector.max(1);
+        let count = variable.count.unwrap_or(1);
+        let total = (count as usize).saturating_mul(elements as usize);
+        if self.classes.len().saturating_add(total) > MOST_REGISTERS {
+            return Err(Refusal::new("too many registers"));
+        }
+        let first = Register(self.classes.len() as u32);
+        self.classes.extend(std::iter::repeat_n(class, total));
+        match variable.count {
+            Some(count) => self.scopes.declare_set(variable.name, first, count, elements),
+            None => self.scopes.declare(variable.name, Symbol::Register { first, elements }),
+        }
+        Ok(())
+    }
+
+    /// A register of its own.
+    pub(super) fn new_register(&mut self, class: Class) -> Result<Register, Refusal> {
+        if self.classes.len() >= MOST_REGISTERS {
+            return Err(Refusal::new("too many registers"));
+        }
+        self.classes.push(class);
+        Ok(Register(self.classes.len() as u32 - 1))
+    }
+
+    /// Appends an instruction.
+    pub(super) fn push(&mut self, mut draft: Draft) {
+        draft.origin = self.origin;
+        self.drafts.push(draft);
+    }
+
+    /// What a name stands for, the module's names included.
+    pub(crate) fn find(&self, name: &str) -> Option<Symbol<'a>> {
+        if let Some(symbol) = self.scopes.find(name) {
+            return Some(symbol);
+        }
+        if let Some(global) = self.image.globals.get(name) {
+            return Some(Symbol::Global { address: global.address, constant: global.constant });
+        }
+        if let Some(address) = self.link.shared(name, None) {
+            return Some(Symbol::Shared(address));
+        }
+        self.image.by_name.get(name).map(|index| Symbol::Function(*index))
+    }
+
+    /// A constant operand.
+    pub(super) fn constant(&mut self, class: Class, bits: u64) -> Operand {
+        match class {
+            Class::Word => Operand::Constant(self.pool.word(bits as u32)),
+            Class::Predicate => Operand::Fixed(bits != 0),
+            Class::Wide | Class::Quad => Operand::Constant(self.pool.wide(bits)),
+        }
+    }
+}

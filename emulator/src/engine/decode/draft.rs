@@ -1,0 +1,136 @@
+//! Instructions between decoding and slot allocation: operands are still virtual registers.
+
+use super::super::code::{Control, Exec, INLINE_OPERANDS, Origin};
+use super::super::exec::lanes::Class;
+
+/// A virtual register: an index into the function's list of classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Register(pub(crate) u32);
+
+/// A label of the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Label(pub(crate) u32);
+
+/// An operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// Not used.
+    #[default]
+    None,
+    /// A virtual register.
+    Register(Register),
+    /// A constant: the row in the pool.
+    Constant(u32),
+    /// A fixed row of the frame: a parameter.
+    Row(u32),
+    /// A predicate that always has this value.
+    Fixed(bool),
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// To the next one.
+    #[default]
+    Next,
+    /// To the label; if there is a guard also to the next one.
+    Branch(Label),
+    /// To one of the labels.
+    Table(Vec<Label>),
+    /// Nowhere; if there is a guard to the next one.
+    Stop,
+    /// To the next one, after the scheduler has acted: ends a basic block.
+    Pause,
+}
+
+/// An instruction.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    /// What runs.
+    pub(crate) exec: Exec,
+    /// Destinations, then sources.
+    pub(crate) ops: [Operand; INLINE_OPERANDS],
+    /// How many of `ops` are destinations.
+    pub(crate) dests: u8,
+    /// The guard and whether it is negated.
+    pub(crate) guard: Option<(Register, bool)>,
+    /// Whether `exec` looks at the guard itself.
+    pub(crate) reads_guard: bool,
+    /// See [`Inst::imm`](super::super::code::Inst::imm); for branches and controls filled in later.
+    pub(crate) imm: u64,
+    /// See [`Inst::aux`](super::super::code::Inst::aux).
+    pub(crate) aux: u32,
+    /// Whether it accesses memory and so wants a site number.
+    pub(crate) site: bool,
+    /// What the scheduler does.
+    pub(crate) control: Option<Control>,
+    /// Where control goes.
+    pub(crate) flow: Flow,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
+}
+
+impl Draft {
+    /// An instruction with these operands and nothing else.
+    pub(crate) fn new(exec: Exec, dests: &[Operand], sources: &[Operand]) -> Draft {
+        let mut ops = [Operand::None; INLINE_OPERANDS];
+        for (slot, operand) in ops.iter_mut().zip(dests.iter().chain(sources)) {
+            *slot = *operand;
+        }
+        Draft {
+            exec,
+            ops,
+            dests: dests.len() as u8,
+            guard: None,
+            reads_guard: false,
+            imm: 0,
+            aux: 0,
+            site: false,
+            control: None,
+            flow: Flow::Next,
+            origin: Origin::default(),
+        }
+    }
+
+    /// Registers that are written.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Register> + '_ {
+        registers(&self.ops[..usize::from(self.dests)])
+    }
+
+    /// Registers that are read, the guard included; with a guard also those written, which keep their old value in
+    /// the lanes that do not pass.
+    pub(crate) fn read(&self) -> impl Iterator<Item = Register> + '_ {
+        let first = if self.guard.is_some() { 0 } else { usize::from(self.dests) };
+        registers(&self.ops[first..]).chain(self.guard.map(|(register, _)| register))
+    }
+}
+
+fn registers(ops: &[Operand]) -> impl Iterator<Item = Register> + '_ {
+    ops.iter().filter_map(|operand| match operand {
+        Operand::Register(register) => Some(*register),
+        _ => None,
+    })
+}
+
+/// Why an instruction cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal(pub(crate) String);
+
+impl Refusal {
+    /// A refusal with this message.
+    pub(crate) fn new(message: impl Into<String>) -> Refusal {
+        Refusal(message.into())
+    }
+}
+
+impl Class {
+    /// What it is called in messages.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Class::Word => "a register of up to 32 bits",
+            Class::Wide => "a 64-bit register",
+            Class::Predicate => "a predicate",
+            Class::Quad => "a 128-bit register",
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! From drafts to code: slots for the registers, targets for the branches.
+
+use cuda_ptx::Function;
+
+use super::super::code::{Code, Control, Inst, Row, Slot};
+use super::super::exec::alu::GUARDED;
+use super::super::exec::lanes::SITES;
+use super::super::flow;
+use super::super::flow::slots::Frame;
+use super::body::Body;
+use super::builder::guard_bits;
+use super::draft::{Draft, Flow, Label, Operand};
+
+/// Makes the code of a decoded function.
+pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>) -> Code {
+    let end = body.drafts.len() as u32 - 1;
+    // A label that stands nowhere belongs to an instruction that was refused.
+    body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
+    let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
+    let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
+    let mut controls = Vec::new();
+    let mut site = 0;
+    let mut insts = Vec::with_capacity(body.drafts.len());
+    for draft in &mut body.drafts {
+        insts.push(inst(draft, &frame, &body.labels, &mut controls, &mut site));
+    }
+    let mut block_end = vec![0; insts.len()];
+    for block in &blocks {
+        block_end[block.range.start as usize..block.range.end as usize].fill(block.range.end);
+    }
+    Code {
+        name: function.name.to_owned(),
+        insts: insts.into(),
+        block_end: block_end.into(),
+        origins: body.drafts.iter().map(|draft| draft.origin).collect(),
+        controls: controls.into(),
+        messages: body.messages.into(),
+        constants: body.pool.finish(),
+        rows: frame.rows,
+        predicates: frame.predicates,
+        params: body.params.into(),
+        returns: body.returns.into(),
+        local_bytes: body.local_bytes.next_multiple_of(16),
+    }
+}
+
+fn inst(
+    draft: &mut Draft,
+    frame: &Frame,
+    labels: &[u32],
+    controls: &mut Vec<Control>,
+    site: &mut u32,
+) -> Inst {
+    let position = |label: &Label| labels[label.0 as usize];
+    let mut imm = draft.imm;
+    match &draft.flow {
+        Flow::Branch(label) => imm = u64::from(position(label)),
+        Flow::Table(targets) => draft.control = Some(Control::Table(targets.iter().map(position).collect())),
+        _ => {}
+    }
+    if let Some(control) = draft.control.take() {
+        imm = controls.len() as u64;
+        controls.push(control);
+    }
+    let guard = draft.guard.map(|(register, negated)| guard_bits(frame.slot(register).0, negated));
+    let wrapped = guard.is_some() && !draft.reads_guard;
+    let own_site = if draft.site { *site } else { 0 };
+    *site = (*site + u32::from(draft.site)) % SITES as u32;
+    Inst {
+        exec: if wrapped { GUARDED } else { draft.exec },
+        inner: draft.exec,
+        ops: draft.ops.map(|operand| slot(operand, frame)),
+        imm,
+        // Predicate 1 always holds.
+        guard: guard.unwrap_or(1),
+        aux: draft.aux,
+        site: own_site,
+    }
+}
+
+fn slot(operand: Operand, frame: &Frame) -> Slot {
+    match operand {
+        Operand::None => Slot::default(),
+        Operand::Register(register) => frame.slot(register),
+        Operand::Constant(row) => Slot(row * Row::BYTES | Slot::CONSTANT),
+        Operand::Row(row) => Slot(row * Row::BYTES),
+        Operand::Fixed(value) => Slot(u32::from(value)),
+    }
+}

@@ -1,0 +1,177 @@
+//! What a kernel reaches: functions and shared variables, and where the latter lie.
+
+use std::collections::HashMap;
+
+use cuda_ptx::{Function, FunctionKind, Instruction, Operand, Space, Statement, Variable};
+
+use super::super::load::shared_variable;
+use super::super::program::{Image, SharedVariable};
+use super::super::windows::SHARED_START;
+
+/// A function that the kernel reaches.
+pub(super) struct Reached<'a> {
+    /// Index in the program.
+    pub(super) index: usize,
+    /// The function.
+    pub(super) function: Function<'a>,
+    /// Its body, or why it cannot be read.
+    pub(super) body: Result<Vec<Statement<'a>>, String>,
+}
+
+/// The layout of a kernel.
+#[derive(Debug, Default)]
+pub(super) struct Link<'a> {
+    /// Index among the reached functions by index in the program.
+    pub(super) functions: HashMap<usize, usize>,
+    /// Addresses of shared variables of module scope.
+    shared: HashMap<&'a str, u32>,
+    /// Addresses of shared variables of functions, by the line that declares them.
+    local_shared: HashMap<(u32, &'a str), u32>,
+    /// First address behind the static variables.
+    end: u32,
+    /// Largest alignment of a dynamic array.
+    dynamic_align: u32,
+    /// What does not fit.
+    pub(super) error: Option<String>,
+}
+
+/// Finds what the function with that index reaches; it comes first.
+pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) {
+    let mut link = Link { end: SHARED_START, dynamic_align: 16, ..Link::default() };
+    let mut reached = Vec::new();
+    let mut queue = vec![entry];
+    let mut indirect = false;
+    while let Some(index) = queue.pop() {
+        if link.functions.contains_key(&index) {
+            continue;
+        }
+        let Some(found) = read(image, index) else { continue };
+        link.functions.insert(index, reached.len());
+        if let Ok(statements) = &found.body {
+            link.scan(image, statements, &mut queue, &mut indirect);
+        }
+        reached.push(found);
+        if queue.is_empty() && indirect {
+            // An address may name any function: all of them are reached.
+            indirect = false;
+            let functions = image.functions.iter().enumerate();
+            queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
+        }
+    }
+    (link, reached)
+}
+
+fn read(image: &Image, index: usize) -> Option<Reached<'_>> {
+    let entry = image.functions.get(index)?;
+    // Both were parsed once when the module was loaded.
+    let function = cuda_ptx::parse_function(image.text.get(entry.span.clone())?, entry.line).ok()?;
+    let body = function.statements().map_err(|error| error.to_string());
+    Some(Reached { index, function, body })
+}
+
+impl<'a> Link<'a> {
+    fn scan(
+        &mut self,
+        image: &'a Image,
+        statements: &[Statement<'a>],
+        queue: &mut Vec<usize>,
+        indirect: &mut bool,
+    ) {
+        for statement in statements {
+            match statement {
+                Statement::Block(inner) => self.scan(image, inner, queue, indirect),
+                Statement::Variable(variable) if variable.space == Space::Shared => {
+                    self.place_local(variable)
+                }
+                Statement::Instruction(instruction) => {
+                    if instruction.name.starts_with("call") {
+                        scan_call(image, instruction, queue, indirect);
+                    }
+                    self.scan_operands(image, &instruction.operands);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn scan_operands(&mut self, image: &'a Image, operands: &[Operand<'a>]) {
+        for operand in operands {
+            match operand {
+                Operand::Name(name) | Operand::Offset(name, _) | Operand::Indexed(name, _) => {
+                    self.place_named(image, name);
+                }
+                Operand::Address { base, .. } => self.scan_operands(image, std::slice::from_ref(base)),
+                Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
+                    self.scan_operands(image, list);
+                }
+                Operand::Pair(first, second) => {
+                    self.scan_operands(image, std::slice::from_ref(first));
+                    self.scan_operands(image, std::slice::from_ref(second));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Places a shared variable of module scope when it is first met.
+    fn place_named(&mut self, image: &'a Image, name: &str) {
+        if let Some((name, variable)) = image.shared.get_key_value(name)
+            && !self.shared.contains_key(name.as_str())
+        {
+            let address = self.place(variable);
+            self.shared.insert(name, address);
+        }
+    }
+
+    fn place_local(&mut self, variable: &Variable<'a>) {
+        let address = self.place(&shared_variable(variable));
+        self.local_shared.insert((variable.line, variable.name), address);
+    }
+
+    /// The address of a variable; 0 stands for the dynamic array's, which is known last.
+    fn place(&mut self, variable: &SharedVariable) -> u32 {
+        if variable.dynamic {
+            self.dynamic_align = self.dynamic_align.max(variable.align);
+            return 0;
+        }
+        let start = self.end.checked_next_multiple_of(variable.align.max(1));
+        let end = start.and_then(|start| start.checked_add(u32::try_from(variable.bytes).ok()?));
+        let (Some(start), Some(end @ ..0x0100_0000)) = (start, end) else {
+            self.error = Some("the shared variables do not fit in shared memory".to_owned());
+            return self.end;
+        };
+        self.end = end;
+        start
+    }
+
+    /// Address of the shared variable of that name and, for one of a function, of that line.
+    pub(super) fn shared(&self, name: &str, line: Option<u32>) -> Option<u32> {
+        let address = match line {
+            Some(line) => self.local_shared.get(&(line, name)),
+            None => self.shared.get(name),
+        };
+        address.map(|address| if *address == 0 { self.dynamic_start() } else { *address })
+    }
+
+    /// Bytes of static shared memory.
+    pub(super) fn static_shared(&self) -> u32 {
+        self.end - SHARED_START
+    }
+
+    /// Where dynamic shared memory starts.
+    pub(super) fn dynamic_start(&self) -> u32 {
+        self.end.next_multiple_of(self.dynamic_align)
+    }
+}
+
+/// What a `call` adds to the queue.
+fn scan_call(image: &Image, instruction: &Instruction<'_>, queue: &mut Vec<usize>, indirect: &mut bool) {
+    let callee = instruction.operands.iter().find_map(|operand| match operand {
+        Operand::Name(name) => Some(*name),
+        _ => None,
+    });
+    match callee.and_then(|name| image.by_name.get(name)) {
+        Some(index) => queue.push(*index),
+        None => *indirect |= callee.is_some_and(|name| name.starts_with('%')),
+    }
+}

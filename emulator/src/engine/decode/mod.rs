@@ -1,0 +1,49 @@
+//! From the text of a kernel to instructions that run.
+
+mod body;
+pub(super) mod builder;
+pub(super) mod draft;
+mod finish;
+mod link;
+
+mod pool;
+pub(super) mod scope;
+
+use super::code::Code;
+use super::kernel::Kernel;
+use super::program::Image;
+
+/// Most bytes of local memory a thread can have, as on hardware.
+pub(super) const MOST_LOCAL: u32 = 512 << 10;
+
+/// Decodes the kernel with that index in the program and everything it reaches. What cannot be decoded becomes an
+/// instruction that stops the kernel.
+pub(super) fn kernel(image: &Image, index: usize) -> Kernel {
+    let (link, reached) = link::link(image, index);
+    let codes: Vec<Code> = reached.iter().map(|function| body::decode(image, &link, function)).collect();
+    let entry = reached.first().map(|reached| &reached.function);
+    let directives = entry.map(|function| function.directives.clone()).unwrap_or_default();
+    let threads = directives.reqntid.or(directives.maxntid);
+    let threads = threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+    let constants = image.globals.values().filter(|global| global.constant);
+    Kernel {
+        name: image.functions.get(index).map(|f| f.name.clone()).unwrap_or_default(),
+        parameters: entry.map(|function| function.parameters()).unwrap_or_default(),
+        parameter_bytes: entry.map_or(0, |function| function.parameter_bytes()),
+        static_shared: link.static_shared(),
+        local_bytes: codes.iter().fold(0, |sum, code| sum.saturating_add(code.local_bytes)),
+        max_threads: threads,
+        reqntid: directives.reqntid,
+        maxntid: directives.maxntid,
+        cluster: directives.reqnctapercluster,
+        ptx_version: image.version,
+        target: image.target,
+        registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
+        const_bytes: constants.clone().map(|global| global.bytes).sum(),
+        dynamic_start: link.dynamic_start(),
+        functions: link.functions,
+        constants: constants.map(|global| (global.address, global.bytes)).collect(),
+        files: image.files.clone(),
+        codes,
+    }
+}

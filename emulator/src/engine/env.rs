@@ -1,0 +1,44 @@
+//! What the threads of a launch, and those of a block, share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::exec::memory::Region;
+use super::kernel::Kernel;
+use super::launch::Launch;
+use crate::memory::{Memory, Snapshot};
+
+/// A launch while it runs.
+pub(crate) struct Env<'e> {
+    /// What runs.
+    pub(crate) kernel: &'e Kernel,
+    /// How.
+    pub(crate) launch: &'e Launch,
+    /// Blocks per cluster.
+    pub(crate) cluster: [u32; 3],
+    /// The device's memory, for reports.
+    pub(crate) memory: &'e Memory,
+    /// The allocations that kernels see.
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// The parameters, at address 0 of their window.
+    pub(crate) params: Region,
+    /// Generic address of the workspace of the grid barrier; 0 if the launch is not cooperative.
+    pub(crate) workspace: u64,
+    /// Set when a worker met a fault and the others are to stop.
+    pub(crate) stop: AtomicBool,
+    /// Number of the launch, for `%gridid`.
+    pub(crate) grid_id: u64,
+}
+
+/// What the threads of one block share.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// `%ctaid`
+    pub(crate) id: [u32; 3],
+    /// Linear index in the grid, x first.
+    pub(crate) linear: u64,
+    /// Rank in its cluster.
+    pub(crate) rank: u32,
+    /// Shared memory of every block of the cluster, by rank, at [`SHARED_START`](super::windows::SHARED_START).
+    pub(crate) shared: Box<[Region]>,
+}

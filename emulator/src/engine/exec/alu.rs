@@ -1,0 +1,125 @@
+//! Instructions that compute each lane's results from that lane's operands and nothing else.
+//!
+//! One generic body per number of operands turns a scalar function into an instruction: all lanes at once where
+//! many are live (the loop becomes vector code), one by one where few are. Dead lanes are computed too and thrown
+//! away, so scalar functions must not panic.
+#![allow(unsafe_code)]
+// Relies on: `F` has no size and is `Copy`, so that any value of it is as good as the one the table was built with
+// (`conjure` checks the size at compile time); operands as in `lanes`.
+
+use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
+use super::lanes::{Class, Dest, Lanes, Source, bits};
+
+/// A lane-wise instruction: how to run it, and the classes of its operands.
+#[derive(Clone, Copy)]
+pub(crate) struct Lane {
+    /// What runs.
+    pub(crate) exec: ExecPair,
+    /// Classes of the destinations.
+    pub(crate) dests: &'static [Class],
+    /// Classes of the sources.
+    pub(crate) sources: &'static [Class],
+}
+
+/// The value of a function type that has only one.
+#[inline(always)]
+fn conjure<F: Copy + 'static>() -> F {
+    const { assert!(size_of::<F>() == 0, "a scalar function must not capture anything") };
+    // SAFETY: a value without bytes needs none; `F` is `Copy`, and the caller of the table's constructor had one.
+    unsafe { std::mem::zeroed() }
+}
+
+macro_rules! arity {
+    ($constructor:ident, $body:ident, $fast:ident, $plain:ident, $($source:ident $index:literal),*) => {
+        #[doc = concat!("An instruction with the sources `", stringify!($($source),*), "` from a scalar function without captures.")]
+        pub(crate) const fn $constructor<F, D, $($source),*>(_function: F) -> Lane
+        where
+            F: Fn($($source),*) -> D + Copy + 'static,
+            D: Dest,
+            $($source: Source),*
+        {
+            Lane {
+                exec: ExecPair { fast: $fast::<F, D, $($source),*>, plain: $plain::<F, D, $($source),*> },
+                dests: D::CLASSES,
+                sources: const { &[$($source::CLASS),*] },
+            }
+        }
+
+        // SAFETY: duties of `Exec`, passed on.
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+        unsafe fn $fast<F, D, $($source),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
+        where
+            F: Fn($($source),*) -> D + Copy + 'static,
+            D: Dest,
+            $($source: Source),*
+        {
+            // SAFETY: duties of `Exec`, passed on.
+            unsafe { $body::<F, D, $($source),*, true>(lanes, inst) }
+        }
+
+        // SAFETY: duties of `Exec`, passed on.
+        unsafe fn $plain<F, D, $($source),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
+        where
+            F: Fn($($source),*) -> D + Copy + 'static,
+            D: Dest,
+            $($source: Source),*
+        {
+            // SAFETY: duties of `Exec`, passed on.
+            unsafe { $body::<F, D, $($source),*, false>(lanes, inst) }
+        }
+
+        #[allow(non_snake_case)] // operands are named as their types
+        #[inline(always)]
+        unsafe fn $body<F, D, $($source),*, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
+        where
+            F: Fn($($source),*) -> D + Copy + 'static,
+            D: Dest,
+            $($source: Source),*
+        {
+            let function = conjure::<F>();
+            let sources: &[Slot] = &inst.ops[const { D::CLASSES.len() }..];
+            // SAFETY: the instruction's operands have the classes that `Lane` told the decoder.
+            unsafe {
+                $(let $source = $source::place(lanes, sources[$index]);)*
+                if VECTOR && !lanes.few() {
+                    let mut rows = D::empty();
+                    for lane in 0..32 {
+                        D::put(&mut rows, lane, function($($source::get($source, lane)),*));
+                    }
+                    D::commit(lanes, &inst.ops, &rows);
+                } else {
+                    for lane in bits(lanes.mask()) {
+                        D::set(lanes, &inst.ops, lane, function($($source::get($source, lane)),*));
+                    }
+                }
+            }
+            Step::Next
+        }
+    };
+}
+
+arity!(lane1, body1, fast1, plain1, A 0);
+arity!(lane2, body2, fast2, plain2, A 0, B 1);
+arity!(lane3, body3, fast3, plain3, A 0, B 1, C 2);
+arity!(lane4, body4, fast4, plain4, A 0, B 1, C 2, E 3);
+
+/// Runs `inst.inner` for the live lanes that pass the guard.
+///
+/// # Safety
+/// Duties of [`Exec`]: `inner` has them too.
+pub(crate) unsafe fn guarded(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let before = lanes.mask();
+    // SAFETY: the guard is one of this frame's predicates.
+    let mask = before & unsafe { lanes.passing(inst.guard) };
+    if mask == 0 {
+        return Step::Next;
+    }
+    lanes.set_mask(mask);
+    // SAFETY: duties of `Exec`, passed on.
+    let step = unsafe { (inst.inner)(lanes, inst) };
+    lanes.set_mask(before);
+    step
+}
+
+/// [`guarded`] as an instruction.
+pub(crate) const GUARDED: Exec = guarded;

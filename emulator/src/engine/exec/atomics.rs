@@ -1,0 +1,113 @@
+//! `atom` and `red`: lane by lane, in the order of the lanes.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; pointers come from `together` and `spot`, which checked bounds and alignment.
+
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
+
+use super::super::code::{Exec, Inst, Step};
+use super::super::fault::FaultKind;
+use super::lanes::{Dest, Lanes, Source};
+use super::memory::{Access, Spot, address, live, spot, together};
+use crate::memory::access::Word;
+
+/// A number that memory holds and that can be changed atomically.
+pub(crate) trait Atomic: Word + PartialEq + Source + Dest + 'static {
+    /// Stores `new` if memory holds `old`; else what it holds.
+    ///
+    /// # Safety
+    /// `pointer` is aligned, valid, and accessed atomically only.
+    unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
+}
+
+macro_rules! atomic {
+    ($($number:ty, $atomic:ty;)*) => {$(
+        impl Atomic for $number {
+            #[inline(always)]
+            unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
+                // SAFETY: passed on to the caller.
+                unsafe { <$atomic>::from_ptr(pointer.cast()) }.compare_exchange(old, new, SeqCst, SeqCst)
+            }
+        }
+    )*};
+}
+
+atomic! {
+    u16, AtomicU16;
+    u32, AtomicU32;
+    u64, AtomicU64;
+}
+
+/// An atomic operation on numbers of type `T`: the new value from the old one, the operands, and whether memory is
+/// shared (where `.f32` additions keep subnormal numbers).
+pub(crate) trait Operation<T>: Copy + 'static {
+    /// The new value.
+    fn apply(old: T, b: T, c: T, shared: bool) -> T;
+}
+
+/// The instruction that applies `O`. Operands: the destination, the address, `b`, `c`.
+pub(crate) fn atomic<T: Atomic, O: Operation<T>>() -> Exec {
+    run::<T, O>
+}
+
+unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = T::BYTES as u64;
+    if Access(inst.aux).ordered() {
+        fence(SeqCst);
+    }
+    lanes.polls += u32::from(Access(inst.aux).polls());
+    // SAFETY: operands as above; `together` and `spot` checked the accesses.
+    unsafe {
+        let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
+        let together = if lanes.few() { None } else { together(lanes, inst, inst.ops[1], bytes) };
+        for lane in live(lanes) {
+            let (pointer, private) = match &together {
+                Some(together) => (together.host.add(together.offsets[lane] as usize), together.private),
+                None => {
+                    let address = address(lanes, inst, inst.ops[1], lane);
+                    match spot(lanes, inst, lane, address, bytes) {
+                        Some(Spot::Host { pointer, private }) => (pointer, private),
+                        Some(Spot::Local(_)) => return local(lanes, lane, address),
+                        None => return Step::Fault,
+                    }
+                }
+            };
+            let old =
+                update::<T>(pointer, private, |old| O::apply(old, T::get(b, lane), T::get(c, lane), private));
+            T::set(lanes, &inst.ops, lane, old);
+        }
+    }
+    if Access(inst.aux).ordered() {
+        fence(SeqCst);
+    }
+    Step::Next
+}
+
+/// Replaces the number at `pointer` and returns the old one.
+///
+/// # Safety
+/// `pointer` is aligned, valid, and accessed atomically only.
+#[inline(always)]
+unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut old = T::load(pointer);
+        if private {
+            // All threads that can reach it run on this host thread.
+            T::store(pointer, new(old));
+            return old;
+        }
+        loop {
+            match T::exchange_if(pointer, old, new(old)) {
+                Ok(old) => return old,
+                Err(found) => old = found,
+            }
+        }
+    }
+}
+
+#[cold]
+fn local(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Step {
+    let message = format!("atomic access to local memory at 0x{address:x}");
+    lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
+    Step::Fault
+}

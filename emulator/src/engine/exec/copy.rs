@@ -1,0 +1,53 @@
+//! `cp.async`: copies from global to shared memory. They are done at once, which is one of the orders that the ISA
+//! allows, so that committing and waiting have nothing left to do.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; pointers come from `spot`, which checked bounds and alignment.
+
+use cuda_ptx::Space;
+
+use super::super::code::{Exec, Inst, Step};
+use super::lanes::{Lanes, Source};
+use super::memory::{Access, Spot, address, live, spot};
+use crate::memory::access::Word;
+
+/// `cp.async`. Operands: the target's address, the source's address, how many bytes to read (the rest is zero).
+/// `imm` is the size, `aux` the target's access and, shifted by 16, the source's.
+pub(crate) const COPY: Exec = copy;
+
+/// Packs the accesses of the two sides.
+pub(crate) fn sides(narrow_target: bool, narrow_source: bool) -> u32 {
+    let flags = |narrow| if narrow { Access::NARROW } else { 0 };
+    let target = Access::new(1, Some(Space::Shared), flags(narrow_target) | Access::WRITE).0;
+    target | Access::new(1, Some(Space::Global), flags(narrow_source)).0 << 16
+}
+
+unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let bytes = inst.imm;
+    let side = |aux: u32, offset: u64| Inst { aux, imm: offset, ..inst.clone() };
+    let (to, from) = (side(inst.aux & 0xffff, 0), side(inst.aux >> 16, 0));
+    for lane in live(lanes) {
+        // SAFETY: operands as above.
+        let (target, source, wanted) = unsafe {
+            let wanted = <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane);
+            (address(lanes, &to, inst.ops[0], lane), address(lanes, &from, inst.ops[1], lane), wanted)
+        };
+        let wanted = u64::from(wanted).min(bytes);
+        let Some(Spot::Host { pointer: target, .. }) = spot(lanes, &to, lane, target, bytes) else {
+            return Step::Fault;
+        };
+        let mut buffer = [0; 16];
+        if wanted > 0 {
+            let Some(Spot::Host { pointer: source, .. }) = spot(lanes, &from, lane, source, bytes) else {
+                return Step::Fault;
+            };
+            // SAFETY: `spot` checked `bytes` bytes, at most 16, at both sides.
+            unsafe { crate::memory::access::read(source, &mut buffer[..wanted as usize]) };
+        }
+        for (at, word) in buffer[..bytes as usize].chunks_exact(4).enumerate() {
+            let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+            // SAFETY: as above; `bytes` is a multiple of 4 and the target is aligned to it.
+            unsafe { u32::store(target.add(at * 4), word) };
+        }
+    }
+    Step::Next
+}

@@ -1,0 +1,462 @@
+//! What an instruction sees while it runs: the frame of the running split, its live lanes, and the world around.
+#![allow(unsafe_code)]
+// Relies on: `regs`, `consts` and `predicates` point to the current frame and code for as long as an instruction of
+// that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
+// makes offsets inside the frame and pool that the code declares.
+
+use super::super::code::{Code, Row, Slot};
+use super::super::env::{Block, Env};
+use super::super::fault::FaultKind;
+use super::super::windows::LOCAL_START;
+use super::memory::Region;
+
+/// Fewer live lanes than this run one by one.
+const FEW: u32 = 4;
+
+/// Memory sites that remember the allocation they last hit.
+pub(crate) const SITES: usize = 64;
+
+/// Why an instruction stopped the kernel: what the scheduler needs to write the report.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    /// What happened.
+    pub(crate) kind: FaultKind,
+    /// Which lane.
+    pub(crate) lane: u32,
+    /// The address, for accesses.
+    pub(crate) address: Option<u64>,
+    /// One sentence.
+    pub(crate) message: String,
+}
+
+/// What stays the same for all threads of a warp, whatever it runs.
+#[derive(Debug)]
+pub(crate) struct WarpState {
+    /// Number of the warp in its block.
+    pub(crate) index: u32,
+    /// `%tid.x`, `.y`, `.z` per lane.
+    pub(crate) tid: [Row; 3],
+    /// Lanes that have a thread.
+    pub(crate) present: u32,
+    /// Lanes whose thread has exited (or never was).
+    pub(crate) exited: u32,
+    /// Local memory: word `w` of lane `l` is element `w * 32 + l`.
+    pub(crate) local: Vec<u32>,
+}
+
+/// The state of the running split.
+pub(crate) struct Lanes<'e> {
+    regs: *mut Row,
+    consts: *const Row,
+    predicates: *mut u32,
+    code: Option<&'e Code>,
+    mask: u32,
+    few: bool,
+    /// Where a branch goes.
+    pub(crate) target: u32,
+    /// Which lanes of a divergent branch go there.
+    pub(crate) taken: u32,
+    /// Local address of the running frame's variables.
+    pub(crate) local_base: u32,
+    /// Local address behind the running frame's variables.
+    pub(crate) local_top: u32,
+    /// The launch.
+    pub(crate) env: &'e Env<'e>,
+    block: *const Block,
+    warp: *mut WarpState,
+    /// The allocations that memory instructions hit last.
+    pub(crate) sites: [Region; SITES],
+    /// Weak hint that the split waits for others: counts loads that can only be meant to see other threads' stores.
+    pub(crate) polls: u32,
+    /// Instructions executed so far, each counted once for every live lane.
+    pub(crate) instructions: u64,
+    /// Set by an instruction that returns [`Step::Fault`](super::super::code::Step::Fault).
+    pub(crate) trouble: Option<Box<Trouble>>,
+}
+
+impl<'e> Lanes<'e> {
+    /// Lanes of no split yet: [`Self::enter_block`], [`Self::enter_warp`] and [`Self::enter`] come before any
+    /// instruction.
+    pub(crate) fn new(env: &'e Env<'e>) -> Lanes<'e> {
+        Lanes {
+            regs: std::ptr::null_mut(),
+            consts: std::ptr::null(),
+            predicates: std::ptr::null_mut(),
+            code: None,
+            mask: 0,
+            few: true,
+            target: 0,
+            taken: 0,
+            local_base: 0,
+            local_top: 0,
+            env,
+            block: std::ptr::null(),
+            warp: std::ptr::null_mut(),
+            sites: [Region::NONE; SITES],
+            polls: 0,
+            instructions: 0,
+            trouble: None,
+        }
+    }
+
+    /// Points the lanes at a block.
+    pub(crate) fn enter_block(&mut self, block: &Block) {
+        self.block = block;
+    }
+
+    /// Points the lanes at a warp of that block.
+    pub(crate) fn enter_warp(&mut self, warp: &mut WarpState) {
+        self.warp = warp;
+    }
+
+    /// Points the lanes at a frame of that warp. `local_base` is where its local variables start, counted from the
+    /// first local byte.
+    pub(crate) fn enter(
+        &mut self,
+        code: &'e Code,
+        regs: &mut [Row],
+        predicates: &mut [u32],
+        local_base: u32,
+    ) {
+        self.regs = regs.as_mut_ptr();
+        self.predicates = predicates.as_mut_ptr();
+        self.consts = code.constants.as_ptr();
+        self.code = Some(code);
+        self.local_base = local_base;
+        self.local_top = LOCAL_START + local_base + code.local_bytes;
+    }
+
+    /// Why the refused instruction with that number was refused.
+    pub(crate) fn message(&self, index: usize) -> String {
+        self.code.and_then(|code| code.messages.get(index)).cloned().unwrap_or_default()
+    }
+
+    /// A clock that ticks with the instructions of the worker.
+    pub(crate) fn clock(&self) -> u64 {
+        self.instructions
+    }
+
+    /// The live lanes.
+    #[inline(always)]
+    pub(crate) fn mask(&self) -> u32 {
+        self.mask
+    }
+
+    /// Changes the live lanes.
+    #[inline(always)]
+    pub(crate) fn set_mask(&mut self, mask: u32) {
+        self.mask = mask;
+        self.few = mask.count_ones() <= FEW;
+    }
+
+    /// Whether lanes are better run one by one.
+    #[inline(always)]
+    pub(crate) fn few(&self) -> bool {
+        self.few
+    }
+
+    /// The row of an operand.
+    ///
+    /// # Safety
+    /// `slot` is a row operand of an instruction of the entered code.
+    #[inline(always)]
+    pub(crate) unsafe fn row(&self, slot: Slot) -> *mut Row {
+        let base = if slot.0 & Slot::CONSTANT != 0 { self.consts.cast_mut() } else { self.regs };
+        // SAFETY: the decoder made the offset for this frame or pool.
+        unsafe { base.byte_add((slot.0 & !Slot::CONSTANT) as usize) }
+    }
+
+    /// The predicate of an operand, one bit per lane.
+    ///
+    /// # Safety
+    /// `slot` is a predicate operand of an instruction of the entered code.
+    #[inline(always)]
+    pub(crate) unsafe fn predicate(&self, slot: Slot) -> *mut u32 {
+        // SAFETY: the decoder made the index for this frame.
+        unsafe { self.predicates.add(slot.0 as usize) }
+    }
+
+    /// The lanes for which a guard operand holds: a predicate index, its top bit set for "not".
+    ///
+    /// # Safety
+    /// `guard` is the guard of an instruction of the entered code.
+    #[inline(always)]
+    pub(crate) unsafe fn passing(&self, guard: u32) -> u32 {
+        // SAFETY: the decoder made the index for this frame.
+        let bits = unsafe { *self.predicates.add((guard & !Slot::CONSTANT) as usize) };
+        bits ^ ((guard as i32 >> 31) as u32)
+    }
+
+    /// The running block.
+    #[inline(always)]
+    pub(crate) fn block(&self) -> &Block {
+        // SAFETY: the scheduler points this at the running block, which does not change meanwhile.
+        unsafe { &*self.block }
+    }
+
+    /// The running warp.
+    #[inline(always)]
+    pub(crate) fn warp(&self) -> &WarpState {
+        // SAFETY: the scheduler points this at the running warp, which nothing else touches meanwhile.
+        unsafe { &*self.warp }
+    }
+
+    /// The running warp's local memory.
+    #[inline(always)]
+    pub(crate) fn local(&mut self) -> &mut Vec<u32> {
+        // SAFETY: as above.
+        unsafe { &mut (*self.warp).local }
+    }
+
+    /// Records why the kernel stops.
+    #[cold]
+    pub(crate) fn fail(&mut self, kind: FaultKind, lane: u32, address: Option<u64>, message: String) {
+        self.trouble = Some(Box::new(Trouble { kind, lane, address, message }));
+    }
+}
+
+/// The set bits of a mask, lowest first.
+#[inline(always)]
+pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        if mask == 0 {
+            return None;
+        }
+        let lane = mask.trailing_zeros() as usize;
+        mask &= mask - 1;
+        Some(lane)
+    })
+}
+
+/// A value that operands can hold: how a lane of it is read from a frame.
+pub(crate) trait Source: Copy {
+    /// Register class.
+    const CLASS: Class;
+    /// Where the lanes are.
+    type Place: Copy;
+
+    /// The operand's place.
+    ///
+    /// # Safety
+    /// `slot` is an operand of class `CLASS` of an instruction of the entered code.
+    unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> Self::Place;
+
+    /// The value of lane `lane` (below 32).
+    ///
+    /// # Safety
+    /// `place` comes from [`Self::place`] and the frame has not changed since.
+    unsafe fn get(place: Self::Place, lane: usize) -> Self;
+}
+
+/// A value that an instruction can produce.
+pub(crate) trait Dest: Copy {
+    /// Register classes of the operands it goes to.
+    const CLASSES: &'static [Class];
+    /// All lanes of a result.
+    type Rows;
+
+    /// Room for a result.
+    fn empty() -> Self::Rows;
+
+    /// Sets lane `lane` (below 32).
+    fn put(rows: &mut Self::Rows, lane: usize, value: Self);
+
+    /// Writes the live lanes of a result to the frame.
+    ///
+    /// # Safety
+    /// The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
+    unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows);
+
+    /// Writes one lane of a result to the frame.
+    ///
+    /// # Safety
+    /// As for [`Self::commit`].
+    unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self);
+}
+
+/// Register classes: what a virtual register needs in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Class {
+    /// A row: registers of 8, 16 and 32 bits. What lies above the bits of a short one means nothing.
+    Word,
+    /// Two rows: registers of 64 bits.
+    Wide,
+    /// A mask: predicates.
+    Predicate,
+    /// Four rows: registers of 128 bits.
+    Quad,
+}
+
+macro_rules! register {
+    ($raw:ty, $class:expr, $($value:ty)*) => {$(
+        impl Source for $value {
+            const CLASS: Class = $class;
+            type Place = *const $raw;
+
+            #[inline(always)]
+            unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> *const $raw {
+                // SAFETY: passed on to the caller.
+                unsafe { lanes.row(slot).cast() }
+            }
+
+            #[inline(always)]
+            unsafe fn get(place: *const $raw, lane: usize) -> $value {
+                // SAFETY: the place has 32 elements.
+                unsafe { *place.add(lane) as $value }
+            }
+        }
+
+        impl Dest for $value {
+            const CLASSES: &'static [Class] = &[$class];
+            type Rows = [$raw; 32];
+
+            #[inline(always)]
+            fn empty() -> [$raw; 32] {
+                [0; 32]
+            }
+
+            #[inline(always)]
+            fn put(rows: &mut [$raw; 32], lane: usize, value: $value) {
+                rows[lane] = value as $raw;
+            }
+
+            #[inline(always)]
+            unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
+                // SAFETY: the slot is a row of this class; no reference into the frame is alive.
+                let target = unsafe { &mut *lanes.row(slots[0]).cast::<[$raw; 32]>() };
+                if lanes.mask() == !0 {
+                    *target = *rows;
+                } else {
+                    blend(target, rows, lanes.mask());
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: $value) {
+                // SAFETY: as above.
+                unsafe { *lanes.row(slots[0]).cast::<$raw>().add(lane) = value as $raw }
+            }
+        }
+    )*};
+}
+
+register!(u32, Class::Word, u32 i32 u16 i16 u8 i8);
+register!(u64, Class::Wide, u64 i64);
+
+impl Source for bool {
+    const CLASS: Class = Class::Predicate;
+    type Place = u32;
+
+    #[inline(always)]
+    unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> u32 {
+        // SAFETY: passed on to the caller.
+        unsafe { *lanes.predicate(slot) }
+    }
+
+    #[inline(always)]
+    unsafe fn get(place: u32, lane: usize) -> bool {
+        place >> lane & 1 != 0
+    }
+}
+
+impl Dest for bool {
+    const CLASSES: &'static [Class] = &[Class::Predicate];
+    type Rows = u32;
+
+    #[inline(always)]
+    fn empty() -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn put(rows: &mut u32, lane: usize, value: bool) {
+        *rows |= (value as u32) << lane;
+    }
+
+    #[inline(always)]
+    unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &u32) {
+        // SAFETY: the slot is a predicate of the frame.
+        let target = unsafe { &mut *lanes.predicate(slots[0]) };
+        *target = *target & !lanes.mask() | *rows & lanes.mask();
+    }
+
+    #[inline(always)]
+    unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: bool) {
+        // SAFETY: the slot is a predicate of the frame.
+        let target = unsafe { &mut *lanes.predicate(slots[0]) };
+        *target = *target & !(1 << lane) | (value as u32) << lane;
+    }
+}
+
+/// Two results: the first value and the second go to consecutive operands.
+impl<A: Dest, B: Dest> Dest for (A, B) {
+    const CLASSES: &'static [Class] = &[A::CLASSES[0], B::CLASSES[0]];
+    type Rows = (A::Rows, B::Rows);
+
+    #[inline(always)]
+    fn empty() -> Self::Rows {
+        (A::empty(), B::empty())
+    }
+
+    #[inline(always)]
+    fn put(rows: &mut Self::Rows, lane: usize, value: Self) {
+        A::put(&mut rows.0, lane, value.0);
+        B::put(&mut rows.1, lane, value.1);
+    }
+
+    #[inline(always)]
+    unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            A::commit(lanes, slots, &rows.0);
+            B::commit(lanes, &slots[1..], &rows.1);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            A::set(lanes, slots, lane, value.0);
+            B::set(lanes, &slots[1..], lane, value.1);
+        }
+    }
+}
+
+/// An element of a row.
+pub(crate) trait Element: Copy {
+    /// All bits set where `bit` is 1.
+    fn spread(bit: u32) -> Self;
+    /// `self` where `mask` is set, else `other`.
+    fn choose(self, other: Self, mask: Self) -> Self;
+}
+
+impl Element for u32 {
+    #[inline(always)]
+    fn spread(bit: u32) -> u32 {
+        bit.wrapping_neg()
+    }
+    #[inline(always)]
+    fn choose(self, other: u32, mask: u32) -> u32 {
+        self & mask | other & !mask
+    }
+}
+
+impl Element for u64 {
+    #[inline(always)]
+    fn spread(bit: u32) -> u64 {
+        u64::from(bit).wrapping_neg()
+    }
+    #[inline(always)]
+    fn choose(self, other: u64, mask: u64) -> u64 {
+        self & mask | other & !mask
+    }
+}
+
+/// Copies the lanes of `mask` from `rows` to `target`.
+#[inline(always)]
+pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: u32) {
+    for lane in 0..32 {
+        target[lane] = rows[lane].choose(target[lane], T::spread(mask >> lane & 1));
+    }
+}

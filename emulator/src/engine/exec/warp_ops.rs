@@ -1,0 +1,419 @@
+//! Instructions in which the lanes of a warp see each other's values: `shfl`, `vote`, `match`, `redux`, `elect`,
+//! `bar.warp.sync`, `activemask`.
+//!
+//! A `.sync` instruction runs at once if all members are in the running split, which is nearly always so. Else the
+//! split waits until the others arrive, at whatever instruction of the same kind; then the values of all splits are
+//! gathered, the result computed once, and scattered.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`.
+
+use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
+use super::super::fault::FaultKind;
+use super::lanes::{Dest, Lanes, Source, bits};
+
+/// How `shfl` finds its source lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    /// `.up`
+    Up,
+    /// `.down`
+    Down,
+    /// `.bfly`
+    Butterfly,
+    /// `.idx`
+    Index,
+}
+
+/// What `redux` computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    /// `.add`
+    Add,
+    /// `.min.u32`
+    MinUnsigned,
+    /// `.max.u32`
+    MaxUnsigned,
+    /// `.min.s32`
+    MinSigned,
+    /// `.max.s32`
+    MaxSigned,
+    /// `.and`
+    And,
+    /// `.or`
+    Or,
+    /// `.xor`
+    Xor,
+}
+
+/// Warp-wide instructions. Members wait for each other only at equal ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WarpOp {
+    /// `bar.warp.sync`
+    Barrier,
+    /// `shfl.sync`: destination, predicate, value, b, c.
+    Shuffle(Shuffle),
+    /// `vote.sync.all`: predicate, predicate.
+    All,
+    /// `vote.sync.any`
+    Any,
+    /// `vote.sync.uni`
+    Uniform,
+    /// `vote.sync.ballot`: destination, predicate.
+    Ballot,
+    /// `match.any.sync`: destination, value of 64 bits or not.
+    MatchAny(bool),
+    /// `match.all.sync`: destination, predicate, value of 64 bits or not.
+    MatchAll(bool),
+    /// `redux.sync`: destination, value.
+    Redux(Reduction),
+    /// `elect.sync`: destination, predicate.
+    Elect,
+}
+
+/// What the lanes bring.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    value: [u64; 32],
+    b: [u32; 32],
+    c: [u32; 32],
+    predicate: u32,
+}
+
+/// What the lanes get.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    value: [u32; 32],
+    predicate: u32,
+}
+
+impl WarpOp {
+    /// Operands before the sources, which end with the member mask.
+    fn dests(self) -> usize {
+        match self {
+            WarpOp::Barrier => 0,
+            WarpOp::Shuffle(_) | WarpOp::MatchAll(_) | WarpOp::Elect => 2,
+            _ => 1,
+        }
+    }
+
+    /// Index of the member mask among the operands.
+    pub(crate) fn members_at(self) -> usize {
+        self.dests()
+            + match self {
+                WarpOp::Barrier | WarpOp::Elect => 0,
+                WarpOp::Shuffle(_) => 3,
+                _ => 1,
+            }
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            WarpOp::Barrier => "bar.warp.sync",
+            WarpOp::Shuffle(_) => "shfl.sync",
+            WarpOp::All | WarpOp::Any | WarpOp::Uniform | WarpOp::Ballot => "vote.sync",
+            WarpOp::MatchAny(_) | WarpOp::MatchAll(_) => "match.sync",
+            WarpOp::Redux(_) => "redux.sync",
+            WarpOp::Elect => "elect.sync",
+        }
+    }
+}
+
+impl Inputs {
+    /// Nothing brought yet.
+    pub(crate) fn new() -> Inputs {
+        Inputs { value: [0; 32], b: [0; 32], c: [0; 32], predicate: 0 }
+    }
+
+    /// Adds what the live lanes bring to their instruction.
+    ///
+    /// # Safety
+    /// `inst` is an instruction of the entered code that performs `op`.
+    #[inline(always)]
+    pub(crate) unsafe fn gather(&mut self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
+        let sources: &[Slot] = &inst.ops[op.dests()..];
+        // SAFETY: operands as `WarpOp` lists them.
+        unsafe {
+            match op {
+                WarpOp::Barrier | WarpOp::Elect => {}
+                WarpOp::Shuffle(_) => {
+                    let value = <u32 as Source>::place(lanes, sources[0]);
+                    let (b, c) = (
+                        <u32 as Source>::place(lanes, sources[1]),
+                        <u32 as Source>::place(lanes, sources[2]),
+                    );
+                    for lane in bits(lanes.mask()) {
+                        self.value[lane] = u64::from(<u32 as Source>::get(value, lane));
+                        self.b[lane] = <u32 as Source>::get(b, lane);
+                        self.c[lane] = <u32 as Source>::get(c, lane);
+                    }
+                }
+                WarpOp::All | WarpOp::Any | WarpOp::Uniform | WarpOp::Ballot => {
+                    let predicate = <bool as Source>::place(lanes, sources[0]);
+                    self.predicate = self.predicate & !lanes.mask() | predicate & lanes.mask();
+                }
+                WarpOp::MatchAny(true) | WarpOp::MatchAll(true) => {
+                    let value = <u64 as Source>::place(lanes, sources[0]);
+                    bits(lanes.mask()).for_each(|lane| self.value[lane] = <u64 as Source>::get(value, lane));
+                }
+                WarpOp::MatchAny(false) | WarpOp::MatchAll(false) | WarpOp::Redux(_) => {
+                    let value = <u32 as Source>::place(lanes, sources[0]);
+                    bits(lanes.mask())
+                        .for_each(|lane| self.value[lane] = u64::from(<u32 as Source>::get(value, lane)));
+                }
+            }
+        }
+    }
+}
+
+impl Outputs {
+    /// The result for all lanes of `active`, the lanes that take part.
+    pub(crate) fn compute(op: WarpOp, inputs: &Inputs, active: u32) -> Outputs {
+        let same = |value: u32, predicate: bool| Outputs {
+            value: [value; 32],
+            predicate: if predicate { !0 } else { 0 },
+        };
+        let votes = inputs.predicate & active;
+        match op {
+            WarpOp::Barrier => same(0, false),
+            WarpOp::Shuffle(mode) => shuffle(mode, inputs, active),
+            WarpOp::All => same(0, votes == active),
+            WarpOp::Any => same(0, votes != 0),
+            WarpOp::Uniform => same(0, votes == active || votes == 0),
+            WarpOp::Ballot => same(votes, false),
+            WarpOp::MatchAny(_) => {
+                let mut value = [0; 32];
+                for lane in bits(active) {
+                    value[lane] = equal(inputs, active, inputs.value[lane]);
+                }
+                Outputs { value, predicate: 0 }
+            }
+            WarpOp::MatchAll(_) => {
+                let first = inputs.value[active.trailing_zeros() as usize & 31];
+                let all = equal(inputs, active, first) == active;
+                same(if all { active } else { 0 }, all)
+            }
+            WarpOp::Redux(reduction) => same(reduce(reduction, inputs, active), false),
+            WarpOp::Elect => {
+                let leader = active & active.wrapping_neg();
+                Outputs { value: [leader.trailing_zeros() & 31; 32], predicate: leader }
+            }
+        }
+    }
+
+    /// Hands the live lanes their results.
+    ///
+    /// # Safety
+    /// `inst` is an instruction of the entered code that performs `op`.
+    #[inline(always)]
+    pub(crate) unsafe fn scatter(&self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
+        // SAFETY: operands as `WarpOp` lists them.
+        unsafe {
+            match op {
+                WarpOp::Barrier => {}
+                WarpOp::Shuffle(_) | WarpOp::MatchAll(_) | WarpOp::Elect => {
+                    <u32 as Dest>::commit(lanes, &inst.ops, &self.value);
+                    <bool as Dest>::commit(lanes, &inst.ops[1..], &self.predicate);
+                }
+                WarpOp::All | WarpOp::Any | WarpOp::Uniform => {
+                    <bool as Dest>::commit(lanes, &inst.ops, &self.predicate);
+                }
+                WarpOp::Ballot | WarpOp::MatchAny(_) | WarpOp::Redux(_) => {
+                    <u32 as Dest>::commit(lanes, &inst.ops, &self.value);
+                }
+            }
+        }
+    }
+}
+
+/// The lanes of `active` that brought `value`.
+fn equal(inputs: &Inputs, active: u32, value: u64) -> u32 {
+    bits(active).fold(0, |mask, lane| mask | u32::from(inputs.value[lane] == value) << lane)
+}
+
+fn reduce(reduction: Reduction, inputs: &Inputs, active: u32) -> u32 {
+    let values = bits(active).map(|lane| inputs.value[lane] as u32);
+    let signed = |a: u32, b: u32, pick: fn(i32, i32) -> i32| pick(a as i32, b as i32) as u32;
+    let result = match reduction {
+        Reduction::Add => values.reduce(u32::wrapping_add),
+        Reduction::MinUnsigned => values.reduce(u32::min),
+        Reduction::MaxUnsigned => values.reduce(u32::max),
+        Reduction::MinSigned => values.reduce(|a, b| signed(a, b, i32::min)),
+        Reduction::MaxSigned => values.reduce(|a, b| signed(a, b, i32::max)),
+        Reduction::And => values.reduce(|a, b| a & b),
+        Reduction::Or => values.reduce(|a, b| a | b),
+        Reduction::Xor => values.reduce(|a, b| a ^ b),
+    };
+    result.unwrap_or(0)
+}
+
+/// PTX ISA, "shfl.sync": `c` holds the clamp in bits 4..0 and the segment mask in bits 12..8.
+#[inline(always)]
+fn shuffle(mode: Shuffle, inputs: &Inputs, active: u32) -> Outputs {
+    let mut outputs = Outputs { value: [0; 32], predicate: 0 };
+    for lane in 0..32u32 {
+        let b = (inputs.b[lane as usize] & 0x1f) as i32;
+        let (clamp, segment) = (inputs.c[lane as usize] & 0x1f, inputs.c[lane as usize] >> 8 & 0x1f);
+        let max_lane = ((lane & segment) | (clamp & !segment)) as i32;
+        let min_lane = (lane & segment) as i32;
+        let here = lane as i32;
+        let (from, valid) = match mode {
+            Shuffle::Up => (here - b, here - b >= max_lane),
+            Shuffle::Down => (here + b, here + b <= max_lane),
+            Shuffle::Butterfly => (here ^ b, here ^ b <= max_lane),
+            Shuffle::Index => {
+                let from = min_lane | (b & !(segment as i32));
+                (from, from <= max_lane)
+            }
+        };
+        let from = if valid { from & 31 } else { here } as usize;
+        // A lane that takes no part has nothing to read: the reader keeps its own value.
+        let from = if active >> from & 1 != 0 { from } else { lane as usize };
+        outputs.value[lane as usize] = inputs.value[from] as u32;
+        outputs.predicate |= u32::from(valid) << lane;
+    }
+    outputs
+}
+
+/// The member mask of a `.sync` instruction, without the lanes that have exited, if the running split may execute it.
+///
+/// # Safety
+/// `inst` is an instruction of the entered code that performs `op`.
+#[inline(always)]
+pub(crate) unsafe fn members(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Option<u32> {
+    let mask = lanes.mask();
+    let first = mask.trailing_zeros() as usize & 31;
+    // SAFETY: operands as `WarpOp` lists them.
+    let (place, members) = unsafe {
+        let place = <u32 as Source>::place(lanes, inst.ops[op.members_at()]);
+        (place, <u32 as Source>::get(place, first))
+    };
+    // SAFETY: as above.
+    let differs = bits(mask).find(|lane| unsafe { <u32 as Source>::get(place, *lane) } != members);
+    if let Some(lane) = differs {
+        let message = format!("the lanes of a warp disagree on the member mask of `{}`", op.name());
+        lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
+        return None;
+    }
+    if mask & !members != 0 {
+        let lane = (mask & !members).trailing_zeros();
+        let message =
+            format!("lane {lane} executes `{}` but is not in its member mask 0x{members:08x}", op.name());
+        lanes.fail(FaultKind::InvalidSync, lane, None, message);
+        return None;
+    }
+    Some(members & !lanes.warp().exited)
+}
+
+macro_rules! warp_op {
+    ($($name:ident = $op:expr;)*) => {
+        /// How an instruction runs that performs `op`.
+        pub(crate) fn exec(op: WarpOp) -> Option<Exec> {
+            $(
+                if op == $op {
+                    return Some(ExecPair { fast: $name::fast, plain: $name::plain }.pick());
+                }
+            )*
+            None
+        }
+
+        $(
+            mod $name {
+                use super::*;
+
+                #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+                // SAFETY: duties of `Exec`, passed on.
+                pub(super) unsafe fn fast(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+                    // SAFETY: the decoder pairs this with the operation.
+                    unsafe { super::sync(lanes, inst, $op) }
+                }
+
+                // SAFETY: duties of `Exec`, passed on.
+                pub(super) unsafe fn plain(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+                    // SAFETY: the decoder pairs this with the operation.
+                    unsafe { super::sync(lanes, inst, $op) }
+                }
+            }
+        )*
+    };
+}
+
+warp_op! {
+    barrier = WarpOp::Barrier;
+    shuffle_up = WarpOp::Shuffle(Shuffle::Up);
+    shuffle_down = WarpOp::Shuffle(Shuffle::Down);
+    shuffle_butterfly = WarpOp::Shuffle(Shuffle::Butterfly);
+    shuffle_index = WarpOp::Shuffle(Shuffle::Index);
+    all = WarpOp::All;
+    any = WarpOp::Any;
+    uniform = WarpOp::Uniform;
+    ballot = WarpOp::Ballot;
+    match_any = WarpOp::MatchAny(false);
+    match_any_wide = WarpOp::MatchAny(true);
+    match_all = WarpOp::MatchAll(false);
+    match_all_wide = WarpOp::MatchAll(true);
+    redux_add = WarpOp::Redux(Reduction::Add);
+    redux_min_unsigned = WarpOp::Redux(Reduction::MinUnsigned);
+    redux_max_unsigned = WarpOp::Redux(Reduction::MaxUnsigned);
+    redux_min_signed = WarpOp::Redux(Reduction::MinSigned);
+    redux_max_signed = WarpOp::Redux(Reduction::MaxSigned);
+    redux_and = WarpOp::Redux(Reduction::And);
+    redux_or = WarpOp::Redux(Reduction::Or);
+    redux_xor = WarpOp::Redux(Reduction::Xor);
+    elect = WarpOp::Elect;
+}
+
+/// Runs the instruction if all members are here, else leaves it to the scheduler.
+#[inline(always)]
+unsafe fn sync(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let Some(members) = members(lanes, inst, op) else { return Step::Fault };
+        if members != lanes.mask() {
+            return Step::Control;
+        }
+        perform(lanes, inst, op, members);
+    }
+    Step::Next
+}
+
+#[inline(always)]
+unsafe fn perform(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
+    let mut inputs = Inputs::new();
+    // SAFETY: passed on to the caller.
+    unsafe {
+        inputs.gather(lanes, inst, op);
+        Outputs::compute(op, &inputs, active).scatter(lanes, inst, op);
+    }
+}
+
+/// The forms without `.sync`: all live lanes take part.
+pub(crate) fn exec_active(op: WarpOp) -> Option<Exec> {
+    Some(match op {
+        WarpOp::All => |lanes, inst| active(lanes, inst, WarpOp::All),
+        WarpOp::Any => |lanes, inst| active(lanes, inst, WarpOp::Any),
+        WarpOp::Uniform => |lanes, inst| active(lanes, inst, WarpOp::Uniform),
+        WarpOp::Ballot => |lanes, inst| active(lanes, inst, WarpOp::Ballot),
+        WarpOp::Shuffle(Shuffle::Up) => |lanes, inst| active(lanes, inst, WarpOp::Shuffle(Shuffle::Up)),
+        WarpOp::Shuffle(Shuffle::Down) => |lanes, inst| active(lanes, inst, WarpOp::Shuffle(Shuffle::Down)),
+        WarpOp::Shuffle(Shuffle::Butterfly) => {
+            |lanes, inst| active(lanes, inst, WarpOp::Shuffle(Shuffle::Butterfly))
+        }
+        WarpOp::Shuffle(Shuffle::Index) => |lanes, inst| active(lanes, inst, WarpOp::Shuffle(Shuffle::Index)),
+        _ => return None,
+    })
+}
+
+fn active(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
+    let mask = lanes.mask();
+    // SAFETY: the decoder pairs this with the operation.
+    unsafe { perform(lanes, inst, op, mask) };
+    Step::Next
+}
+
+/// `activemask`
+pub(crate) const ACTIVEMASK: Exec = |lanes, inst| {
+    // SAFETY: the operand is a word.
+    unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[lanes.mask(); 32]) };
+    Step::Next
+};

@@ -1,0 +1,5 @@
+//! Control flow of a function, and where its registers live.
+
+pub(super) mod blocks;
+mod liveness;
+pub(super) mod slots;

@@ -1,0 +1,97 @@
+//! Places for registers in a frame: registers that are never live together share one.
+
+use super::super::code::{Row, Slot};
+use super::super::decode::draft::{Draft, Register};
+use super::super::exec::lanes::Class;
+use super::blocks::Block;
+use super::liveness::{Interval, intervals};
+
+/// Predicates 0 and 1 of every frame: never and always.
+const FIXED_PREDICATES: u32 = 2;
+
+/// The layout of a frame.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Place by register.
+    slots: Vec<Slot>,
+    /// Rows in all.
+    pub(crate) rows: u32,
+    /// Predicates in all.
+    pub(crate) predicates: u32,
+}
+
+impl Frame {
+    /// Where a register lives.
+    pub(crate) fn slot(&self, register: Register) -> Slot {
+        self.slots[register.0 as usize]
+    }
+}
+
+/// Places of one class, the free ones last given back first.
+#[derive(Default)]
+struct Places {
+    free: Vec<u32>,
+    count: u32,
+}
+
+impl Places {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+}
+
+/// Lays out the frame of a function: parameters first, then registers by class.
+pub(crate) fn allocate(drafts: &[Draft], blocks: &[Block], classes: &[Class], fixed_rows: u32) -> Frame {
+    let intervals = intervals(drafts, blocks, classes.len());
+    let mut order: Vec<(Register, Interval)> = intervals
+        .iter()
+        .enumerate()
+        .filter_map(|(index, interval)| Some((Register(index as u32), (*interval)?)))
+        .collect();
+    order.sort_by_key(|(register, interval)| (interval.start, register.0));
+    let mut places: [Places; 4] = Default::default();
+    let mut place = vec![0; classes.len()];
+    // Registers in use by the end of their interval.
+    let mut active = std::collections::BinaryHeap::new();
+    for (register, interval) in order {
+        while let Some(std::cmp::Reverse((end, done))) = active.peek().copied()
+            && end < interval.start
+        {
+            active.pop();
+            let done: u32 = done;
+            places[class_index(classes[done as usize])].free.push(place[done as usize]);
+        }
+        place[register.0 as usize] = places[class_index(classes[register.0 as usize])].take();
+        active.push(std::cmp::Reverse((interval.end, register.0)));
+    }
+    let count = |class| places[class_index(class)].count;
+    let words = fixed_rows;
+    let wides = words + count(Class::Word);
+    let quads = wides + 2 * count(Class::Wide);
+    let slot = |(index, class): (usize, &Class)| {
+        let place = place[index];
+        Slot(match class {
+            Class::Predicate => FIXED_PREDICATES + place,
+            Class::Word => (words + place) * Row::BYTES,
+            Class::Wide => (wides + 2 * place) * Row::BYTES,
+            Class::Quad => (quads + 4 * place) * Row::BYTES,
+        })
+    };
+    Frame {
+        slots: classes.iter().enumerate().map(slot).collect(),
+        rows: quads + 4 * count(Class::Quad),
+        predicates: FIXED_PREDICATES + count(Class::Predicate),
+    }
+}
+
+fn class_index(class: Class) -> usize {
+    match class {
+        Class::Word => 0,
+        Class::Wide => 1,
+        Class::Predicate => 2,
+        Class::Quad => 3,
+    }
+}

@@ -1,0 +1,223 @@
+//! A launch: worker threads that take the blocks of a grid in order.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::block::{Group, Turn};
+use super::env::Env;
+use super::exec::lanes::Lanes;
+use super::exec::memory::Region;
+use super::fault::{Fault, FaultKind};
+use super::kernel::Kernel;
+use super::launch::{Launch, Stats};
+use crate::memory::Memory;
+
+/// Bytes of the workspace of the grid barrier.
+const WORKSPACE: u64 = 256;
+/// Threads that may be resident at once on all workers, as on the device that is played.
+const RESIDENT_THREADS: u64 = 132 * 2048;
+
+/// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
+/// deterministic.
+pub fn run(
+    kernel: &Arc<Kernel>,
+    launch: &Launch,
+    memory: &Memory,
+    workers: usize,
+) -> Result<Stats, Box<Fault>> {
+    static LAUNCHES: AtomicU64 = AtomicU64::new(1);
+    let cluster = if launch.cluster == [1; 3] { kernel.cluster.unwrap_or([1; 3]) } else { launch.cluster };
+    if let Some(message) = refuse(launch, cluster) {
+        return Err(unplaced(kernel, FaultKind::OutOfResources, message));
+    }
+    let workspace = Workspace::new(launch, memory)
+        .map_err(|message| unplaced(kernel, FaultKind::OutOfResources, message))?;
+    // Aligned like the parameters themselves.
+    let bytes = launch.parameters.len().max(kernel.parameter_bytes);
+    let mut params = vec![0u128; bytes.div_ceil(16)];
+    for (word, chunk) in params.iter_mut().zip(launch.parameters.chunks(16)) {
+        let mut bytes = [0; 16];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        *word = u128::from_ne_bytes(bytes);
+    }
+    let env = Env {
+        kernel,
+        launch,
+        cluster,
+        memory,
+        snapshot: memory.snapshot(),
+        params: Region { base: 0, len: bytes as u64, host: params.as_mut_ptr().cast() },
+        workspace: workspace.address,
+        stop: AtomicBool::new(false),
+        grid_id: LAUNCHES.fetch_add(1, Relaxed),
+    };
+    let work = Work::new(&env, workers);
+    thread::scope(|scope| {
+        for worker in 1..work.workers {
+            let (work, env) = (&work, &env);
+            scope.spawn(move || work.run(env, worker));
+        }
+        work.run(&env, 0);
+    });
+    let fault = work.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match fault {
+        Some((_, fault)) => Err(fault),
+        None => Ok(Stats { instructions: work.instructions.into_inner() }),
+    }
+}
+
+/// Why a launch cannot run, for callers that have not checked it.
+fn refuse(launch: &Launch, cluster: [u32; 3]) -> Option<String> {
+    let empty = launch.grid.iter().chain(&launch.block).chain(&cluster).any(|extent| *extent == 0);
+    let threads = launch.block.iter().map(|extent| u64::from(*extent)).product::<u64>();
+    let uneven = launch.grid.iter().zip(&cluster).any(|(grid, cluster)| grid % cluster != 0);
+    let blocks = cluster.iter().map(|extent| u64::from(*extent)).product::<u64>();
+    if empty {
+        Some("an extent of the launch is zero".to_owned())
+    } else if threads > 1024 {
+        Some(format!("a block of {threads} threads: at most 1024 are possible"))
+    } else if uneven {
+        Some(format!("a grid of {:?} blocks is not a multiple of clusters of {cluster:?}", launch.grid))
+    } else if blocks > 16 {
+        Some(format!("a cluster of {blocks} blocks: at most 16 are possible"))
+    } else if launch.dynamic_shared >= 1 << 23 {
+        Some(format!("{} bytes of dynamic shared memory", launch.dynamic_shared))
+    } else {
+        None
+    }
+}
+
+/// A fault of the launch as a whole.
+fn unplaced(kernel: &Kernel, kind: FaultKind, message: String) -> Box<Fault> {
+    Box::new(Fault {
+        kind,
+        kernel: kernel.name.clone(),
+        block: [0; 3],
+        thread: [0; 3],
+        address: None,
+        ptx_line: 0,
+        source: None,
+        message,
+    })
+}
+
+/// The memory in which the blocks of a cooperative grid meet.
+struct Workspace<'m> {
+    memory: &'m Memory,
+    address: u64,
+}
+
+impl<'m> Workspace<'m> {
+    fn new(launch: &Launch, memory: &'m Memory) -> Result<Workspace<'m>, String> {
+        if !launch.cooperative {
+            return Ok(Workspace { memory, address: 0 });
+        }
+        let address = memory.allocate(WORKSPACE).map_err(|error| error.to_string())?;
+        memory.fill(address, &[0], WORKSPACE).map_err(|error| error.to_string())?;
+        Ok(Workspace { memory, address })
+    }
+}
+
+impl Drop for Workspace<'_> {
+    fn drop(&mut self) {
+        if self.address != 0 {
+            // Allocated above and freed only here.
+            let _ = self.memory.free(self.address);
+        }
+    }
+}
+
+/// The groups of a grid and who runs them.
+struct Work {
+    workers: usize,
+    groups: u64,
+    next: AtomicU64,
+    /// Groups that a worker may have under way at once.
+    resident: usize,
+    cooperative: bool,
+    instructions: AtomicU64,
+    /// The fault of the group that comes first in the grid, with its number.
+    fault: Mutex<Option<(u64, Box<Fault>)>>,
+}
+
+impl Work {
+    fn new(env: &Env<'_>, workers: usize) -> Work {
+        let extents = env.launch.grid.iter().zip(&env.cluster);
+        let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
+        let workers = (workers.max(1) as u64).min(groups) as usize;
+        let size: u64 =
+            env.launch.block.iter().chain(&env.cluster).map(|extent| u64::from(*extent)).product();
+        let resident = (RESIDENT_THREADS / size / workers as u64).max(16) as usize;
+        Work {
+            workers,
+            groups,
+            next: AtomicU64::new(0),
+            resident,
+            cooperative: env.launch.cooperative,
+            instructions: AtomicU64::new(0),
+            fault: Mutex::new(None),
+        }
+    }
+
+    /// One worker: runs groups until there are none left, or someone met a fault.
+    fn run(&self, env: &Env<'_>, worker: usize) {
+        let mut lanes = Lanes::new(env);
+        let mut running: VecDeque<(u64, Group)> = VecDeque::new();
+        let mut spare: Vec<Group> = Vec::new();
+        if self.cooperative {
+            // All groups are resident from the start, each with its worker.
+            for index in (worker as u64..self.groups).step_by(self.workers) {
+                running.push_back((index, start(&mut spare, env, index)));
+            }
+        }
+        while !env.stop.load(Relaxed) {
+            if running.is_empty() && !self.take(&mut running, &mut spare, env) {
+                break;
+            }
+            let Some((index, mut group)) = running.pop_front() else { break };
+            match group.run(&mut lanes) {
+                Turn::Done => spare.push(group),
+                Turn::Yielded => {
+                    // It may wait for a group that has not started, or that another worker runs.
+                    running.push_back((index, group));
+                    if running.len() < self.resident {
+                        self.take(&mut running, &mut spare, env);
+                    }
+                    thread::yield_now();
+                }
+                Turn::Fault(fault) => {
+                    self.report(index, fault);
+                    env.stop.store(true, Relaxed);
+                }
+            }
+        }
+        self.instructions.fetch_add(lanes.instructions, Relaxed);
+    }
+
+    /// Starts the next group of the grid, ahead of those under way; whether there was one.
+    fn take(&self, running: &mut VecDeque<(u64, Group)>, spare: &mut Vec<Group>, env: &Env<'_>) -> bool {
+        if self.cooperative || self.next.load(Relaxed) >= self.groups {
+            return false;
+        }
+        let index = self.next.fetch_add(1, Relaxed);
+        if index < self.groups {
+            running.push_front((index, start(spare, env, index)));
+        }
+        index < self.groups
+    }
+
+    fn report(&self, index: u64, fault: Box<Fault>) {
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(other, _)| index < *other) {
+            *first = Some((index, fault));
+        }
+    }
+}
+
+fn start(spare: &mut Vec<Group>, env: &Env<'_>, index: u64) -> Group {
+    let mut group = spare.pop().unwrap_or_default();
+    group.start(env, index);
+    group
+}

@@ -1,0 +1,55 @@
+//! A kernel that is ready to run.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use cuda_ptx::Parameter;
+
+use super::code::Code;
+
+/// A decoded kernel with everything it calls.
+#[non_exhaustive]
+pub struct Kernel {
+    /// Its name in the PTX.
+    pub name: String,
+    /// Its parameters with their C offsets.
+    pub parameters: Vec<Parameter>,
+    /// Bytes of the parameter block.
+    pub parameter_bytes: usize,
+    /// Bytes of static shared memory.
+    pub static_shared: u32,
+    /// Bytes of local memory per thread, the functions it calls included (one frame each).
+    pub local_bytes: u32,
+    /// Most threads in a block: the product of `.reqntid` or `.maxntid`, else 1024.
+    pub max_threads: u32,
+    /// `.reqntid`
+    pub reqntid: Option<[u32; 3]>,
+    /// `.maxntid`
+    pub maxntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub cluster: Option<[u32; 3]>,
+    /// `.version` as `major * 10 + minor`.
+    pub ptx_version: u32,
+    /// Architecture number of `.target`: 90 for `sm_90a`.
+    pub target: u32,
+    /// 32-bit registers that a thread needs: the most that are live at once, and at most 255.
+    pub registers: u32,
+    /// Bytes of `.const` variables in its module.
+    pub const_bytes: u64,
+    /// Where dynamic shared memory starts.
+    pub(super) dynamic_start: u32,
+    /// The kernel, then the functions it reaches.
+    pub(super) codes: Vec<Code>,
+    /// Index in `codes` by index of the function in the program.
+    pub(super) functions: HashMap<usize, usize>,
+    /// Address ranges of `.const` variables.
+    pub(super) constants: Vec<(u64, u64)>,
+    /// `.file` names by index.
+    pub(super) files: HashMap<u32, String>,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.name).finish_non_exhaustive()
+    }
+}

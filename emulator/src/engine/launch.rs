@@ -1,0 +1,75 @@
+//! What a launch asks for and what it reports.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Where `printf` of a kernel goes: called with whole formatted strings, from any worker thread.
+#[derive(Clone, Default)]
+pub struct Printer(Option<Arc<dyn Fn(&[u8]) + Send + Sync>>);
+
+impl Printer {
+    /// Sends the output to `sink`. The default sends it to the process's standard output.
+    pub fn new(sink: impl Fn(&[u8]) + Send + Sync + 'static) -> Printer {
+        Printer(Some(Arc::new(sink)))
+    }
+
+    /// Delivers one formatted string.
+    pub(super) fn print(&self, text: &[u8]) {
+        match &self.0 {
+            Some(sink) => sink(text),
+            None => {
+                use std::io::Write;
+                // A closed standard output is not the kernel's fault.
+                let _ = std::io::stdout().write_all(text);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Printer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Printer(sink)" } else { "Printer(stdout)" })
+    }
+}
+
+/// One launch. The driver shell has checked dimensions and limits.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Blocks in the grid.
+    pub grid: [u32; 3],
+    /// Threads in a block.
+    pub block: [u32; 3],
+    /// Blocks in a cluster; divides `grid`. Ones where the launch names none: the kernel's own
+    /// `.reqnctapercluster` then counts.
+    pub cluster: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// All blocks are resident at once and grid barriers work.
+    pub cooperative: bool,
+    /// The parameters at the offsets of [`Kernel::parameters`](super::Kernel::parameters).
+    pub parameters: Box<[u8]>,
+    /// Where `printf` goes.
+    pub printer: Printer,
+}
+
+impl Default for Launch {
+    /// One thread, no parameters.
+    fn default() -> Launch {
+        Launch {
+            grid: [1; 3],
+            block: [1; 3],
+            cluster: [1; 3],
+            dynamic_shared: 0,
+            cooperative: false,
+            parameters: Box::default(),
+            printer: Printer::default(),
+        }
+    }
+}
+
+/// What a finished launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// PTX instructions executed, each counted once for every thread that took part.
+    pub instructions: u64,
+}

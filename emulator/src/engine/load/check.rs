@@ -1,0 +1,54 @@
+//! What is wrong with a function and shows without decoding it: mnemonics that PTX does not have, calls of functions
+//! that nobody defines.
+
+use cuda_ptx::{Function, Instruction, Module, Operand, Statement};
+
+use super::super::program::{Image, LoadFailure, LoadFailureKind};
+use super::super::table;
+use super::{failure, refused};
+use crate::engine::code::Extern;
+
+/// Checks every function that has a body.
+pub(super) fn functions(module: &Module<'_>, image: &Image) -> Result<(), LoadFailure> {
+    for function in module.functions.iter().filter(|f| f.body.is_some()) {
+        let statements = function.statements().map_err(|error| refused(&error))?;
+        block(&statements, function, image)?;
+    }
+    Ok(())
+}
+
+fn block(statements: &[Statement<'_>], function: &Function<'_>, image: &Image) -> Result<(), LoadFailure> {
+    for statement in statements {
+        match statement {
+            Statement::Instruction(instruction) => check(instruction, image)?,
+            Statement::Block(inner) => block(inner, function, image)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check(instruction: &Instruction<'_>, image: &Image) -> Result<(), LoadFailure> {
+    let mnemonic = instruction.name.split('.').next().unwrap_or_default();
+    if !table::is_mnemonic(mnemonic) {
+        let message = format!("`{}` is no PTX instruction", instruction.name);
+        return Err(failure(LoadFailureKind::Syntax, instruction.line, message));
+    }
+    if mnemonic == "call"
+        && let Some(callee) = callee(instruction)
+        && image.externs.iter().any(|name| name == callee)
+        && Extern::from_name(callee).is_none()
+    {
+        let message = format!("unresolved extern function `{callee}`");
+        return Err(failure(LoadFailureKind::Unresolved, instruction.line, message));
+    }
+    Ok(())
+}
+
+/// The operand of `call` that says what is called.
+fn callee<'a>(instruction: &Instruction<'a>) -> Option<&'a str> {
+    instruction.operands.iter().find_map(|operand| match operand {
+        Operand::Name(name) => Some(*name),
+        _ => None,
+    })
+}

@@ -1,0 +1,205 @@
+//! From PTX text to an [`Image`]: symbols, and variables placed in device memory.
+
+mod check;
+mod initial;
+
+pub(super) use initial::literal_bits;
+
+use std::sync::Arc;
+
+use cuda_ptx::{Function, Linkage, Module, ParseError, ParseErrorKind, Space, Variable};
+
+use super::program::{FunctionEntry, Global, Image, LoadFailure, LoadFailureKind, SharedVariable};
+use super::windows;
+use crate::memory::Memory;
+
+/// Newest `.version` this engine reads, as `major * 10 + minor`.
+const NEWEST_VERSION: u32 = 90;
+/// Newest architecture number this engine plays.
+const NEWEST_TARGET: u32 = 90;
+/// Most bytes of one variable that go through memory on the way to the device.
+const LARGEST_INITIALISED: u64 = 1 << 32;
+
+/// Reads and checks a module, and places and initialises its variables.
+pub(super) fn load(text: &str, memory: &Arc<Memory>) -> Result<Image, LoadFailure> {
+    let text = text.trim_end_matches('\0');
+    let module = cuda_ptx::parse(text).map_err(|error| refused(&error))?;
+    let mut image = Image {
+        text: text.to_owned(),
+        version: version(&module)?,
+        target: target(&module)?,
+        files: module.files.iter().map(|(index, name)| (*index, (*name).to_owned())).collect(),
+        ..Image::default()
+    };
+    collect_functions(&module, &mut image)?;
+    collect_shared(&module, &mut image)?;
+    check::functions(&module, &image)?;
+    if let Err(failure) = place(&module, memory, &mut image) {
+        release(&image, memory);
+        return Err(failure);
+    }
+    Ok(image)
+}
+
+/// Gives the device memory of the variables back.
+pub(super) fn release(image: &Image, memory: &Memory) {
+    for global in image.globals.values() {
+        // Placed by `place` and freed only here; a failure leaves nothing to do.
+        let _ = memory.free(global.address);
+    }
+}
+
+/// A failure of `kind` at `line`.
+pub(super) fn failure(kind: LoadFailureKind, line: u32, message: impl Into<String>) -> LoadFailure {
+    LoadFailure { line, message: message.into(), kind }
+}
+
+/// The parser's error as ours.
+pub(super) fn refused(error: &ParseError) -> LoadFailure {
+    let kind = match error.kind {
+        ParseErrorKind::NotPtx => LoadFailureKind::NotPtx,
+        _ => LoadFailureKind::Syntax,
+    };
+    let message = format!("column {}: {}\n{}", error.column, error.message, error.pointed_excerpt());
+    failure(kind, error.line, message)
+}
+
+fn version(module: &Module<'_>) -> Result<u32, LoadFailure> {
+    let (major, minor) = module.version;
+    let version = major.saturating_mul(10).saturating_add(minor);
+    if version > NEWEST_VERSION {
+        let newest = format!("{}.{}", NEWEST_VERSION / 10, NEWEST_VERSION % 10);
+        let message =
+            format!("PTX .version {major}.{minor} is newer than {newest}, the newest that is supported");
+        return Err(failure(LoadFailureKind::Version, 0, message));
+    }
+    Ok(version)
+}
+
+fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
+    let name = module.targets.first().copied().unwrap_or("sm_50");
+    let digits = name.trim_start_matches("sm_").trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unknown = || failure(LoadFailureKind::Target, 0, format!("unknown .target {name}"));
+    let target: u32 = digits.parse().map_err(|_| unknown())?;
+    if target > NEWEST_TARGET {
+        let message = format!("PTX for {name} does not run on sm_{NEWEST_TARGET}");
+        return Err(failure(LoadFailureKind::Target, 0, message));
+    }
+    if module.address_size != 64 {
+        return Err(failure(LoadFailureKind::Unsupported, 0, "PTX with .address_size 32 is not supported"));
+    }
+    Ok(target)
+}
+
+fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
+    for function in module.functions.iter().filter(|f| f.body.is_some()) {
+        let index = image.functions.len();
+        if image.by_name.insert(function.name.to_owned(), index).is_some() {
+            return Err(duplicate(function.name, function.line));
+        }
+        image.functions.push(FunctionEntry {
+            name: function.name.to_owned(),
+            kind: function.kind,
+            span: function.span.clone(),
+            line: function.line,
+        });
+    }
+    let missing = |f: &&Function<'_>| f.body.is_none() && !image.by_name.contains_key(f.name);
+    image.externs = module.functions.iter().filter(missing).map(|f| f.name.to_owned()).collect();
+    Ok(())
+}
+
+fn duplicate(name: &str, line: u32) -> LoadFailure {
+    failure(LoadFailureKind::Duplicate, line, format!("duplicate definition of `{name}`"))
+}
+
+fn collect_shared(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
+    for variable in module.variables.iter().filter(|v| v.space == Space::Shared) {
+        let entry = shared_variable(variable);
+        if image.shared.insert(variable.name.to_owned(), entry).is_some_and(|old| !old.dynamic) {
+            return Err(duplicate(variable.name, variable.line));
+        }
+    }
+    Ok(())
+}
+
+/// What the layout of shared memory needs of a declaration.
+pub(super) fn shared_variable(variable: &Variable<'_>) -> SharedVariable {
+    let dynamic = variable.linkage == Linkage::Extern;
+    SharedVariable {
+        bytes: if dynamic { 0 } else { variable.size() },
+        align: variable.align() as u32,
+        dynamic,
+    }
+}
+
+/// Places every `.global` and `.const` variable and writes its initial value.
+fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
+    let here = |v: &&Variable<'_>| matches!(v.space, Space::Global | Space::Const);
+    for variable in module.variables.iter().filter(here).filter(|v| v.linkage != Linkage::Extern) {
+        if image.globals.contains_key(variable.name) {
+            return Err(duplicate(variable.name, variable.line));
+        }
+        let bytes = variable.size();
+        let address = memory
+            .allocate(bytes)
+            .map_err(|error| failure(LoadFailureKind::OutOfMemory, variable.line, error.to_string()))?;
+        let constant = variable.space == Space::Const;
+        image.globals.insert(variable.name.to_owned(), Global { address, bytes, constant, ty: variable.ty });
+    }
+    for variable in module.variables.iter().filter(here) {
+        let Some(global) = image.globals.get(variable.name) else {
+            let message = format!("unresolved extern variable `{}`", variable.name);
+            return Err(failure(LoadFailureKind::Unresolved, variable.line, message));
+        };
+        if variable.linkage != Linkage::Extern {
+            initialise(variable, global.address, memory, image)?;
+        }
+    }
+    Ok(())
+}
+
+fn initialise(
+    variable: &Variable<'_>,
+    address: u64,
+    memory: &Memory,
+    image: &Image,
+) -> Result<(), LoadFailure> {
+    let at = |message: String| failure(LoadFailureKind::Syntax, variable.line, message);
+    let Some(init) = &variable.init else {
+        return memory.fill(address, &[0], variable.size()).map_err(|error| at(error.to_string()));
+    };
+    if variable.size() > LARGEST_INITIALISED {
+        return Err(at(format!("initialised variable `{}` is too large", variable.name)));
+    }
+    let symbols = Symbols { image };
+    let bytes = initial::bytes(variable, init, &symbols).map_err(|(kind, message)| {
+        failure(kind, variable.line, format!("initialiser of `{}`: {message}", variable.name))
+    })?;
+    memory.write(address, &bytes).map_err(|error| at(error.to_string()))
+}
+
+/// Addresses of what initialisers may name.
+pub(super) struct Symbols<'i> {
+    image: &'i Image,
+}
+
+impl Symbols<'_> {
+    /// The address of `name`: in its own space, or with `generic` the generic one.
+    fn address(&self, name: &str) -> Option<u64> {
+        let global = self.image.globals.get(name).map(|global| global.address);
+        global.or_else(|| self.image.by_name.get(name).map(|index| function_address(*index)))
+    }
+}
+
+/// The address of the function with that index in the program.
+pub(super) fn function_address(index: usize) -> u64 {
+    windows::FUNCTION + (index as u64 + 1) * windows::FUNCTION_STEP
+}
+
+/// The index of the function at that address.
+pub(super) fn function_at(address: u64) -> Option<usize> {
+    let offset = address.checked_sub(windows::FUNCTION + windows::FUNCTION_STEP)?;
+    (offset % windows::FUNCTION_STEP == 0).then_some(())?;
+    usize::try_from(offset / windows::FUNCTION_STEP).ok()
+}

@@ -1,0 +1,35 @@
+//! Runs PTX kernels.
+//!
+//! The path of a kernel: the text is parsed ([`cuda_ptx`]) and its variables placed in device memory
+//! ([`Program::load`]); on first use of a kernel its instructions and those of the functions it reaches are matched
+//! against one table ([`table`]) and decoded ([`decode`]); control flow, liveness and slots decide where each virtual
+//! register lives in a frame ([`flow`]); then blocks run on worker threads ([`run`]), each warp as lists of splits in
+//! lockstep ([`warp`]).
+
+mod barrier;
+mod block;
+mod cluster;
+mod code;
+mod decode;
+mod env;
+mod exec;
+mod fault;
+mod flow;
+mod grid;
+mod kernel;
+mod launch;
+mod load;
+mod print;
+mod program;
+mod report;
+mod special;
+mod table;
+mod warp;
+mod windows;
+
+pub use fault::{Fault, FaultKind};
+pub use grid::run;
+pub use kernel::Kernel;
+pub use launch::{Launch, Printer, Stats};
+pub use program::{LoadFailure, LoadFailureKind, Program};
+pub use table::{InstructionForm, instruction_forms};

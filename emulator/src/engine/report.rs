@@ -1,0 +1,113 @@
+//! Turns what the interpreter knows into a [`Fault`].
+
+use super::code::{Code, Control, Origin};
+use super::env::{Block, Env};
+use super::exec::lanes::{Trouble, WarpState};
+use super::fault::{Fault, FaultKind};
+use super::warp::{State, Waiting, Warp};
+
+/// Waiting splits that a deadlock report lists.
+const LISTED: usize = 6;
+
+/// The report of a fault at an instruction of a function of the kernel.
+pub(super) fn fault(
+    env: &Env<'_>,
+    block: &Block,
+    warp: &WarpState,
+    trouble: Trouble,
+    code: usize,
+    at: u32,
+) -> Box<Fault> {
+    let code = env.kernel.codes.get(code);
+    let origin = code.and_then(|code| code.origins.get(at as usize)).copied().unwrap_or_default();
+    let called = code.filter(|code| code.name != env.kernel.name);
+    let message = match called {
+        Some(code) => format!("{} in function `{}`", trouble.message, code.name),
+        None => trouble.message,
+    };
+    Box::new(Fault {
+        kind: trouble.kind,
+        kernel: env.kernel.name.clone(),
+        block: block.id,
+        thread: thread(warp, trouble.lane),
+        address: trouble.address,
+        ptx_line: origin.line,
+        source: source(env, origin),
+        message,
+    })
+}
+
+fn thread(warp: &WarpState, lane: u32) -> [u32; 3] {
+    [0, 1, 2].map(|axis: usize| warp.tid[axis].0[lane as usize & 31])
+}
+
+fn source(env: &Env<'_>, origin: Origin) -> Option<(String, u32)> {
+    let name = env.kernel.files.get(&origin.file)?;
+    Some((name.clone(), origin.source_line))
+}
+
+/// The report of a group in which every thread waits.
+pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block, &'w Warp)>) -> Box<Fault> {
+    let mut lines = Vec::new();
+    let mut first = None;
+    let mut more = 0;
+    for (block, warp) in warps {
+        for waiting in warp.waiting(env.kernel) {
+            let lane = waiting.split.mask.trailing_zeros();
+            let origin = waiting.code.origins.get(waiting.split.pc as usize).copied().unwrap_or_default();
+            let thread = thread(&warp.state, lane);
+            first.get_or_insert((block.id, thread, origin));
+            if lines.len() == LISTED {
+                more += 1;
+                continue;
+            }
+            lines.push(describe(block, thread, &waiting, origin));
+        }
+    }
+    if more > 0 {
+        lines.push(format!("and {more} more groups of threads"));
+    }
+    let (block, thread, origin) = first.unwrap_or_default();
+    Box::new(Fault {
+        kind: FaultKind::Deadlock,
+        kernel: env.kernel.name.clone(),
+        block,
+        thread,
+        address: None,
+        ptx_line: origin.line,
+        source: source(env, origin),
+        message: format!("deadlock: every thread that is left waits; {}", lines.join("; ")),
+    })
+}
+
+fn describe(block: &Block, thread: [u32; 3], waiting: &Waiting<'_>, origin: Origin) -> String {
+    let ([bx, by, bz], [x, y, z]) = (block.id, thread);
+    let count = waiting.split.mask.count_ones();
+    let others = if count == 1 { String::new() } else { format!(" and {} more of its warp", count - 1) };
+    let what = match waiting.split.state {
+        State::Barrier(id) => format!("barrier {id}"),
+        State::Cluster(_) => "the cluster's barrier".to_owned(),
+        State::WarpSync(op, members) => format!("`{}` with members 0x{members:08x}", op.name()),
+        State::Ready | State::Opened(_) => "its turn".to_owned(),
+    };
+    let kind = control(waiting.code, waiting.split.pc);
+    let line = origin.line;
+    format!("block ({bx}, {by}, {bz}) thread ({x}, {y}, {z}){others}: {what}{kind}, PTX line {line}")
+}
+
+/// What a waiting instruction asks for besides its number.
+fn control(code: &Code, pc: u32) -> &'static str {
+    let control = code.insts.get(pc as usize).and_then(|inst| code.controls.get(inst.imm as usize));
+    match control {
+        Some(Control::Barrier(barrier)) if barrier.counted => " with a thread count",
+        _ => "",
+    }
+}
+
+impl Trouble {
+    /// For an instruction that stopped without saying why.
+    pub(super) fn unknown() -> Box<Trouble> {
+        let message = "the instruction could not be executed".to_owned();
+        Box::new(Trouble { kind: FaultKind::UnsupportedInstruction, lane: 0, address: None, message })
+    }
+}

@@ -1,0 +1,165 @@
+//! Special registers (PTX ISA, "Special Registers").
+#![allow(unsafe_code)]
+// Relies on: the instruction built here has one destination, of the class that it was built for.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::code::{Exec, Inst, Step};
+use super::decode::draft::Refusal;
+use super::exec::lanes::{Class, Dest, Lanes};
+use super::windows::SHARED_START;
+
+macro_rules! specials {
+    ($($variant:ident $name:literal,)*) => {
+        /// A special register.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u64)]
+        #[allow(missing_docs)] // each variant is the register of that name
+        pub(crate) enum Special {
+            $($variant,)*
+        }
+
+        impl Special {
+            const ALL: &'static [Special] = &[$(Special::$variant),*];
+
+            /// The register of that name.
+            pub(crate) fn from_name(name: &str) -> Option<Special> {
+                match name {
+                    $($name => Some(Special::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+specials! {
+    TidX "%tid.x", TidY "%tid.y", TidZ "%tid.z",
+    NtidX "%ntid.x", NtidY "%ntid.y", NtidZ "%ntid.z",
+    CtaidX "%ctaid.x", CtaidY "%ctaid.y", CtaidZ "%ctaid.z",
+    NctaidX "%nctaid.x", NctaidY "%nctaid.y", NctaidZ "%nctaid.z",
+    LaneId "%laneid", WarpId "%warpid", NwarpId "%nwarpid",
+    SmId "%smid", NsmId "%nsmid", GridId "%gridid",
+    LanemaskEq "%lanemask_eq", LanemaskLt "%lanemask_lt", LanemaskLe "%lanemask_le",
+    LanemaskGt "%lanemask_gt", LanemaskGe "%lanemask_ge",
+    Clock "%clock", ClockHi "%clock_hi", Clock64 "%clock64",
+    GlobalTimer "%globaltimer", GlobalTimerLo "%globaltimer_lo", GlobalTimerHi "%globaltimer_hi",
+    IsExplicitCluster "%is_explicit_cluster",
+    ClusterIdX "%clusterid.x", ClusterIdY "%clusterid.y", ClusterIdZ "%clusterid.z",
+    NclusterIdX "%nclusterid.x", NclusterIdY "%nclusterid.y", NclusterIdZ "%nclusterid.z",
+    ClusterCtaidX "%cluster_ctaid.x", ClusterCtaidY "%cluster_ctaid.y", ClusterCtaidZ "%cluster_ctaid.z",
+    ClusterNctaidX "%cluster_nctaid.x", ClusterNctaidY "%cluster_nctaid.y", ClusterNctaidZ "%cluster_nctaid.z",
+    ClusterCtarank "%cluster_ctarank", ClusterNctarank "%cluster_nctarank",
+    EnvReg1 "%envreg1", EnvReg2 "%envreg2",
+    TotalSmemSize "%total_smem_size", AggrSmemSize "%aggr_smem_size", DynamicSmemSize "%dynamic_smem_size",
+    ReservedSmemBegin "%reserved_smem_offset_begin", ReservedSmemEnd "%reserved_smem_offset_end",
+    ReservedSmemCap "%reserved_smem_offset_cap",
+}
+
+/// Streaming multiprocessors that the virtual device claims.
+const MULTIPROCESSORS: u64 = 132;
+
+impl Special {
+    /// The instruction that reads a register, chosen by `imm`, into one of that class.
+    pub(crate) fn exec(self, class: Class) -> Result<Exec, Refusal> {
+        match class {
+            Class::Word => Ok(|lanes, inst| {
+                let value = Special::of(inst).value(lanes);
+                // SAFETY: the destination is a word.
+                unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &value.map(|value| value as u32)) };
+                Step::Next
+            }),
+            Class::Wide => Ok(|lanes, inst| {
+                let value = Special::of(inst).value(lanes);
+                // SAFETY: the destination is wide.
+                unsafe { <u64 as Dest>::commit(lanes, &inst.ops, &value) };
+                Step::Next
+            }),
+            Class::Predicate if self == Special::IsExplicitCluster => Ok(|lanes, inst| {
+                let explicit = lanes.env.cluster != [1; 3];
+                // SAFETY: the destination is a predicate.
+                unsafe { <bool as Dest>::commit(lanes, &inst.ops, &(u32::from(explicit).wrapping_neg())) };
+                Step::Next
+            }),
+            _ => Err(Refusal::new("a special register does not fit there")),
+        }
+    }
+
+    fn of(inst: &Inst) -> Special {
+        Special::ALL.get(inst.imm as usize).copied().unwrap_or(Special::LaneId)
+    }
+
+    fn value(self, lanes: &Lanes<'_>) -> [u64; 32] {
+        match self {
+            Special::TidX => lanes.warp().tid[0].0.map(u64::from),
+            Special::TidY => lanes.warp().tid[1].0.map(u64::from),
+            Special::TidZ => lanes.warp().tid[2].0.map(u64::from),
+            Special::LaneId => std::array::from_fn(|lane| lane as u64),
+            Special::LanemaskEq => std::array::from_fn(|lane| 1 << lane),
+            Special::LanemaskLt => std::array::from_fn(|lane| (1 << lane) - 1),
+            Special::LanemaskLe => std::array::from_fn(|lane| (2 << lane) - 1),
+            Special::LanemaskGt => std::array::from_fn(|lane| u64::from(u32::MAX) & !((2 << lane) - 1)),
+            Special::LanemaskGe => std::array::from_fn(|lane| u64::from(u32::MAX) & !((1 << lane) - 1)),
+            _ => [self.uniform(lanes); 32],
+        }
+    }
+
+    /// Registers that are the same for a whole warp.
+    fn uniform(self, lanes: &Lanes<'_>) -> u64 {
+        let (env, block) = (lanes.env, lanes.block());
+        let launch = env.launch;
+        let shared = u64::from(launch.dynamic_shared) + u64::from(env.kernel.dynamic_start - SHARED_START);
+        match self {
+            Special::NtidX => launch.block[0].into(),
+            Special::NtidY => launch.block[1].into(),
+            Special::NtidZ => launch.block[2].into(),
+            Special::CtaidX => block.id[0].into(),
+            Special::CtaidY => block.id[1].into(),
+            Special::CtaidZ => block.id[2].into(),
+            Special::NctaidX => launch.grid[0].into(),
+            Special::NctaidY => launch.grid[1].into(),
+            Special::NctaidZ => launch.grid[2].into(),
+            Special::WarpId => lanes.warp().index.into(),
+            Special::NwarpId => 64,
+            Special::SmId => block.linear % MULTIPROCESSORS,
+            Special::NsmId => MULTIPROCESSORS,
+            Special::GridId => env.grid_id,
+            Special::Clock | Special::Clock64 => lanes.clock(),
+            Special::ClockHi => lanes.clock() >> 32,
+            Special::GlobalTimer | Special::GlobalTimerLo => nanoseconds(),
+            Special::GlobalTimerHi => nanoseconds() >> 32,
+            Special::IsExplicitCluster => (env.cluster != [1; 3]).into(),
+            Special::EnvReg1 => env.workspace >> 32,
+            Special::EnvReg2 => env.workspace & u64::from(u32::MAX),
+            Special::TotalSmemSize | Special::AggrSmemSize => shared,
+            Special::DynamicSmemSize => launch.dynamic_shared.into(),
+            Special::ReservedSmemEnd | Special::ReservedSmemCap => SHARED_START.into(),
+            _ => self.cluster(lanes),
+        }
+    }
+
+    fn cluster(self, lanes: &Lanes<'_>) -> u64 {
+        let (size, grid, id) = (lanes.env.cluster, lanes.env.launch.grid, lanes.block().id);
+        match self {
+            Special::ClusterIdX => (id[0] / size[0]).into(),
+            Special::ClusterIdY => (id[1] / size[1]).into(),
+            Special::ClusterIdZ => (id[2] / size[2]).into(),
+            Special::NclusterIdX => (grid[0] / size[0]).into(),
+            Special::NclusterIdY => (grid[1] / size[1]).into(),
+            Special::NclusterIdZ => (grid[2] / size[2]).into(),
+            Special::ClusterCtaidX => (id[0] % size[0]).into(),
+            Special::ClusterCtaidY => (id[1] % size[1]).into(),
+            Special::ClusterCtaidZ => (id[2] % size[2]).into(),
+            Special::ClusterNctaidX => size[0].into(),
+            Special::ClusterNctaidY => size[1].into(),
+            Special::ClusterNctaidZ => size[2].into(),
+            Special::ClusterCtarank => lanes.block().rank.into(),
+            Special::ClusterNctarank => size.iter().map(|extent| u64::from(*extent)).product(),
+            _ => 0,
+        }
+    }
+}
+
+fn nanoseconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,271 @@
+//! "Comparison and Selection Instructions".
+
+use cuda_ptx::{Operand as Text, Type};
+
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::{Operand, Refusal};
+use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::lanes::Class;
+use super::{Form, Row, build, flag, pick};
+use crate::numeric::compare;
+
+pub(super) const ROWS: &[Row] = &[
+    build("setp.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}[.{and|or|xor}].{b16|b32|b64|u16|u32|u64|s16|s32|s64}", setp),
+    build(
+        "setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.{and|or|xor}][.ftz].{f16|bf16|f32|f64}",
+        setp,
+    ),
+    build(
+        "setp.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.{and|or|xor}][.ftz].{f16x2|bf16x2}",
+        setp_packed,
+    ),
+    build(
+        "set.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}[.{and|or|xor}].{u32|s32|f32}.{b16|b32|b64|u16|u32|u64|s16|s32|s64}",
+        set,
+    ),
+    build(
+        "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.{and|or|xor}][.ftz].{u32|s32|f32|u16|s16|f16|bf16}.{f16|bf16|f32|f64}",
+        set,
+    ),
+    build(
+        "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.{and|or|xor}][.ftz].{f16x2|bf16x2}.{f16x2|bf16x2}",
+        set_packed,
+    ),
+    pick("selp.{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}", |f| {
+        Some(match f.ty().size() {
+            8 => lane3(compare::selp::<u64>),
+            _ => lane3(compare::selp::<u32>),
+        })
+    }),
+    pick("slct.{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}.s32", |f| {
+        Some(match f.ty().size() {
+            8 => lane3(compare::slct_s32::<u64>),
+            _ => lane3(compare::slct_s32::<u32>),
+        })
+    }),
+    pick("slct[.ftz].{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}.f32", |f| {
+        Some(flag!(f, "ftz", FTZ => match f.ty().size() {
+            8 => lane3(compare::slct_f32::<u64, FTZ>),
+            _ => lane3(compare::slct_f32::<u32, FTZ>),
+        }))
+    }),
+];
+
+/// Runs `$body` with `$name` standing for the comparison of the form.
+macro_rules! comparison {
+    ($form:expr, $name:ident => $body:expr) => {
+        match $form.first() {
+            "eq" => {
+                use compare::Eq as $name;
+                $body
+            }
+            "ne" => {
+                use compare::Ne as $name;
+                $body
+            }
+            "lt" | "lo" => {
+                use compare::Lt as $name;
+                $body
+            }
+            "le" | "ls" => {
+                use compare::Le as $name;
+                $body
+            }
+            "gt" | "hi" => {
+                use compare::Gt as $name;
+                $body
+            }
+            "ge" | "hs" => {
+                use compare::Ge as $name;
+                $body
+            }
+            "equ" => {
+                use compare::Equ as $name;
+                $body
+            }
+            "neu" => {
+                use compare::Neu as $name;
+                $body
+            }
+            "ltu" => {
+                use compare::Ltu as $name;
+                $body
+            }
+            "leu" => {
+                use compare::Leu as $name;
+                $body
+            }
+            "gtu" => {
+                use compare::Gtu as $name;
+                $body
+            }
+            "geu" => {
+                use compare::Geu as $name;
+                $body
+            }
+            "num" => {
+                use compare::Num as $name;
+                $body
+            }
+            _ => {
+                use compare::Nan as $name;
+                $body
+            }
+        }
+    };
+}
+
+/// The comparison of two values of the type as a predicate.
+fn comparison(form: &Form<'_>, ty: Type) -> Option<Lane> {
+    Some(match ty {
+        Type::F32 => comparison!(form, C => flag!(form, "ftz", FTZ => lane2(compare::f32::<C, FTZ>))),
+        Type::F64 => comparison!(form, C => lane2(compare::f64::<C>)),
+        Type::F16 => comparison!(form, C => flag!(form, "ftz", FTZ => lane2(compare::f16::<C, FTZ>))),
+        Type::Bf16 => comparison!(form, C => lane2(compare::bf16::<C>)),
+        _ => return integer_comparison(form, ty),
+    })
+}
+
+fn integer_comparison(form: &Form<'_>, ty: Type) -> Option<Lane> {
+    macro_rules! ordered {
+        ($name:ident) => {
+            match form.first() {
+                "eq" => lane2(compare::int::<compare::Eq, $name>),
+                // "Not equal" and "out of order" are one for integers.
+                "ne" => lane2(compare::int::<compare::Neu, $name>),
+                "lt" | "lo" => lane2(compare::int::<compare::Lt, $name>),
+                "le" | "ls" => lane2(compare::int::<compare::Le, $name>),
+                "gt" | "hi" => lane2(compare::int::<compare::Gt, $name>),
+                _ => lane2(compare::int::<compare::Ge, $name>),
+            }
+        };
+    }
+    super::integers!(ty, T => ordered!(T))
+}
+
+/// How `.and`, `.or`, `.xor` combine a comparison with a further predicate.
+fn combination(form: &Form<'_>) -> Lane {
+    match form.any(&["and", "or", "xor"]) {
+        Some("or") => lane2(|a: bool, c: bool| a | c),
+        Some("xor") => lane2(|a: bool, c: bool| a ^ c),
+        _ => lane2(|a: bool, c: bool| a & c),
+    }
+}
+
+/// The comparison of operands 1 and 2 in a register of its own.
+fn compared(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<Operand, Refusal> {
+    let lane = comparison(form, form.source_ty()).ok_or_else(|| Refusal::new("no such comparison"))?;
+    let a = builder.source(builder.operand(1)?, lane.sources[0])?;
+    let b = builder.source(builder.operand(2)?, lane.sources[1])?;
+    let result = builder.temporary(Class::Predicate)?;
+    builder.lane(lane, &[result], &[a, b]);
+    Ok(result)
+}
+
+/// `setp.op{.bool}.type p{|q}, a, b{, {!}c}`: `q` is the comparison's opposite, combined in the same way.
+fn setp(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let combined = form.any(&["and", "or", "xor"]).is_some();
+    builder.expect_operands(if combined { 4 } else { 3 })?;
+    if !combined && !matches!(builder.operand(0)?, Text::Pair(..)) {
+        let lane = comparison(form, form.source_ty()).ok_or_else(|| Refusal::new("no such comparison"))?;
+        return builder.lane_in_order(lane);
+    }
+    let result = compared(builder, form)?;
+    let (p, q) = match builder.operand(0)? {
+        Text::Pair(p, q) => (&**p, Some(&**q)),
+        p => (p, None),
+    };
+    let c =
+        if combined { builder.source(builder.operand(3)?, Class::Predicate)? } else { Operand::Fixed(true) };
+    // Both are computed before either is written: `c` may be one of them.
+    let opposite = builder.temporary(Class::Predicate)?;
+    builder.lane(lane1(|a: bool| !a), &[opposite], &[result]);
+    let second = builder.temporary(Class::Predicate)?;
+    builder.lane(combination(form), &[second], &[opposite, c]);
+    let p = builder.dest(p, Class::Predicate)?;
+    builder.lane(combination(form), &[p], &[result, c]);
+    if let Some(q) = q {
+        let q = builder.dest(q, Class::Predicate)?;
+        builder.lane(lane1(|a: bool| a), &[q], &[second]);
+    }
+    Ok(())
+}
+
+/// The comparisons of the low and the high halves of operands 1 and 2.
+fn compared_halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<[Operand; 2], Refusal> {
+    let scalar = if form.source_ty() == Type::Bf16x2 { Type::Bf16 } else { Type::F16 };
+    let lane = comparison(form, scalar).ok_or_else(|| Refusal::new("no such comparison"))?;
+    let a = builder.source(builder.operand(1)?, Class::Word)?;
+    let b = builder.source(builder.operand(2)?, Class::Word)?;
+    let mut high = [Operand::None; 2];
+    for (high, register) in high.iter_mut().zip([a, b]) {
+        *high = builder.temporary(Class::Word)?;
+        builder.lane(lane1(|a: u32| a >> 16), &[*high], &[register]);
+    }
+    let results = [builder.temporary(Class::Predicate)?, builder.temporary(Class::Predicate)?];
+    builder.lane(lane, &results[..1], &[a, b]);
+    builder.lane(lane, &results[1..], &high);
+    Ok(results)
+}
+
+/// Combines each comparison with operand 3, if the form says so.
+fn combined(builder: &mut Builder<'_, '_>, form: &Form<'_>, results: &mut [Operand]) -> Result<(), Refusal> {
+    if form.any(&["and", "or", "xor"]).is_none() {
+        return builder.expect_operands(3);
+    }
+    builder.expect_operands(4)?;
+    let c = builder.source(builder.operand(3)?, Class::Predicate)?;
+    for result in results {
+        let combined = builder.temporary(Class::Predicate)?;
+        builder.lane(combination(form), &[combined], &[*result, c]);
+        *result = combined;
+    }
+    Ok(())
+}
+
+/// `setp.op.f16x2 p|q, a, b`: one predicate per half.
+fn setp_packed(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let mut results = compared_halves(builder, form)?;
+    combined(builder, form, &mut results)?;
+    let Text::Pair(p, q) = builder.operand(0)? else {
+        return Err(Refusal::new("two destinations are expected"));
+    };
+    for (text, result) in [p, q].into_iter().zip(results) {
+        let dest = builder.dest(text, Class::Predicate)?;
+        builder.lane(lane1(|a: bool| a), &[dest], &[result]);
+    }
+    Ok(())
+}
+
+/// `set.op{.bool}.dtype.stype d, a, b{, {!}c}`
+fn set(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let mut results = [compared(builder, form)?];
+    combined(builder, form, &mut results)?;
+    let lane = match form.ty() {
+        Type::F32 => lane1(compare::set_f32),
+        Type::U16 | Type::S16 => lane1(compare::set_u16),
+        Type::F16 => lane1(compare::set_f16),
+        Type::Bf16 => lane1(compare::set_bf16),
+        _ => lane1(compare::set_u32),
+    };
+    let dest = builder.dest(builder.operand(0)?, Class::Word)?;
+    builder.lane(lane, &[dest], &results);
+    Ok(())
+}
+
+/// `set.op.f16x2.f16x2 d, a, b`
+fn set_packed(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let mut results = compared_halves(builder, form)?;
+    combined(builder, form, &mut results)?;
+    let lane = match form.ty() {
+        Type::Bf16x2 => lane2(|low: bool, high: bool| {
+            u32::from(compare::set_bf16(low)) | u32::from(compare::set_bf16(high)) << 16
+        }),
+        _ => lane2(|low: bool, high: bool| {
+            u32::from(compare::set_f16(low)) | u32::from(compare::set_f16(high)) << 16
+        }),
+    };
+    let dest = builder.dest(builder.operand(0)?, Class::Word)?;
+    builder.lane(lane, &[dest], &results);
+    Ok(())
+}

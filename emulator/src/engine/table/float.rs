@@ -1,0 +1,97 @@
+//! "Floating-Point Instructions" on `.f32` and `.f64`.
+
+use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::{Form, Row, flag, lane, pick, rounding};
+use crate::numeric::{approx, fp32, fp64};
+
+pub(super) const ROWS: &[Row] = &[
+    pick("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |f| {
+        Some(
+            rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane2(fp32::add::<R, FTZ, SAT>)))),
+        )
+    }),
+    pick("sub[.{rn|rz|rm|rp}][.ftz][.sat].f32", |f| {
+        Some(
+            rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane2(fp32::sub::<R, FTZ, SAT>)))),
+        )
+    }),
+    pick("mul[.{rn|rz|rm|rp}][.ftz][.sat].f32", |f| {
+        Some(
+            rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane2(fp32::mul::<R, FTZ, SAT>)))),
+        )
+    }),
+    pick("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
+    pick("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
+    pick("add[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::add::<R>)))),
+    pick("sub[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::sub::<R>)))),
+    pick("mul[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::mul::<R>)))),
+    pick("fma.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane3(fp64::fma::<R>)))),
+    pick("mad[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane3(fp64::fma::<R>)))),
+    pick("div.{rn|rz|rm|rp}[.ftz].f32", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32::div::<R, FTZ>))))
+    }),
+    pick("div.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane2(fp64::div::<R>)))),
+    pick("div.full[.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane2(approx::div_full::<FTZ>)))),
+    pick("div[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane2(approx::div::<FTZ>)))),
+    pick("rcp.{rn|rz|rm|rp}[.ftz].f32", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane1(fp32::rcp::<R, FTZ>))))
+    }),
+    pick("rcp.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane1(fp64::rcp::<R>)))),
+    pick("rcp[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::rcp::<FTZ>)))),
+    lane("rcp.approx.ftz.f64", lane1(approx::rcp_ftz_f64)),
+    pick("sqrt.{rn|rz|rm|rp}[.ftz].f32", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane1(fp32::sqrt::<R, FTZ>))))
+    }),
+    pick("sqrt.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane1(fp64::sqrt::<R>)))),
+    pick("sqrt[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::sqrt::<FTZ>)))),
+    pick("rsqrt[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::rsqrt::<FTZ>)))),
+    lane("rsqrt.approx.f64", lane1(approx::rsqrt_f64)),
+    lane("rsqrt.approx.ftz.f64", lane1(approx::rsqrt_ftz_f64)),
+    pick("sin[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::sin::<FTZ>)))),
+    pick("cos[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::cos::<FTZ>)))),
+    pick("lg2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::lg2::<FTZ>)))),
+    pick("ex2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::ex2::<FTZ>)))),
+    lane("tanh.approx.f32", lane1(approx::tanh_f32)),
+    pick("abs[.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(fp32::abs::<FTZ>)))),
+    pick("neg[.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(fp32::neg::<FTZ>)))),
+    lane("abs.f64", lane1(fp64::abs)),
+    lane("neg.f64", lane1(fp64::neg)),
+    lane("copysign.f32", lane2(fp32::copysign)),
+    lane("copysign.f64", lane2(fp64::copysign)),
+    pick("min[.ftz][.NaN][.xorsign][.abs].f32", |f| {
+        Some(flag!(f, "ftz", FTZ => flag!(f, "NaN", NAN => flag!(f, "xorsign", XOR => {
+            lane2(fp32::min::<FTZ, NAN, XOR>)
+        }))))
+    }),
+    pick("max[.ftz][.NaN][.xorsign][.abs].f32", |f| {
+        Some(flag!(f, "ftz", FTZ => flag!(f, "NaN", NAN => flag!(f, "xorsign", XOR => {
+            lane2(fp32::max::<FTZ, NAN, XOR>)
+        }))))
+    }),
+    lane("min.f64", lane2(fp64::min)),
+    lane("max.f64", lane2(fp64::max)),
+    pick("testp.{finite|infinite|number|notanumber|normal|subnormal}.f32", |f| {
+        Some(match f.first() {
+            "finite" => lane1(fp32::is_finite),
+            "infinite" => lane1(fp32::is_infinite),
+            "number" => lane1(|a: u32| !fp32::is_nan(a)),
+            "notanumber" => lane1(fp32::is_nan),
+            "normal" => lane1(fp32::is_normal),
+            _ => lane1(fp32::is_subnormal),
+        })
+    }),
+    pick("testp.{finite|infinite|number|notanumber|normal|subnormal}.f64", |f| {
+        Some(match f.first() {
+            "finite" => lane1(fp64::is_finite),
+            "infinite" => lane1(fp64::is_infinite),
+            "number" => lane1(|a: u64| !fp64::is_nan(a)),
+            "notanumber" => lane1(fp64::is_nan),
+            "normal" => lane1(fp64::is_normal),
+            _ => lane1(fp64::is_subnormal),
+        })
+    }),
+];
+
+fn fma(f: &Form<'_>) -> Option<Lane> {
+    Some(rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane3(fp32::fma::<R, FTZ, SAT>)))))
+}

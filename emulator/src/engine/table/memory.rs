@@ -1,0 +1,314 @@
+//! "Data Movement and Conversion Instructions" that access memory: `ld`, `st`, prefetches, `cp.async`.
+
+use cuda_ptx::{Operand as Text, Space, Type};
+
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::{Draft, Operand, Refusal};
+use super::super::decode::scope::Symbol;
+use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::lanes::Class;
+use super::super::exec::memory::Access;
+use super::super::exec::{control, copy, load_store};
+use super::{Form, Row, build};
+
+/// The element types of `ld` and `st`, as they stand in patterns.
+macro_rules! with_types {
+    ($start:literal) => {
+        concat!(
+            $start,
+            "[.{v2|v4}].{b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f16|bf16|f16x2|bf16x2|f32|f64}"
+        )
+    };
+}
+
+pub(super) const ROWS: &[Row] = &[
+    build(
+        with_types!(
+            "ld[.weak][.{const|global|local|param|param::entry|param::func|shared|shared::cta|shared::cluster}][.{ca|cg|cs|lu|cv}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}][.unified]"
+        ),
+        load,
+    ),
+    build(
+        with_types!(
+            "ld.global[.{ca|cg|cs}].nc[.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}]"
+        ),
+        load,
+    ),
+    build(with_types!("ld.volatile[.{global|local|shared|shared::cta|shared::cluster|const|param}]"), load),
+    build(
+        with_types!(
+            "ld.{relaxed|acquire}.{cta|cluster|gpu|sys}[.{global|shared|shared::cta|shared::cluster}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}]"
+        ),
+        load,
+    ),
+    build(with_types!("ld.mmio[.relaxed].sys[.global]"), load),
+    build(with_types!("ldu[.global]"), load),
+    build(
+        with_types!(
+            "st[.weak][.{global|local|param|param::func|shared|shared::cta|shared::cluster}][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}]"
+        ),
+        store,
+    ),
+    build(with_types!("st.volatile[.{global|local|shared|shared::cta|shared::cluster|param}]"), store),
+    build(
+        with_types!(
+            "st.{relaxed|release}.{cta|cluster|gpu|sys}[.{global|shared|shared::cta|shared::cluster}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}]"
+        ),
+        store,
+    ),
+    build(with_types!("st.mmio[.relaxed].sys[.global]"), store),
+    build("prefetch[.{global|local}].{L1|L2|L2::evict_last|L2::evict_normal}", hint),
+    build("prefetchu.L1", hint),
+    build("applypriority[.global].L2::evict_normal", hint),
+    build("discard[.global].L2", hint),
+    build("cp.async.{ca|cg}.{shared|shared::cta}.global[.{L2::64B|L2::128B|L2::256B}]", copy_async),
+    build("cp.async.commit_group", hint),
+    build("cp.async.wait_group", hint),
+    build("cp.async.wait_all", hint),
+];
+
+/// The state space of a form; `None` is generic.
+fn space(form: &Form<'_>) -> Option<Space> {
+    let names = [
+        "const",
+        "global",
+        "local",
+        "param",
+        "param::entry",
+        "param::func",
+        "shared",
+        "shared::cta",
+        "shared::cluster",
+    ];
+    form.any(&names).and_then(Space::from_name)
+}
+
+/// What the modifiers say about an access.
+fn flags(form: &Form<'_>) -> u32 {
+    let poll = form.any(&["volatile", "relaxed", "acquire", "mmio"]).map_or(0, |_| Access::POLL);
+    let ordered = form.any(&["acquire", "release"]).map_or(0, |_| Access::ORDERED);
+    poll | ordered
+}
+
+fn count(form: &Form<'_>) -> usize {
+    match form.any(&["v2", "v4"]) {
+        Some("v2") => 2,
+        Some(_) => 4,
+        None => 1,
+    }
+}
+
+fn signed(ty: Type) -> bool {
+    ty.name().starts_with('s')
+}
+
+/// The variable that an address names, if it is a parameter in rows of the frame, and the offset there.
+fn row_parameter(builder: &Builder<'_, '_>, text: &Text<'_>) -> Option<(u32, u32, i64)> {
+    let Text::Address { base, offset } = text else { return None };
+    let Text::Name(name) = &**base else { return None };
+    match builder.body.symbol(name) {
+        Ok(Symbol::Param { row, bytes }) => Some((row, bytes, *offset)),
+        _ => None,
+    }
+}
+
+/// The elements of a vector operand, whose number the form says.
+fn elements<'a>(builder: &Builder<'_, 'a>, index: usize, form: &Form<'_>) -> Result<Vec<Text<'a>>, Refusal> {
+    let elements = builder.elements(builder.operand(index)?)?;
+    match elements.len() == count(form) {
+        true => Ok(elements),
+        false => Err(Refusal::new(format!("{} elements expected, {} found", count(form), elements.len()))),
+    }
+}
+
+/// The class of the registers that an access moves: all the same, at least as wide as the type.
+fn register_class<'a>(builder: &Builder<'_, 'a>, elements: &[Text<'a>], ty: Type) -> Class {
+    let narrow = if ty.size() == 8 { Class::Wide } else { Class::Word };
+    elements.iter().find_map(|element| builder.class_of(element)).unwrap_or(narrow)
+}
+
+/// `ld`: an optional cache policy as last operand is a hint.
+fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let ty = form.ty();
+    let elements = elements(builder, 0, form)?;
+    let text = builder.operand(1)?;
+    if let Some(parameter) = row_parameter(builder, text) {
+        return load_rows(builder, &elements, ty, parameter);
+    }
+    let class = register_class(builder, &elements, ty);
+    let address = builder.address(text, space(form).is_none())?;
+    let uniform = matches!(address.base, Operand::Constant(_)) && elements.len() == 1;
+    let unsupported = || Refusal::new("a register of that width is not supported here");
+    let exec = if uniform {
+        load_store::load_uniform(ty.size(), signed(ty), class).ok_or_else(unsupported)?
+    } else {
+        load_store::load(ty.size(), signed(ty), class).ok_or_else(unsupported)?.pick()
+    };
+    let mut dests = Vec::with_capacity(elements.len());
+    for element in &elements {
+        dests.push(builder.dest(element, class)?);
+    }
+    let narrow = if address.narrow { Access::NARROW } else { 0 };
+    let mut draft = Draft::new(exec, &dests, &[address.base]);
+    draft.aux = Access::new(elements.len() as u32, space(form), flags(form) | narrow).0;
+    (draft.imm, draft.site) = (address.offset, true);
+    builder.push(draft);
+    Ok(())
+}
+
+/// `st`
+fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let ty = form.ty();
+    let elements = elements(builder, 1, form)?;
+    let text = builder.operand(0)?;
+    if let Some(parameter) = row_parameter(builder, text) {
+        return store_rows(builder, &elements, ty, parameter);
+    }
+    let class = register_class(builder, &elements, ty);
+    let address = builder.address(text, space(form).is_none())?;
+    let unsupported = || Refusal::new("a register of that width is not supported here");
+    let exec = load_store::store(ty.size(), class).ok_or_else(unsupported)?.pick();
+    let mut sources = Vec::with_capacity(elements.len() + 1);
+    for element in &elements {
+        sources.push(builder.source(element, class)?);
+    }
+    sources.push(address.base);
+    let narrow = if address.narrow { Access::NARROW } else { 0 };
+    let mut draft = Draft::new(exec, &[], &sources);
+    draft.aux = Access::new(elements.len() as u32, space(form), flags(form) | narrow | Access::WRITE).0;
+    (draft.imm, draft.site) = (address.offset, true);
+    builder.push(draft);
+    Ok(())
+}
+
+/// Where an element of a parameter lies: its row and its bit in the word.
+fn place(parameter: (u32, u32, i64), index: usize, size: usize) -> Result<(u32, u32), Refusal> {
+    let (row, bytes, offset) = parameter;
+    let offset = offset.saturating_add((index * size) as i64);
+    let inside = offset >= 0 && offset.saturating_add(size as i64) <= i64::from(bytes);
+    if !inside || offset % size as i64 != 0 {
+        return Err(Refusal::new(format!(
+            "offset {offset} does not lie, aligned, in a parameter of {bytes} bytes"
+        )));
+    }
+    let offset = offset as u32;
+    Ok((row + offset / 4, offset % 4 * 8))
+}
+
+/// `ld.param` of a parameter of a device function or the result of a call.
+fn load_rows<'a>(
+    builder: &mut Builder<'_, 'a>,
+    elements: &[Text<'a>],
+    ty: Type,
+    parameter: (u32, u32, i64),
+) -> Result<(), Refusal> {
+    for (index, element) in elements.iter().enumerate() {
+        let (row, shift) = place(parameter, index, ty.size())?;
+        let class = register_class(builder, elements, ty);
+        let dest = builder.dest(element, class)?;
+        if ty.size() == 8 {
+            let join = lane2(|low: u32, high: u32| u64::from(low) | u64::from(high) << 32);
+            builder.lane(join, &[dest], &[Operand::Row(row), Operand::Row(row + 1)]);
+            continue;
+        }
+        let shift = builder.constant(Class::Word, u64::from(shift));
+        let lane = match (ty.size(), signed(ty), class) {
+            (1, true, Class::Word) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as i8 as u32),
+            (1, false, Class::Word) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as u8 as u32),
+            (2, true, Class::Word) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as i16 as u32),
+            (2, false, Class::Word) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as u16 as u32),
+            (_, _, Class::Word) => lane2(|word: u32, _: u32| word),
+            (1, true, _) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as i8 as u64),
+            (1, false, _) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as u8 as u64),
+            (2, true, _) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as i16 as u64),
+            (2, false, _) => lane2(|word: u32, shift: u32| (word >> (shift & 31)) as u16 as u64),
+            (_, true, _) => lane2(|word: u32, _: u32| word as i32 as u64),
+            (_, false, _) => lane2(|word: u32, _: u32| u64::from(word)),
+        };
+        builder.lane(lane, &[dest], &[Operand::Row(row), shift]);
+    }
+    Ok(())
+}
+
+/// `st.param` of an argument of a call or the result of a device function.
+fn store_rows<'a>(
+    builder: &mut Builder<'_, 'a>,
+    elements: &[Text<'a>],
+    ty: Type,
+    parameter: (u32, u32, i64),
+) -> Result<(), Refusal> {
+    for (index, element) in elements.iter().enumerate() {
+        let (row, shift) = place(parameter, index, ty.size())?;
+        let class = register_class(builder, elements, ty);
+        let source = builder.source(element, class)?;
+        if ty.size() == 8 {
+            let split = lane1(|a: u64| (a as u32, (a >> 32) as u32));
+            builder.lane(split, &[Operand::Row(row), Operand::Row(row + 1)], &[source]);
+            continue;
+        }
+        let lane = match (ty.size(), class) {
+            (4, Class::Word) => lane1(|a: u32| a),
+            (4, _) => lane1(|a: u64| a as u32),
+            (size, class) => {
+                let shift = builder.constant(Class::Word, u64::from(shift));
+                let lane = insert(size, class);
+                builder.lane(lane, &[Operand::Row(row)], &[source, Operand::Row(row), shift]);
+                continue;
+            }
+        };
+        builder.lane(lane, &[Operand::Row(row)], &[source]);
+    }
+    Ok(())
+}
+
+/// Puts one or two bytes into a word.
+fn insert(size: usize, class: Class) -> Lane {
+    match (size, class) {
+        (1, Class::Word) => lane3(|a: u32, word: u32, shift: u32| put(word, a, 0xff, shift)),
+        (1, _) => lane3(|a: u64, word: u32, shift: u32| put(word, a as u32, 0xff, shift)),
+        (_, Class::Word) => lane3(|a: u32, word: u32, shift: u32| put(word, a, 0xffff, shift)),
+        (_, _) => lane3(|a: u64, word: u32, shift: u32| put(word, a as u32, 0xffff, shift)),
+    }
+}
+
+#[inline(always)]
+fn put(word: u32, value: u32, mask: u32, shift: u32) -> u32 {
+    word & !(mask << (shift & 31)) | (value & mask) << (shift & 31)
+}
+
+/// An instruction that changes nothing a program can see.
+fn hint(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
+    builder.whole(control::NOTHING, &[], &[], 0);
+    Ok(())
+}
+
+/// `cp.async.{ca,cg}.shared.global [dst], [src], size{, src-size}`
+fn copy_async(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
+    let Text::Literal(cuda_ptx::Literal::Int(size @ (4 | 8 | 16))) = builder.operand(2)? else {
+        return Err(Refusal::new("the size is 4, 8 or 16"));
+    };
+    let read = match builder.operands().get(3) {
+        Some(text) => builder.source(text, Class::Word)?,
+        None => builder.constant(Class::Word, *size as u64),
+    };
+    let mut sides = [Operand::None; 2];
+    let mut narrow = [false; 2];
+    for (index, side) in sides.iter_mut().enumerate() {
+        let address = builder.address(builder.operand(index)?, false)?;
+        let class = if address.narrow { Class::Word } else { Class::Wide };
+        narrow[index] = address.narrow;
+        *side = address.base;
+        if address.offset != 0 {
+            let offset = builder.constant(class, address.offset);
+            let add = if address.narrow { lane2(u32::wrapping_add) } else { lane2(u64::wrapping_add) };
+            *side = builder.temporary(class)?;
+            builder.lane(add, &[*side], &[address.base, offset]);
+        }
+    }
+    let mut draft = Draft::new(copy::COPY, &[], &[sides[0], sides[1], read]);
+    (draft.imm, draft.aux, draft.site) = (*size as u64, copy::sides(narrow[0], narrow[1]), true);
+    builder.push(draft);
+    Ok(())
+}

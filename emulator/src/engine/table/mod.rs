@@ -1,0 +1,243 @@
+//! The instructions that the engine has: one table, which decodes and which documents.
+//!
+//! A row is a pattern in the ISA's own notation and what it builds. `.{a|b}` is a modifier that takes one of the
+//! values, `[...]` one that may be missing; modifiers are matched in any order, except that of two with the same
+//! values (`cvt.{u32|s32}.{u32|s32}`) the first comes first. All types and modifiers of a row combine freely: what
+//! the ISA forbids among them is ptxas' to refuse.
+
+mod atomic;
+mod compare;
+mod control;
+mod convert;
+mod float;
+mod half;
+mod integer;
+mod logic;
+mod memory;
+mod mnemonics;
+pub(super) mod movement;
+mod pattern;
+mod sync;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use cuda_ptx::Type;
+
+use super::decode::builder::Builder;
+use super::decode::draft::Refusal;
+use super::exec::alu::Lane;
+
+pub(super) use mnemonics::is_mnemonic;
+use pattern::Pattern;
+
+/// How a row becomes instructions.
+#[derive(Clone, Copy)]
+pub(super) enum Make {
+    /// One lane-wise instruction on the operands in order.
+    Lane(Lane),
+    /// One lane-wise instruction that the modifiers choose; `None` where the engine lacks that combination.
+    Pick(fn(&Form<'_>) -> Option<Lane>),
+    /// Something else.
+    Build(fn(&mut Builder<'_, '_>, &Form<'_>) -> Result<(), Refusal>),
+}
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    /// The name with its types and modifiers.
+    pub(super) pattern: &'static str,
+    /// What it builds.
+    pub(super) make: Make,
+}
+
+/// A row whose instruction does not depend on modifiers.
+const fn lane(pattern: &'static str, lane: Lane) -> Row {
+    Row { pattern, make: Make::Lane(lane) }
+}
+
+/// A row whose modifiers choose the instruction.
+const fn pick(pattern: &'static str, make: fn(&Form<'_>) -> Option<Lane>) -> Row {
+    Row { pattern, make: Make::Pick(make) }
+}
+
+/// A row that builds itself.
+const fn build(
+    pattern: &'static str,
+    make: fn(&mut Builder<'_, '_>, &Form<'_>) -> Result<(), Refusal>,
+) -> Row {
+    Row { pattern, make: Make::Build(make) }
+}
+
+/// The modifiers of an instruction that matched a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Form<'n> {
+    /// Value per modifier of the pattern, empty where it is missing.
+    values: Vec<&'n str>,
+}
+
+impl<'n> Form<'n> {
+    /// Whether a modifier has that value.
+    pub(super) fn has(&self, value: &str) -> bool {
+        self.values.contains(&value)
+    }
+
+    /// The first modifier that has one of the values.
+    pub(super) fn any(&self, values: &[&str]) -> Option<&'n str> {
+        self.values.iter().copied().find(|value| values.contains(value))
+    }
+
+    /// The types among the modifiers, in order.
+    pub(super) fn types(&self) -> impl Iterator<Item = Type> + '_ {
+        self.values.iter().filter_map(|value| Type::from_name(value))
+    }
+
+    /// The value of the first modifier.
+    pub(super) fn first(&self) -> &'n str {
+        self.values.first().copied().unwrap_or_default()
+    }
+
+    /// The first type; patterns without one must not ask.
+    pub(super) fn ty(&self) -> Type {
+        self.types().next().unwrap_or(Type::B32)
+    }
+
+    /// The last type, for instructions with two.
+    pub(super) fn source_ty(&self) -> Type {
+        self.types().last().unwrap_or(Type::B32)
+    }
+}
+
+/// Runs `$body` with `$name` standing for the native integer type of `$ty`; `None` for other types.
+macro_rules! integers {
+    ($ty:expr, $name:ident => $body:expr) => {
+        match $ty {
+            ::cuda_ptx::Type::U16 | ::cuda_ptx::Type::B16 => {
+                type $name = u16;
+                Some($body)
+            }
+            ::cuda_ptx::Type::S16 => {
+                type $name = i16;
+                Some($body)
+            }
+            ::cuda_ptx::Type::U32 | ::cuda_ptx::Type::B32 => {
+                type $name = u32;
+                Some($body)
+            }
+            ::cuda_ptx::Type::S32 => {
+                type $name = i32;
+                Some($body)
+            }
+            ::cuda_ptx::Type::U64 | ::cuda_ptx::Type::B64 => {
+                type $name = u64;
+                Some($body)
+            }
+            ::cuda_ptx::Type::S64 => {
+                type $name = i64;
+                Some($body)
+            }
+            _ => None,
+        }
+    };
+}
+
+/// Runs `$body` with the constant `$name` standing for whether the form has the modifier.
+macro_rules! flag {
+    ($form:expr, $value:literal, $name:ident => $body:expr) => {
+        if $form.has($value) {
+            const $name: bool = true;
+            $body
+        } else {
+            const $name: bool = false;
+            $body
+        }
+    };
+}
+
+/// Runs `$body` with `$name` standing for the rounding mode of the form; to nearest if it has none.
+macro_rules! rounding {
+    ($form:expr, $name:ident => $body:expr) => {
+        match $form.any(&["rz", "rzi", "rm", "rmi", "rp", "rpi"]) {
+            Some("rz" | "rzi") => {
+                use crate::numeric::rounding::Zero as $name;
+                $body
+            }
+            Some("rm" | "rmi") => {
+                use crate::numeric::rounding::Down as $name;
+                $body
+            }
+            Some("rp" | "rpi") => {
+                use crate::numeric::rounding::Up as $name;
+                $body
+            }
+            _ => {
+                use crate::numeric::rounding::Nearest as $name;
+                $body
+            }
+        }
+    };
+}
+
+use {flag, integers, rounding};
+
+/// All rows.
+fn rows() -> impl Iterator<Item = &'static Row> {
+    [
+        integer::ROWS,
+        float::ROWS,
+        half::ROWS,
+        logic::ROWS,
+        compare::ROWS,
+        convert::ROWS,
+        movement::ROWS,
+        memory::ROWS,
+        atomic::ROWS,
+        control::ROWS,
+        sync::ROWS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The table by mnemonic, its patterns read.
+fn table() -> &'static HashMap<&'static str, Vec<(Pattern, &'static Row)>> {
+    static TABLE: OnceLock<HashMap<&'static str, Vec<(Pattern, &'static Row)>>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table: HashMap<_, Vec<_>> = HashMap::new();
+        for row in rows() {
+            let pattern = Pattern::new(row.pattern);
+            table.entry(pattern.mnemonic()).or_default().push((pattern, row));
+        }
+        table
+    })
+}
+
+/// Decodes the instruction of a builder.
+pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
+    let name = builder.name();
+    let mut parts = name.split('.');
+    let mnemonic = parts.next().unwrap_or_default();
+    let rows = table().get(mnemonic).ok_or_else(|| Refusal::new("this engine does not have it yet"))?;
+    for (pattern, row) in rows {
+        let Some(form) = pattern.matches(parts.clone()) else { continue };
+        let missing = || Refusal::new("this engine does not have this combination of modifiers yet");
+        return match row.make {
+            Make::Lane(lane) => builder.lane_in_order(lane),
+            Make::Pick(pick) => builder.lane_in_order(pick(&form).ok_or_else(missing)?),
+            Make::Build(build) => build(builder, &form),
+        };
+    }
+    Err(Refusal::new("this engine does not have this form yet"))
+}
+
+/// An instruction that the engine executes, for documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionForm {
+    /// The name with its types and modifiers: `.{a|b}` takes one of the values, `[...]` may be missing.
+    pub pattern: &'static str,
+}
+
+/// Every instruction that the engine executes, in the order of the ISA's chapters.
+pub fn instruction_forms() -> impl Iterator<Item = InstructionForm> {
+    rows().map(|row| InstructionForm { pattern: row.pattern })
+}

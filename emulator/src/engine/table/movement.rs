@@ -1,0 +1,209 @@
+//! "Data Movement and Conversion Instructions" between registers: `mov`, `prmt`, and addresses.
+
+use cuda_ptx::{Operand as Text, Space, Type};
+
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::{Operand, Refusal};
+use super::super::decode::scope::class_of;
+use super::super::exec::address;
+use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4};
+use super::super::exec::lanes::Class;
+use super::super::windows;
+use super::{Form, Row, build, lane, pick};
+use crate::numeric::bits::{self, Permute};
+
+pub(super) const ROWS: &[Row] = &[
+    lane("mov.pred", lane1(|a: bool| a)),
+    build("mov.{b8|u8|s8|b16|u16|s16|f16|bf16|b32|u32|s32|f32|f16x2|bf16x2|b64|u64|s64|f64}", mov),
+    lane("prmt.b32", lane3(bits::prmt)),
+    pick("prmt.b32.{f4e|b4e|rc8|ecl|ecr|rc16}", |f| {
+        macro_rules! permute {
+            ($mode:ident) => {
+                lane3(|a: u32, b: u32, c: u32| bits::prmt(a, b, Permute::$mode.control(c)))
+            };
+        }
+        Some(match f.any(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])? {
+            "f4e" => permute!(Forward4),
+            "b4e" => permute!(Backward4),
+            "rc8" => permute!(Replicate8),
+            "ecl" => permute!(EdgeClampLeft),
+            "ecr" => permute!(EdgeClampRight),
+            _ => permute!(Replicate16),
+        })
+    }),
+    build("cvta.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", cvta),
+    build(
+        "cvta.to.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}",
+        cvta,
+    ),
+    build("isspacep.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}", isspacep),
+    build("mapa[.shared::cluster].{u32|u64}", mapa),
+    build("getctarank[.shared::cluster].{u32|u64}", getctarank),
+];
+
+/// `mov d, a`: also packs a vector into a register and unpacks one, and takes addresses of variables.
+fn mov(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let class = class_of(form.ty());
+    let (dest, source) = (builder.operand(0)?, builder.operand(1)?);
+    let (to, from) = (builder.elements(dest)?, builder.elements(source)?);
+    if to.len() == 1 && from.len() > 1 {
+        return pack(builder, form.ty());
+    }
+    if to.len() > 1 && from.len() == 1 {
+        return unpack(builder, form.ty());
+    }
+    if to.len() > 1 {
+        return Err(Refusal::new("vectors on both sides are not supported"));
+    }
+    let source = builder.source(source, class)?;
+    let dest = builder.dest(dest, class)?;
+    builder.lane(copy(class)?, &[dest], &[source]);
+    Ok(())
+}
+
+/// A copy of a register.
+fn copy(class: Class) -> Result<Lane, Refusal> {
+    Ok(match class {
+        Class::Word => lane1(|a: u32| a),
+        Class::Wide => lane1(|a: u64| a),
+        Class::Predicate => lane1(|a: bool| a),
+        Class::Quad => return Err(Refusal::new("128-bit registers are not supported")),
+    })
+}
+
+/// `mov.b32 d, {a, b}` and the like.
+fn pack(builder: &mut Builder<'_, '_>, ty: Type) -> Result<(), Refusal> {
+    let elements = builder.elements(builder.operand(1)?)?;
+    let lane = match (ty.size(), elements.len()) {
+        (2, 2) => lane2(|a: u32, b: u32| a & 0xff | b << 8),
+        (4, 2) => lane2(|a: u32, b: u32| a & 0xffff | b << 16),
+        (4, 4) => {
+            lane4(|a: u32, b: u32, c: u32, d: u32| a & 0xff | (b & 0xff) << 8 | (c & 0xff) << 16 | d << 24)
+        }
+        (8, 2) => lane2(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32),
+        (8, 4) => lane4(|a: u16, b: u16, c: u16, d: u16| {
+            u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+        }),
+        _ => return Err(Refusal::new("no such vector")),
+    };
+    let mut sources = Vec::with_capacity(elements.len());
+    for element in &elements {
+        sources.push(builder.source(element, Class::Word)?);
+    }
+    let dest = builder.dest(builder.operand(0)?, lane.dests[0])?;
+    builder.lane(lane, &[dest], &sources);
+    Ok(())
+}
+
+/// `mov.b32 {a, b}, d` and the like: one instruction per element, all reading a copy, as elements may be the source.
+fn unpack(builder: &mut Builder<'_, '_>, ty: Type) -> Result<(), Refusal> {
+    let elements = builder.elements(builder.operand(0)?)?;
+    let (class, lane) = match (ty.size(), elements.len()) {
+        (2, 2) => (Class::Word, lane2(|a: u32, shift: u32| a >> shift & 0xff)),
+        (4, 2) => (Class::Word, lane2(|a: u32, shift: u32| a >> shift & 0xffff)),
+        (4, 4) => (Class::Word, lane2(|a: u32, shift: u32| a >> shift & 0xff)),
+        (8, 2) => {
+            let source = builder.source(builder.operand(1)?, Class::Wide)?;
+            let dests = [builder.dest(&elements[0], Class::Word)?, builder.dest(&elements[1], Class::Word)?];
+            builder.lane(lane1(|a: u64| (a as u32, (a >> 32) as u32)), &dests, &[source]);
+            return Ok(());
+        }
+        (8, 4) => (Class::Wide, lane2(|a: u64, shift: u32| (a >> shift) as u16)),
+        _ => return Err(Refusal::new("no such vector")),
+    };
+    let original = builder.source(builder.operand(1)?, class)?;
+    let source = builder.temporary(class)?;
+    builder.lane(copy(class)?, &[source], &[original]);
+    let bits = ty.size() as u64 * 8 / elements.len() as u64;
+    for (index, element) in elements.iter().enumerate() {
+        let shift = builder.constant(Class::Word, index as u64 * bits);
+        let dest = builder.dest(element, Class::Word)?;
+        builder.lane(lane, &[dest], &[source, shift]);
+    }
+    Ok(())
+}
+
+/// The space of a form.
+fn space(form: &Form<'_>) -> Space {
+    let name =
+        form.any(&["const", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry"]);
+    name.and_then(Space::from_name).unwrap_or(Space::Global)
+}
+
+/// `cvta{.to}.space.u64 d, a`: adds or takes away the start of the space's window.
+fn cvta(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    if form.ty() == Type::U32 {
+        return Err(Refusal::new("generic addresses have 64 bits"));
+    }
+    let window = windows::base(space(form));
+    let delta = if form.has("to") { window.wrapping_neg() } else { window };
+    let source = builder.source(builder.operand(1)?, Class::Wide)?;
+    let dest = builder.dest(builder.operand(0)?, Class::Wide)?;
+    let delta = builder.constant(Class::Wide, delta);
+    builder.lane(lane2(u64::wrapping_add), &[dest], &[source, delta]);
+    Ok(())
+}
+
+/// `isspacep.space p, a`
+fn isspacep(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let source = builder.source(builder.operand(1)?, Class::Wide)?;
+    let dest = builder.dest(builder.operand(0)?, Class::Predicate)?;
+    builder.whole(address::isspacep(form.first()), &[dest], &[source], 0);
+    Ok(())
+}
+
+/// `mapa d, a, b`: the address `a` as block `b` of the cluster has it.
+fn mapa(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(3)?;
+    let class = class_of(form.ty());
+    let rank = builder.source(builder.operand(2)?, Class::Word)?;
+    let source = builder.source(builder.operand(1)?, class)?;
+    let dest = builder.dest(builder.operand(0)?, class)?;
+    let lane = match class {
+        Class::Word => lane2(|a: u32, rank: u32| address::with_rank(u64::from(a), rank) as u32),
+        _ => lane2(address::with_rank),
+    };
+    builder.lane(lane, &[dest], &[source, rank]);
+    Ok(())
+}
+
+/// `getctarank d, a`: the block that a shared address belongs to.
+fn getctarank(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let class = class_of(form.ty());
+    let source = builder.source(builder.operand(1)?, class)?;
+    let own = builder.source(&Text::Name("%cluster_ctarank"), Class::Word)?;
+    let dest = builder.dest(builder.operand(0)?, Class::Word)?;
+    let lane = match class {
+        Class::Word => lane2(|a: u32, own: u32| address::rank(u64::from(a), own)),
+        _ => lane2(address::rank),
+    };
+    builder.lane(lane, &[dest], &[source, own]);
+    Ok(())
+}
+
+/// How a register is read from the rows of a parameter that start at `row`.
+pub(in super::super) fn from_rows(class: Class, row: u32) -> (Lane, Vec<Operand>) {
+    match class {
+        Class::Wide | Class::Quad => (
+            lane2(|low: u32, high: u32| u64::from(low) | u64::from(high) << 32),
+            vec![Operand::Row(row), Operand::Row(row + 1)],
+        ),
+        Class::Word => (lane1(|a: u32| a), vec![Operand::Row(row)]),
+        Class::Predicate => (lane1(|a: u32| a != 0), vec![Operand::Row(row)]),
+    }
+}
+
+/// How a register is written to the rows of a parameter that start at `row`.
+pub(in super::super) fn to_rows(class: Class, row: u32) -> (Lane, Vec<Operand>) {
+    match class {
+        Class::Wide | Class::Quad => {
+            (lane1(|a: u64| (a as u32, (a >> 32) as u32)), vec![Operand::Row(row), Operand::Row(row + 1)])
+        }
+        Class::Word => (lane1(|a: u32| a), vec![Operand::Row(row)]),
+        Class::Predicate => (lane1(|a: bool| u32::from(a)), vec![Operand::Row(row)]),
+    }
+}

@@ -1,0 +1,201 @@
+//! Calls, returns, exits and jumps through tables.
+#![allow(unsafe_code)]
+// Relies on: operands as in `exec::lanes`.
+
+use std::collections::BTreeMap;
+
+use super::super::code::{Call, Callee, Extern, Inst, ParamRows, Row};
+use super::super::exec::lanes::{Lanes, Source, bits, blend};
+use super::super::fault::FaultKind;
+use super::super::load::function_at;
+use super::super::print;
+use super::frames::Caller;
+use super::{Surroundings, Warp};
+
+impl Warp {
+    /// The threads of a split exit.
+    pub(super) fn exit(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) {
+        let split = self.splits.swap_remove(index);
+        self.state.exited |= split.mask;
+        self.frames.release(split.frame);
+        around.barriers.exit(self.state.index, split.mask);
+        let phase = around.cluster.phase();
+        let arrived = bits(split.mask).filter(|lane| self.arrivals[*lane] > phase).count() as u32;
+        around.cluster.exit(split.mask.count_ones() - arrived, arrived);
+        // Members of a warp-wide instruction no longer wait for them.
+        self.fire(lanes);
+    }
+
+    /// The threads of a split go back to where they came from; without a caller they exit.
+    pub(super) fn return_from(
+        &mut self,
+        index: usize,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> bool {
+        let split = self.splits[index];
+        let Some(caller) = self.frames.caller(split.frame) else {
+            self.exit(index, lanes, around);
+            return true;
+        };
+        let kernel = lanes.env.kernel;
+        let returning = self.frames.code(kernel, split.frame);
+        let calling = self.frames.code(kernel, caller.frame);
+        let call =
+            calling.insts.get(caller.at as usize).and_then(|inst| calling.controls.get(inst.imm as usize));
+        if let Some(super::Control::Call(call)) = call {
+            for (from, to) in returning.returns.iter().zip(&call.returns) {
+                self.copy(split.frame, *from, caller.frame, *to, split.mask);
+            }
+        }
+        self.frames.hold(caller.frame);
+        self.frames.release(split.frame);
+        let split = &mut self.splits[index];
+        (split.frame, split.pc) = (caller.frame, caller.pc);
+        true
+    }
+
+    /// Copies the lanes of `mask` from rows of one frame to rows of another.
+    fn copy(&mut self, from: usize, source: ParamRows, to: usize, target: ParamRows, mask: u32) {
+        for row in 0..source.rows.min(target.rows) {
+            let Some(values) = self.frames.rows(from, source.row + row, 1).first().copied() else { continue };
+            if let Some(target) = self.frames.rows_mut(to, target.row + row, 1).first_mut() {
+                blend(&mut target.0, &values.0, mask);
+            }
+        }
+    }
+
+    /// The threads of a split call a function. False after a fault.
+    pub(super) fn call(&mut self, index: usize, call: &Call, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
+        match &call.callee {
+            Callee::Function(code) => self.enter_function(index, *code, call, lanes),
+            Callee::Extern(function) => self.call_extern(index, *function, call, lanes),
+            Callee::Indirect => self.call_indirect(index, call, inst, lanes),
+        }
+    }
+
+    fn enter_function(&mut self, index: usize, code: usize, call: &Call, lanes: &mut Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        let kernel = lanes.env.kernel;
+        let called = &kernel.codes[code];
+        let rows = |list: &[ParamRows]| list.iter().map(|rows| rows.rows).collect::<Vec<_>>();
+        if rows(&called.params) != rows(&call.args) || rows(&called.returns) != rows(&call.returns) {
+            let message = format!("`{}` is called with other parameters than it has", called.name);
+            lanes.fail(FaultKind::InvalidCall, split.mask.trailing_zeros(), None, message);
+            return false;
+        }
+        let caller = Caller { frame: split.frame, pc: split.pc + 1, at: split.pc };
+        let frame = match self.frames.make(kernel, code, Some(caller), &mut self.state.local) {
+            Ok(frame) => frame,
+            Err(overflow) => {
+                let message = format!("{} when `{}` is called", overflow.0, called.name);
+                lanes.fail(FaultKind::StackOverflow, split.mask.trailing_zeros(), None, message);
+                return false;
+            }
+        };
+        for (from, to) in call.args.iter().zip(&called.params) {
+            self.copy(split.frame, *from, frame, *to, split.mask);
+        }
+        // The called frame holds the caller's now, not the split.
+        self.frames.release(split.frame);
+        let split = &mut self.splits[index];
+        (split.frame, split.pc) = (frame, 0);
+        true
+    }
+
+    /// Threads that call different functions go separate ways.
+    fn call_indirect(&mut self, index: usize, call: &Call, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        let mut targets: BTreeMap<u64, u32> = BTreeMap::new();
+        for lane in bits(split.mask) {
+            // SAFETY: operand 0 of an indirect call is the function's address.
+            let address = unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[0]), lane) };
+            *targets.entry(address).or_default() |= 1 << lane;
+        }
+        let mut first = true;
+        for (address, mask) in targets {
+            let code =
+                function_at(address).and_then(|function| lanes.env.kernel.functions.get(&function).copied());
+            let Some(code) = code else {
+                let message = format!("call of 0x{address:x}, which is no function of the module");
+                lanes.fail(FaultKind::InvalidCall, mask.trailing_zeros(), Some(address), message);
+                return false;
+            };
+            let at = if first {
+                self.splits[index].mask = mask;
+                index
+            } else {
+                self.frames.hold(split.frame);
+                self.add(split.frame, split.pc, mask);
+                self.splits.len() - 1
+            };
+            first = false;
+            if !self.enter_function(at, code, call, lanes) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// `brx.idx`: threads with different targets go separate ways.
+    pub(super) fn jump_table(
+        &mut self,
+        index: usize,
+        targets: &[u32],
+        inst: &Inst,
+        lanes: &mut Lanes<'_>,
+    ) -> bool {
+        let split = self.splits[index];
+        let mut masks: BTreeMap<u32, u32> = BTreeMap::new();
+        for lane in bits(split.mask) {
+            // SAFETY: operand 0 of an indexed branch is the index.
+            let at = unsafe { <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[0]), lane) };
+            let Some(target) = targets.get(at as usize) else {
+                let message = format!("branch to target {at} of {}", targets.len());
+                lanes.fail(FaultKind::InvalidCall, lane as u32, None, message);
+                return false;
+            };
+            *masks.entry(*target).or_default() |= 1 << lane;
+        }
+        let mut masks = masks.into_iter();
+        if let Some((target, mask)) = masks.next() {
+            (self.splits[index].pc, self.splits[index].mask) = (target, mask);
+        }
+        for (target, mask) in masks {
+            self.frames.hold(split.frame);
+            self.add(split.frame, target, mask);
+        }
+        true
+    }
+
+    fn call_extern(&mut self, index: usize, function: Extern, call: &Call, lanes: &mut Lanes<'_>) -> bool {
+        let split = self.splits[index];
+        let argument = |warp: &Warp, number: usize, lane: usize| {
+            let rows = call.args.get(number).copied().unwrap_or(ParamRows { row: 0, rows: 0 });
+            let words = warp.frames.rows(split.frame, rows.row, rows.rows);
+            let word = |at: usize| words.get(at).map_or(0, |row: &Row| u64::from(row.0[lane]));
+            word(0) | word(1) << 32
+        };
+        for lane in bits(split.mask) {
+            match function {
+                Extern::Vprintf => {
+                    let (format, values) = (argument(self, 0, lane), argument(self, 1, lane));
+                    let Some(printed) = print::printf(lanes, lane, format, values) else { return false };
+                    let result = call.returns.first().copied().unwrap_or(ParamRows { row: 0, rows: 0 });
+                    if let Some(row) = self.frames.rows_mut(split.frame, result.row, result.rows).first_mut()
+                    {
+                        row.0[lane] = printed;
+                    }
+                }
+                Extern::AssertFail => {
+                    let [message, file, line, function] =
+                        [0, 1, 2, 3].map(|number| argument(self, number, lane));
+                    print::assert_fail(lanes, lane, message, file, line as u32, function);
+                    return false;
+                }
+            }
+        }
+        self.splits[index].pc += 1;
+        true
+    }
+}

@@ -1,0 +1,170 @@
+//! Call frames of a warp.
+
+use super::super::code::{Code, Row};
+use super::super::exec::lanes::Lanes;
+use super::super::kernel::Kernel;
+
+/// Deepest nesting of calls.
+const DEEPEST: u32 = 4096;
+/// Most rows in the frames of a warp: 64 MiB.
+const MOST_ROWS: usize = 512 << 10;
+/// Most bytes of local memory of a thread, as on hardware.
+const MOST_LOCAL: u32 = 512 << 10;
+
+/// Where a call came from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    /// The frame.
+    pub(super) frame: usize,
+    /// Where it goes on.
+    pub(super) pc: u32,
+    /// The instruction that called.
+    pub(super) at: u32,
+}
+
+/// The registers of a function for the threads that entered it together.
+#[derive(Debug, Default)]
+struct Frame {
+    /// Index of the function in the kernel.
+    code: usize,
+    rows: Vec<Row>,
+    predicates: Vec<u32>,
+    caller: Option<Caller>,
+    depth: u32,
+    /// Splits in it, and frames called from it.
+    holders: u32,
+    local_base: u32,
+}
+
+/// All frames of a warp.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    frames: Vec<Frame>,
+    free: Vec<usize>,
+    rows: usize,
+}
+
+/// The stack is used up.
+#[derive(Debug)]
+pub(super) struct Overflow(pub(super) &'static str);
+
+impl Frames {
+    /// Drops all frames and makes the kernel's, held by one split.
+    pub(super) fn start(&mut self, kernel: &Kernel, local: &mut Vec<u32>) -> usize {
+        // The frame of the last block's kernel is nearly always the only one: its memory is used again.
+        self.frames.truncate(1);
+        self.free.clear();
+        self.free.extend(0..self.frames.len());
+        self.rows = 0;
+        local.clear();
+        // The first frame fits: the decoder refuses functions with more local memory than there is.
+        self.make(kernel, 0, None, local).unwrap_or(0)
+    }
+
+    /// A new frame for function `code`, held by one split. The caller's frame is held by it.
+    pub(super) fn make(
+        &mut self,
+        kernel: &Kernel,
+        code: usize,
+        caller: Option<Caller>,
+        local: &mut Vec<u32>,
+    ) -> Result<usize, Overflow> {
+        let function = &kernel.codes[code];
+        let (depth, local_base) = match caller {
+            None => (0, 0),
+            Some(caller) => {
+                let below = &self.frames[caller.frame];
+                (below.depth + 1, below.local_base + kernel.codes[below.code].local_bytes)
+            }
+        };
+        if depth > DEEPEST || self.rows + function.rows as usize > MOST_ROWS {
+            return Err(Overflow("calls are nested too deep"));
+        }
+        let top = local_base + function.local_bytes;
+        if top > MOST_LOCAL {
+            return Err(Overflow("the stack of a thread is used up"));
+        }
+        local.resize(local.len().max(top as usize / 4 * 32), 0);
+        self.rows += function.rows as usize;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.frames.push(Frame::default());
+            self.frames.len() - 1
+        });
+        let frame = &mut self.frames[index];
+        frame.rows.clear();
+        frame.rows.resize(function.rows as usize, Row::ZERO);
+        frame.predicates.clear();
+        frame.predicates.resize(function.predicates as usize, 0);
+        frame.predicates[1] = !0;
+        (frame.code, frame.caller, frame.depth, frame.holders) = (code, caller, depth, 1);
+        frame.local_base = local_base;
+        if let Some(caller) = caller {
+            self.hold(caller.frame);
+        }
+        Ok(index)
+    }
+
+    /// One more split or called frame holds a frame.
+    pub(super) fn hold(&mut self, frame: usize) {
+        self.frames[frame].holders += 1;
+    }
+
+    /// A split or called frame lets a frame go; without holders it is dropped, and lets its caller's go.
+    pub(super) fn release(&mut self, frame: usize) {
+        let mut next = Some(frame);
+        while let Some(index) = next {
+            let frame = &mut self.frames[index];
+            frame.holders = frame.holders.saturating_sub(1);
+            next = None;
+            if frame.holders == 0 {
+                self.rows -= frame.rows.len().min(self.rows);
+                self.free.push(index);
+                next = frame.caller.map(|caller| caller.frame);
+            }
+        }
+    }
+
+    /// That many splits in a frame have joined another one in it.
+    pub(super) fn join(&mut self, frame: usize, count: usize) {
+        self.frames[frame].holders -= count as u32;
+    }
+
+    /// Nesting of calls.
+    pub(super) fn depth(&self, frame: usize) -> u32 {
+        self.frames[frame].depth
+    }
+
+    /// Where a frame was called from.
+    pub(super) fn caller(&self, frame: usize) -> Option<Caller> {
+        self.frames[frame].caller
+    }
+
+    /// Index in the kernel of a frame's function.
+    pub(super) fn code_index(&self, frame: usize) -> usize {
+        self.frames[frame].code
+    }
+
+    /// A frame's function.
+    pub(super) fn code<'k>(&self, kernel: &'k Kernel, frame: usize) -> &'k Code {
+        &kernel.codes[self.frames[frame].code]
+    }
+
+    /// Points lanes at a frame.
+    pub(super) fn enter<'e>(&mut self, frame: usize, lanes: &mut Lanes<'e>) -> &'e Code {
+        let kernel: &'e Kernel = lanes.env.kernel;
+        let frame = &mut self.frames[frame];
+        let code = &kernel.codes[frame.code];
+        lanes.enter(code, &mut frame.rows, &mut frame.predicates, frame.local_base);
+        code
+    }
+
+    /// Rows of a frame.
+    pub(super) fn rows(&self, frame: usize, start: u32, count: u32) -> &[Row] {
+        self.frames[frame].rows.get(start as usize..(start + count) as usize).unwrap_or(&[])
+    }
+
+    /// Rows of a frame.
+    pub(super) fn rows_mut(&mut self, frame: usize, start: u32, count: u32) -> &mut [Row] {
+        self.frames[frame].rows.get_mut(start as usize..(start + count) as usize).unwrap_or(&mut [])
+    }
+}

@@ -1,0 +1,157 @@
+//! Waiting: block barriers, cluster barriers, and the other members of warp-wide instructions.
+#![allow(unsafe_code)]
+// Relies on: operands as in `exec::lanes`.
+
+use super::super::barrier::Arrival;
+use super::super::code::{Barrier, BarrierAction, Control, Inst};
+use super::super::exec::lanes::{Dest, Lanes, Source, bits};
+use super::super::exec::warp_ops::{Inputs, Outputs, WarpOp, members};
+use super::super::fault::FaultKind;
+use super::{State, Surroundings, Warp};
+
+impl Warp {
+    /// Splits whose barrier opened get its result and go on.
+    pub(super) fn take_results(&mut self, lanes: &mut Lanes<'_>) {
+        for index in 0..self.splits.len() {
+            let State::Opened(result) = self.splits[index].state else { continue };
+            let code = self.enter(index, lanes);
+            let inst = &code.insts[self.splits[index].pc as usize];
+            if let Some(Control::Barrier(barrier)) = code.controls.get(inst.imm as usize) {
+                let all = if result != 0 { !0 } else { 0 };
+                // SAFETY: operand 0 of a reduction is its destination, of that class.
+                unsafe {
+                    match barrier.action {
+                        BarrierAction::Popc => <u32 as Dest>::commit(lanes, &inst.ops, &[result; 32]),
+                        BarrierAction::And | BarrierAction::Or => {
+                            <bool as Dest>::commit(lanes, &inst.ops, &all)
+                        }
+                        BarrierAction::Sync | BarrierAction::Arrive => {}
+                    }
+                }
+            }
+            let split = &mut self.splits[index];
+            (split.state, split.pc) = (State::Ready, split.pc + 1);
+        }
+    }
+
+    /// The threads of a split arrive at a block barrier. False after a fault.
+    pub(super) fn barrier(
+        &mut self,
+        index: usize,
+        barrier: Barrier,
+        inst: &Inst,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> bool {
+        let split = self.splits[index];
+        // SAFETY: operands as `Barrier` lists them.
+        let (id, count, votes) = unsafe {
+            let lane = split.mask.trailing_zeros() as usize & 31;
+            let id = <u32 as Source>::place(lanes, inst.ops[1]);
+            let first = <u32 as Source>::get(id, lane);
+            if bits(split.mask).any(|lane| <u32 as Source>::get(id, lane) != first) {
+                lanes.fail(
+                    FaultKind::InvalidSync,
+                    lane as u32,
+                    None,
+                    "the threads of a warp name different barriers".into(),
+                );
+                return false;
+            }
+            let count = <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane);
+            let votes = match barrier.action {
+                BarrierAction::Sync | BarrierAction::Arrive => 0,
+                _ => *lanes.predicate(inst.ops[3]) ^ if barrier.negated { !0 } else { 0 },
+            };
+            (first, barrier.counted.then_some(count), votes)
+        };
+        let arrival =
+            Arrival { warp: self.state.index, mask: split.mask, id, count, action: barrier.action, votes };
+        if let Err(message) = around.barriers.arrive(arrival) {
+            lanes.fail(FaultKind::InvalidSync, split.mask.trailing_zeros(), None, message);
+            return false;
+        }
+        let split = &mut self.splits[index];
+        match barrier.action {
+            BarrierAction::Arrive => split.pc += 1,
+            _ => split.state = State::Barrier(id),
+        }
+        true
+    }
+
+    /// `barrier.cluster.arrive`
+    pub(super) fn cluster_arrive(&mut self, index: usize, around: &mut Surroundings<'_>) {
+        let split = &mut self.splits[index];
+        split.pc += 1;
+        bits(split.mask).for_each(|lane| self.arrivals[lane] += 1);
+        around.cluster.arrive(split.mask.count_ones());
+    }
+
+    /// `barrier.cluster.wait`: for the phase in which the threads arrived last.
+    pub(super) fn cluster_wait(&mut self, index: usize, around: &mut Surroundings<'_>) {
+        let split = &mut self.splits[index];
+        let wanted = bits(split.mask).map(|lane| self.arrivals[lane]).max().unwrap_or(0);
+        if wanted <= around.cluster.phase() {
+            split.pc += 1;
+        } else {
+            split.state = State::Cluster(wanted);
+        }
+    }
+
+    /// A warp-wide instruction of which not all members are here. False after a fault.
+    pub(super) fn warp_sync(&mut self, index: usize, op: WarpOp, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
+        let place = inst.ops[op.members_at()];
+        // SAFETY: `op` says which operand is the member mask.
+        let wanted = unsafe {
+            if members(lanes, inst, op).is_none() {
+                return false;
+            }
+            <u32 as Source>::get(
+                <u32 as Source>::place(lanes, place),
+                lanes.mask().trailing_zeros() as usize & 31,
+            )
+        };
+        self.splits[index].state = State::WarpSync(op, wanted);
+        self.fire(lanes);
+        true
+    }
+
+    /// Performs the warp-wide instructions whose members are all here.
+    pub(super) fn fire(&mut self, lanes: &mut Lanes<'_>) {
+        let mut keys: Vec<(WarpOp, u32)> = Vec::new();
+        for split in &self.splits {
+            if let State::WarpSync(op, wanted) = split.state
+                && !keys.contains(&(op, wanted))
+            {
+                keys.push((op, wanted));
+            }
+        }
+        for (op, wanted) in keys {
+            let key = State::WarpSync(op, wanted);
+            let here: Vec<usize> =
+                (0..self.splits.len()).filter(|index| self.splits[*index].state == key).collect();
+            let arrived = here.iter().fold(0, |mask, index| mask | self.splits[*index].mask);
+            if wanted & !self.state.exited & !arrived == 0 {
+                self.perform(&here, op, arrived, lanes);
+            }
+        }
+    }
+
+    fn perform(&mut self, splits: &[usize], op: WarpOp, active: u32, lanes: &mut Lanes<'_>) {
+        let mut inputs = Inputs::new();
+        for index in splits {
+            let code = self.enter(*index, lanes);
+            let inst = &code.insts[self.splits[*index].pc as usize];
+            // SAFETY: the split waits at an instruction that performs `op`.
+            unsafe { inputs.gather(lanes, inst, op) };
+        }
+        let outputs = Outputs::compute(op, &inputs, active);
+        for index in splits {
+            let code = self.enter(*index, lanes);
+            let split = &mut self.splits[*index];
+            // SAFETY: as above.
+            unsafe { outputs.scatter(lanes, &code.insts[split.pc as usize], op) };
+            (split.state, split.pc) = (State::Ready, split.pc + 1);
+        }
+    }
+}

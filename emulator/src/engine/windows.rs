@@ -1,0 +1,44 @@
+//! Where the state spaces lie in the generic address space.
+//!
+//! Shared, local and parameter memory each have a window of 4 GiB far above device memory; an address in one of those
+//! spaces is the offset in its window. Constant memory lies in device memory, at the same address in both spaces.
+
+use cuda_ptx::Space;
+
+/// Size of a window.
+pub(crate) const SIZE: u64 = 1 << 32;
+/// The window of shared memory.
+pub(crate) const SHARED: u64 = 0x7000_0000_0000;
+/// The window of local memory.
+pub(crate) const LOCAL: u64 = 0x7100_0000_0000;
+/// The window of a kernel's parameters.
+pub(crate) const PARAM: u64 = 0x7200_0000_0000;
+/// The addresses of functions.
+pub(crate) const FUNCTION: u64 = 0x7300_0000_0000;
+/// Distance of two functions' addresses.
+pub(crate) const FUNCTION_STEP: u64 = 16;
+
+/// First shared address in use: below it lies what current hardware reserves, and null pointers are caught.
+pub(crate) const SHARED_START: u32 = 1024;
+/// First local address in use, so that null pointers are caught.
+pub(crate) const LOCAL_START: u32 = 256;
+
+/// A shared address with this shift carries one more than the rank of a block of the cluster; zero means the
+/// accessing thread's own block.
+pub(crate) const RANK_SHIFT: u32 = 24;
+
+/// Start of the window of `space`; 0 for the spaces that lie in device memory.
+pub(crate) fn base(space: Space) -> u64 {
+    match space {
+        Space::Shared => SHARED,
+        Space::Local => LOCAL,
+        Space::Param => PARAM,
+        _ => 0,
+    }
+}
+
+/// Whether a generic address lies in the window that starts at `window`.
+#[inline(always)]
+pub(crate) fn inside(window: u64, address: u64) -> bool {
+    address & !(SIZE - 1) == window
+}

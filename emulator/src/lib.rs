@@ -1,0 +1,77 @@
+//! A CUDA driver on the CPU: the C functions of `libcuda`, running real PTX.
+//!
+//! [`driver`] gives the table that a program calls instead of NVIDIA's. It behaves like driver 580 (CUDA 13.0) with one
+//! device of an H200's shape, code for code; its device is named so that nobody takes it for a GPU. Streams are
+//! asynchronous, kernels run on all cores, and a wild access is reported with kernel, thread, address, buffer and line.
+//!
+//! ```
+//! use cuda_emulator::driver;
+//! use std::ptr::{from_mut, null_mut};
+//!
+//! let cuda = driver();
+//! let ptx = c".version 8.0 .target sm_90 .address_size 64
+//!     .visible .entry store(.param .u64 p, .param .u32 n) {
+//!         .reg .b64 %a; .reg .b32 %n;
+//!         ld.param.u64 %a, [p]; ld.param.u32 %n, [n]; st.global.u32 [%a], %n; ret; }";
+//! let (mut context, mut module, mut store, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
+//! let mut answer = 0_u32;
+//! unsafe {
+//!     cuda.cuInit(0).ok()?;
+//!     cuda.cuDevicePrimaryCtxRetain(&mut context, 0).ok()?;
+//!     cuda.cuCtxSetCurrent(context).ok()?;
+//!     cuda.cuModuleLoadData(&mut module, ptx.as_ptr().cast()).ok()?;
+//!     cuda.cuModuleGetFunction(&mut store, module, c"store".as_ptr()).ok()?;
+//!     cuda.cuMemAlloc(&mut memory, 4).ok()?;
+//!     let mut parameters = [from_mut(&mut memory).cast(), from_mut(&mut 7_u32).cast()];
+//!     cuda.cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut()).ok()?;
+//!     cuda.cuMemcpyDtoH(from_mut(&mut answer).cast(), memory, 4).ok()?;
+//! }
+//! assert_eq!(answer, 7);
+//! # trait Ok { fn ok(self) -> Result<(), cuda_driver_sys::CUresult>; }
+//! # impl Ok for cuda_driver_sys::CUresult {
+//! #     fn ok(self) -> Result<(), Self> { if self == Self::SUCCESS { Ok(()) } else { Err(self) } }
+//! # }
+//! # Ok::<(), cuda_driver_sys::CUresult>(())
+//! ```
+//!
+//! As in a real driver there is one state in a process, whatever table it is reached by. The same code as a shared
+//! library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`.
+//!
+//! # What is there
+//!
+//! Initialisation and device queries; primary and own contexts; streams, events, host functions and callbacks; linear
+//! device memory, stream-ordered allocation, pinned host memory, copies and fills; modules and libraries of PTX, also in
+//! fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0, clusters and cooperative
+//! grids. The other functions of the header answer `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error
+//! ([`unsupported_calls`] lists them); none pretends. Those that came after CUDA 13.0 are missing.
+//!
+//! The device's limits are an H200's. Abilities that an H200 has and the emulator lacks (managed memory, virtual memory
+//! management, mapped host memory, IPC, ..) are answered with 0, so that programs take another way.
+//!
+//! # What it finds
+//!
+//! A kernel that faults is stopped; its report goes to standard error and to [`last_fault`]. Then, as on a GPU, every
+//! call that touches a context answers the fault's code until the process ends.
+//!
+//! # Environment
+//!
+//! Read by the first `cuInit`:
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | device memory: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB |
+//! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
+//! | `CUDA_LAUNCH_EMULATOR_DEVICES` | `0` hides the device: `cuInit` answers `CUDA_ERROR_NO_DEVICE` | `1` |
+//!
+//! `CUDA_VISIBLE_DEVICES` concerns GPUs and has no effect here.
+
+mod driver;
+#[doc(hidden)]
+pub mod engine;
+#[doc(hidden)]
+pub mod memory;
+#[doc(hidden)]
+pub mod numeric;
+
+pub use driver::{driver, faults, last_fault, symbol_address, unsupported_calls};
+pub use engine::{Fault, FaultKind};

@@ -1,0 +1,175 @@
+//! Which addresses are allocated, which were, and what to say about the others.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Snapshot};
+
+/// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
+const FIRST: u64 = 0x3000_0000_0000;
+/// Where addresses end; past it they start again from [`FIRST`], in holes.
+const END: u64 = 0x5000_0000_0000;
+/// Unused bytes behind every allocation, so that an overrun does not land in the neighbour.
+const GAP: u64 = 64 << 10;
+/// Freed ranges remembered for reports.
+const REMEMBERED: usize = 4096;
+
+/// The address map of one device.
+#[derive(Debug)]
+pub(super) struct Map {
+    capacity: u64,
+    used: u64,
+    next: u64,
+    live: BTreeMap<u64, Arc<Allocation>>,
+    /// Freed ranges by base: length.
+    freed: BTreeMap<u64, u64>,
+    /// Bases in `freed`, oldest first.
+    freed_order: VecDeque<u64>,
+    snapshot: Option<Arc<Snapshot>>,
+}
+
+impl Map {
+    pub(super) fn new(capacity: u64) -> Map {
+        Map {
+            capacity,
+            used: 0,
+            next: FIRST,
+            live: BTreeMap::new(),
+            freed: BTreeMap::new(),
+            freed_order: VecDeque::new(),
+            snapshot: None,
+        }
+    }
+
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(super) fn allocate(&mut self, bytes: u64) -> Result<u64, OutOfMemory> {
+        let refused = OutOfMemory { requested: bytes, free: self.capacity - self.used };
+        let len = bytes.max(1);
+        let rounded = len.checked_next_multiple_of(ALIGNMENT).ok_or(refused)?;
+        if rounded > refused.free {
+            return Err(refused);
+        }
+        let base = self.place(rounded).ok_or(refused)?;
+        let allocation = Allocation::new(base, len).ok_or(refused)?;
+        self.used += rounded;
+        self.live.insert(base, Arc::new(allocation));
+        self.snapshot = None;
+        Ok(base)
+    }
+
+    /// An address with `rounded` free bytes and a gap behind them.
+    fn place(&mut self, rounded: u64) -> Option<u64> {
+        let span = rounded.checked_add(GAP)?.checked_next_multiple_of(GAP)?;
+        if span > END - FIRST {
+            return None;
+        }
+        let mut base = if END - self.next >= span { self.next } else { FIRST };
+        // Once round: skip over what lives there.
+        let mut restarted = base == FIRST;
+        loop {
+            let blocking =
+                self.live.range(..base + span).next_back().filter(|(_, a)| a.base() + a.len() + GAP > base);
+            let Some((_, allocation)) = blocking else { break };
+            base = (allocation.base() + allocation.len() + GAP).next_multiple_of(GAP);
+            if END - base < span {
+                if restarted {
+                    return None;
+                }
+                (base, restarted) = (FIRST, true);
+            }
+        }
+        self.next = base + span;
+        self.forget_freed(base, base + span);
+        Some(base)
+    }
+
+    /// Drops remembered freed ranges that a new allocation covers.
+    fn forget_freed(&mut self, from: u64, to: u64) {
+        let covered: Vec<u64> = self.freed.range(from..to).map(|(base, _)| *base).collect();
+        for base in covered {
+            self.freed.remove(&base);
+            self.freed_order.retain(|other| *other != base);
+        }
+    }
+
+    pub(super) fn free(&mut self, address: u64) -> Result<(), NotAnAllocation> {
+        let Some(allocation) = self.live.remove(&address) else {
+            return Err(NotAnAllocation { address, description: self.describe(address, 1) });
+        };
+        self.used -= allocation.len().next_multiple_of(ALIGNMENT);
+        self.freed.insert(address, allocation.len());
+        self.freed_order.push_back(address);
+        if self.freed_order.len() > REMEMBERED
+            && let Some(oldest) = self.freed_order.pop_front()
+        {
+            self.freed.remove(&oldest);
+        }
+        self.snapshot = None;
+        Ok(())
+    }
+
+    pub(super) fn find(&self, address: u64) -> Option<&Arc<Allocation>> {
+        let (base, allocation) = self.live.range(..=address).next_back()?;
+        (address - base < allocation.len()).then_some(allocation)
+    }
+
+    pub(super) fn snapshot(&mut self) -> Arc<Snapshot> {
+        let live = &self.live;
+        let new = || Arc::new(Snapshot::new(live.values().cloned().collect()));
+        Arc::clone(self.snapshot.get_or_insert_with(new))
+    }
+
+    pub(super) fn describe(&self, address: u64, bytes: u64) -> String {
+        if let Some(allocation) = self.find(address) {
+            let (base, len) = (allocation.base(), allocation.len());
+            let room = len - (address - base);
+            return if bytes <= room {
+                format!("inside the allocation 0x{base:x} of {len} bytes, at offset {}", address - base)
+            } else {
+                format!("{} bytes past the end of the allocation 0x{base:x} of {len} bytes", bytes - room)
+            };
+        }
+        if let Some((base, len)) = self.freed.range(..=address).next_back()
+            && address - base < *len
+        {
+            let offset = address - base;
+            return format!("inside the freed allocation 0x{base:x} of {len} bytes, at offset {offset}");
+        }
+        self.describe_distance(address)
+    }
+
+    /// What lies nearest to an address that was never allocated.
+    fn describe_distance(&self, address: u64) -> String {
+        /// Farther than this, the neighbour has nothing to do with it.
+        const NEAR: u64 = 1 << 30;
+        let below = self.nearest_below(address);
+        let above = self.live.range(address..).next();
+        match (below, above) {
+            (Some((base, len, freed)), _) if address - (base + len) < NEAR => {
+                let freed = if freed { "freed " } else { "" };
+                let past = address - (base + len);
+                format!("{past} bytes past the end of the {freed}allocation 0x{base:x} of {len} bytes")
+            }
+            (_, Some((base, allocation))) if base - address < NEAR => {
+                let len = allocation.len();
+                format!("{} bytes before the allocation 0x{base:x} of {len} bytes", base - address)
+            }
+            _ if address < 4096 => "a null pointer, or one computed from it".to_owned(),
+            _ => "no allocation is near".to_owned(),
+        }
+    }
+
+    /// The last live or freed range that ends at or before `address`: base, length, whether freed.
+    fn nearest_below(&self, address: u64) -> Option<(u64, u64, bool)> {
+        let live = self.live.range(..=address).next_back().map(|(base, a)| (*base, a.len(), false));
+        let freed = self.freed.range(..=address).next_back().map(|(base, len)| (*base, *len, true));
+        live.into_iter().chain(freed).max_by_key(|(base, len, _)| base + len)
+    }
+}

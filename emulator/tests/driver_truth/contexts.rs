@@ -1,0 +1,431 @@
+//! Initialisation, devices, contexts, objects of several contexts, fork.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
+
+use cuda_driver_sys::*;
+use std::ptr::{null, null_mut};
+
+use crate::support::*;
+use crate::{Case, Row};
+
+pub(crate) const CASES: &[(&str, Case)] = &[
+    ("before_init", before_init),
+    ("devices", devices),
+    ("visible", visible),
+    ("no_context", no_context),
+    ("primary", primary),
+    ("own", own),
+    ("limits", limits),
+    ("contexts", contexts),
+    ("cross_nocurrent", cross_nocurrent),
+    ("stream_after_ctx", stream_after_ctx),
+    ("cross_destroyed", cross_destroyed),
+    ("reset_kills", reset_kills),
+    ("proc_address", proc_address),
+    #[cfg(all(unix, not(miri)))]
+    ("forked", forked),
+    #[cfg(not(all(unix, not(miri))))]
+    ("forked", |_| {}),
+];
+
+fn before_init(row: &mut Row) {
+    let cuda = cuda_emulator::driver();
+    let (mut number, mut pointer, mut text) = (0, null_mut(), null());
+    unsafe {
+        row.value("ver_before", cuda.cuDriverGetVersion(&mut number), number);
+        row.code("count_before", cuda.cuDeviceGetCount(&mut number));
+        row.code("errname_before", cuda.cuGetErrorName(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, &mut text));
+        row.code("curr_before", cuda.cuCtxGetCurrent(&mut pointer));
+        row.code("setcurr0_before", cuda.cuCtxSetCurrent(null_mut()));
+        row.code("mode_before", cuda.cuModuleGetLoadingMode(&mut CUmoduleLoadingMode(0)));
+        row.code("evcreate_before", cuda.cuEventCreate(&mut null_mut(), 0));
+        row.code("retain_before", cuda.cuDevicePrimaryCtxRetain(&mut pointer, 0));
+        row.code("devget_before", cuda.cuDeviceGet(&mut number, 0));
+        row.code("memfree0_before", cuda.cuMemFree(0));
+        row.code("verNULL_before", cuda.cuDriverGetVersion(null_mut()));
+        row.code("strdestroy0_before", cuda.cuStreamDestroy(null_mut()));
+        row.code("init1", cuda.cuInit(1));
+        row.code("init0", cuda.cuInit(0));
+        row.code("again", cuda.cuInit(0));
+    }
+}
+
+fn devices(row: &mut Row) {
+    let cuda = cuda();
+    let (mut number, mut bytes, mut text) = (0, 0, [0_i8; 64]);
+    unsafe {
+        row.value("count", cuda.cuDeviceGetCount(&mut number), number);
+        row.code("countNULL", cuda.cuDeviceGetCount(null_mut()));
+        row.code("getNULL", cuda.cuDeviceGet(null_mut(), 0));
+        row.code("get-1", cuda.cuDeviceGet(&mut number, -1));
+        row.code("get1", cuda.cuDeviceGet(&mut number, 1));
+        row.code("namedev9", cuda.cuDeviceGetName(text.as_mut_ptr().cast(), 10, 9));
+        row.code("uuid", cuda.cuDeviceGetUuid(&mut CUuuid { bytes: [0; 16] }, 0));
+        row.code("uuid9", cuda.cuDeviceGetUuid(&mut CUuuid { bytes: [0; 16] }, 9));
+        row.code("luid", cuda.cuDeviceGetLuid(text.as_mut_ptr().cast(), &mut 0, 0));
+        row.code("totalNULL", cuda.cuDeviceTotalMem(null_mut(), 0));
+        row.code("total9", cuda.cuDeviceTotalMem(&mut bytes, 9));
+        let attribute = CUdevice_attribute(1);
+        row.code("attrNULL", cuda.cuDeviceGetAttribute(null_mut(), attribute, 0));
+        row.code("attrdev9", cuda.cuDeviceGetAttribute(&mut number, attribute, 9));
+        row.code("attr999dev9", cuda.cuDeviceGetAttribute(&mut number, CUdevice_attribute(999), 9));
+        row.code("pci12", cuda.cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), 12, 0));
+        row.code("pciNULL", cuda.cuDeviceGetPCIBusId(null_mut(), 13, 0));
+        ok(cuda.cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), 13, 0));
+        row.value("bypci", cuda.cuDeviceGetByPCIBusId(&mut number, text.as_ptr().cast()), number);
+        row.code("bypcibad", cuda.cuDeviceGetByPCIBusId(&mut number, c"zz".as_ptr()));
+        row.code("bypcinone", cuda.cuDeviceGetByPCIBusId(&mut number, c"0000:7f:1f.0".as_ptr()));
+        row.code("peer00", cuda.cuDeviceCanAccessPeer(&mut number, 0, 0));
+        row.code("peer01", cuda.cuDeviceCanAccessPeer(&mut number, 0, 1));
+        for code in [0, 1, 700, 999, 36, 12_345] {
+            let mut name = null();
+            row.code(&format!("errname{code}"), cuda.cuGetErrorName(CUresult(code), &mut name));
+            row.code(&format!("errstr{code}"), cuda.cuGetErrorString(CUresult(code), &mut name));
+        }
+    }
+}
+
+fn visible(row: &mut Row) {
+    // The case runs again with the device hidden.
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "no_device", "--nocapture"])
+        .env("CUDA_LAUNCH_EMULATOR_DEVICES", "0")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    for answer in text.lines().filter_map(|line| line.strip_prefix("hidden ")) {
+        row.text(answer);
+    }
+}
+
+pub(crate) fn hidden() {
+    let cuda = cuda_emulator::driver();
+    println!("\nhidden init={}", unsafe { cuda.cuInit(0) }.0);
+    println!("hidden count={}", unsafe { cuda.cuDeviceGetCount(&mut 0) }.0);
+}
+
+fn no_context(row: &mut Row) {
+    let cuda = cuda();
+    let (mut pointer, mut number) = (null_mut(), 0);
+    unsafe {
+        row.code("pop_empty", cuda.cuCtxPopCurrent(&mut pointer));
+        row.code("push0", cuda.cuCtxPushCurrent(null_mut()));
+        row.code("setNULL", cuda.cuCtxSetCurrent(null_mut()));
+        row.code("cur", cuda.cuCtxGetCurrent(&mut pointer));
+        row.code("curNULL", cuda.cuCtxGetCurrent(null_mut()));
+        row.code("dev", cuda.cuCtxGetDevice(&mut number));
+        row.code("sync", cuda.cuCtxSynchronize());
+        row.code("ver", cuda.cuCtxGetApiVersion(null_mut(), &mut 0));
+        row.code("flags", cuda.cuCtxGetFlags(&mut 0));
+        row.code("limit", cuda.cuCtxGetLimit(&mut 0, CUlimit(0)));
+        row.code("memfree", cuda.cuMemFree(0x1000));
+        row.code("memfree0", cuda.cuMemFree(0));
+        row.code("evdestroy0", cuda.cuEventDestroy(null_mut()));
+        row.code("strdestroy0", cuda.cuStreamDestroy(null_mut()));
+        row.code("modunload0", cuda.cuModuleUnload(null_mut()));
+        row.code("streamq", cuda.cuStreamQuery(null_mut()));
+        row.code("streams", cuda.cuStreamSynchronize(null_mut()));
+        row.code("prio", cuda.cuCtxGetStreamPriorityRange(&mut 0, &mut 0));
+        row.code("launch0", launch(&cuda, null_mut(), null_mut(), &mut []));
+        row.code("memset", cuda.cuMemsetD8(0, 0, 0));
+        row.code("htod0", cuda.cuMemcpyHtoD(0, null(), 0));
+        row.code("memcpyHH", cuda.cuMemcpy(0, 0, 0));
+        row.code("mode", cuda.cuModuleGetLoadingMode(&mut CUmoduleLoadingMode(0)));
+        row.code("pinned", cuda.cuMemAllocHost(&mut null_mut(), 64));
+        row.code("destroy0", cuda.cuCtxDestroy(null_mut()));
+        row.code("getinfo", cuda.cuMemGetInfo(&mut 0, &mut 0));
+    }
+}
+
+fn primary(row: &mut Row) {
+    let cuda = cuda();
+    let (mut first, mut second, mut flags, mut active) = (null_mut(), null_mut(), 0, 0);
+    macro_rules! state {
+        () => {{
+            let code = cuda.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active);
+            row.value("state", code, format!("{flags},{active}"));
+        }};
+    }
+    unsafe {
+        state!();
+        row.code("setflags1", cuda.cuDevicePrimaryCtxSetFlags(0, 1));
+        state!();
+        row.code("setflags3", cuda.cuDevicePrimaryCtxSetFlags(0, 3));
+        row.code("setflags8000", cuda.cuDevicePrimaryCtxSetFlags(0, 0x8000));
+        row.code("setflags0", cuda.cuDevicePrimaryCtxSetFlags(0, 0));
+        row.code("release_unretained", cuda.cuDevicePrimaryCtxRelease(0));
+        row.code("reset_unretained", cuda.cuDevicePrimaryCtxReset(0));
+        row.code("retainNULL", cuda.cuDevicePrimaryCtxRetain(null_mut(), 0));
+        row.code("retain9", cuda.cuDevicePrimaryCtxRetain(&mut first, 9));
+        row.code("retain", cuda.cuDevicePrimaryCtxRetain(&mut first, 0));
+        row.value("retain2", cuda.cuDevicePrimaryCtxRetain(&mut second, 0), first == second);
+        state!();
+        row.code("setflags_active", cuda.cuDevicePrimaryCtxSetFlags(0, 4));
+        state!();
+        row.code("destroy_primary", cuda.cuCtxDestroy(first));
+        row.code("set", cuda.cuCtxSetCurrent(first));
+        row.value("flags", cuda.cuCtxGetFlags(&mut flags), flags);
+        row.code("release", cuda.cuDevicePrimaryCtxRelease(0));
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+        row.code("release", cuda.cuDevicePrimaryCtxRelease(0));
+        row.value("cur", cuda.cuCtxGetCurrent(&mut second), first == second);
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+        row.code("sync", cuda.cuCtxSynchronize());
+        row.code("dev", cuda.cuCtxGetDevice(&mut 0));
+        row.code("streamq", cuda.cuStreamQuery(null_mut()));
+        row.code("set_released", cuda.cuCtxSetCurrent(first));
+        row.code("push_released", cuda.cuCtxPushCurrent(first));
+        row.code("pop", cuda.cuCtxPopCurrent(&mut second));
+        row.code("release", cuda.cuDevicePrimaryCtxRelease(0));
+        row.code("free_released", cuda.cuMemFree(0x1000));
+        row.code("ver_released", cuda.cuCtxGetApiVersion(first, &mut flags));
+        row.code("id_released", cuda.cuCtxGetId(first, &mut 0));
+        row.value("retain", cuda.cuDevicePrimaryCtxRetain(&mut second, 0), first == second);
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+        row.code("reset", cuda.cuDevicePrimaryCtxReset(0));
+        state!();
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+        row.code("release", cuda.cuDevicePrimaryCtxRelease(0));
+        row.value("retain", cuda.cuDevicePrimaryCtxRetain(&mut second, 0), first == second);
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+    }
+}
+
+fn own(row: &mut Row) {
+    let cuda = cuda();
+    let (mut a, mut b, mut found) = (null_mut(), null_mut(), null_mut());
+    let create = |context: *mut CUcontext, flags, device| unsafe {
+        cuda.cuCtxCreate(context, null_mut(), flags, device)
+    };
+    unsafe {
+        row.code("createNULL", create(null_mut(), 0, 0));
+        row.code("dev9", create(&mut a, 0, 9));
+        row.code("flags3", create(&mut a, 3, 0));
+        row.code("flags1000", create(&mut a, 0x1000, 0));
+        row.code("c1", create(&mut a, 0, 0));
+        row.code("c2", create(&mut b, 0, 0));
+        row.code("push1", cuda.cuCtxPushCurrent(a));
+        row.code("destroy2_inside", cuda.cuCtxDestroy(b));
+        row.value("pop", cuda.cuCtxPopCurrent(&mut found), found == a);
+        row.value("cur", cuda.cuCtxGetCurrent(&mut found), found == b);
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+        row.code("sync", cuda.cuCtxSynchronize());
+        row.value("pop", cuda.cuCtxPopCurrent(&mut found), found == b);
+        row.value("cur", cuda.cuCtxGetCurrent(&mut found), found == a);
+        row.code("destroy_cur", cuda.cuCtxDestroy(a));
+        row.value("cur", cuda.cuCtxGetCurrent(&mut found), found.is_null());
+        row.code("d2", cuda.cuCtxDestroy(a));
+        row.code("set", cuda.cuCtxSetCurrent(a));
+        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
+    }
+}
+
+fn limits(row: &mut Row) {
+    let (cuda, _) = with_context();
+    for limit in 0..12 {
+        let mut value = 77;
+        let code = unsafe { cuda.cuCtxGetLimit(&mut value, CUlimit(limit)) };
+        row.value(&format!("limit{limit}"), code, value);
+    }
+    for (limit, value) in [
+        (0, 4096),
+        (0, 10),
+        (0, 1 << 20),
+        (1, 1 << 21),
+        (1, 5),
+        (2, 1 << 24),
+        (3, 3),
+        (4, 100),
+        (5, 64),
+        (5, 200),
+        (6, 1 << 20),
+        (6, 1 << 40),
+        (7, 1),
+        (8, 1),
+        (9, 1),
+        (20, 1),
+    ] {
+        let code = unsafe { cuda.cuCtxSetLimit(CUlimit(limit), value) };
+        let mut now = 0;
+        let _ = unsafe { cuda.cuCtxGetLimit(&mut now, CUlimit(limit)) };
+        row.value(&format!("set{limit}:{value}"), code, now);
+    }
+}
+
+/// Two contexts, the second one current, with a stream and an event each, and a module of the first.
+struct Two {
+    cuda: std::sync::Arc<Driver>,
+    a: CUcontext,
+    module: CUmodule,
+    memory: CUdeviceptr,
+    streams: [CUstream; 2],
+    events: [CUevent; 2],
+}
+
+fn two() -> Two {
+    let cuda = cuda();
+    let (mut a, mut b) = (null_mut(), null_mut());
+    ok(unsafe { cuda.cuCtxCreate(&mut a, null_mut(), 0, 0) });
+    let (module, memory) = (load(&cuda, KERNELS), alloc(&cuda, 64));
+    let (stream_a, event_a) = (stream(&cuda, 0), event(&cuda, 0));
+    ok(unsafe { cuda.cuCtxCreate(&mut b, null_mut(), 0, 0) });
+    let (stream_b, event_b) = (stream(&cuda, 0), event(&cuda, 0));
+    Two { cuda, a, module, memory, streams: [stream_a, stream_b], events: [event_a, event_b] }
+}
+
+fn contexts(row: &mut Row) {
+    let cuda = cuda_emulator::driver();
+    row.code("before init: alloc", unsafe { cuda.cuMemAlloc(&mut 0, 16) });
+    let Two { cuda, module, memory, streams: [stream_a, stream_b], events: [event_a, event_b], a } = two();
+    unsafe {
+        row.code("dev99", cuda.cuDeviceGet(&mut 0, 99));
+        let other = std::thread::scope(|scope| scope.spawn(|| cuda.cuMemAlloc(&mut 0, 16)).join().unwrap());
+        row.code("alloc on thread without ctx", other);
+        let nop = function(&cuda, module, "nop");
+        row.code("fn ctx1 on stream ctx2", launch(&cuda, nop, stream_b, &mut []));
+        row.code("fn ctx1, null stream, ctx2 current", launch(&cuda, nop, null_mut(), &mut []));
+        row.code("fn ctx1 on stream ctx1, ctx2 current", launch(&cuda, nop, stream_a, &mut []));
+        row.code("event ctx1 rec stream ctx2", cuda.cuEventRecord(event_a, stream_b));
+        row.code("stream ctx2 waits event ctx1", cuda.cuStreamWaitEvent(stream_b, event_a, 0));
+        row.code("getfunction ctx2 current", cuda.cuModuleGetFunction(&mut null_mut(), module, c"nop".as_ptr()));
+        row.code("rec_e2_s1", cuda.cuEventRecord(event_b, stream_a));
+        row.code("el", cuda.cuEventElapsedTime(&mut 0.0, event_a, event_b));
+        let mut host = [0_u8; 64];
+        row.code("htod_other_ctx_mem", cuda.cuMemcpyHtoD(memory, host.as_mut_ptr().cast(), 64));
+        row.code("memset", cuda.cuMemsetD8Async(memory, 0, 64, stream_b));
+        row.code("free", cuda.cuMemFree(memory));
+        row.code("destroy", cuda.cuCtxDestroy(a));
+    }
+}
+
+fn cross_nocurrent(row: &mut Row) {
+    let Two { cuda, module, memory, streams: [stream_a, stream_b], events: [event_a, _], .. } = two();
+    let nop = function(&cuda, module, "nop");
+    let mut host = [0_u8; 64];
+    let host = host.as_mut_ptr().cast();
+    unsafe {
+        row.code("pop", cuda.cuCtxPopCurrent(null_mut()));
+        row.code("pop", cuda.cuCtxPopCurrent(null_mut()));
+        row.code("launch_s1", launch(&cuda, nop, stream_a, &mut []));
+        row.code("launch_null", launch(&cuda, nop, null_mut(), &mut []));
+        row.code("ssync", cuda.cuStreamSynchronize(stream_a));
+        row.code("sq", cuda.cuStreamQuery(stream_a));
+        row.code("rec", cuda.cuEventRecord(event_a, stream_a));
+        row.code("evsync", cuda.cuEventSynchronize(event_a));
+        row.code("wait", cuda.cuStreamWaitEvent(stream_a, event_a, 0));
+        row.code("htodasync", cuda.cuMemcpyHtoDAsync(memory, host, 64, stream_a));
+        row.code("memsetasync", cuda.cuMemsetD8Async(memory, 0, 64, stream_a));
+        row.code("dtoh", cuda.cuMemcpyDtoH(host, memory, 64));
+        row.code("fattr", cuda.cuFuncGetAttribute(&mut 0, CUfunction_attribute(0), nop));
+        row.code("fset", cuda.cuFuncSetAttribute(nop, CUfunction_attribute(9), 50));
+        row.code("getfn", cuda.cuModuleGetFunction(&mut null_mut(), module, c"nop".as_ptr()));
+        row.code("getglobal", cuda.cuModuleGetGlobal(&mut 0, null_mut(), module, c"counter".as_ptr()));
+        row.code("occ", cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut 0, nop, 32, 0));
+        let kind = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        row.code("ptr", cuda.cuPointerGetAttribute(argument(&mut 0_u64), kind, memory));
+        row.code("range", cuda.cuMemGetAddressRange(&mut 0, &mut 0, memory));
+        row.code("sflags", cuda.cuStreamGetFlags(stream_a, &mut 0));
+        row.code("sctx", cuda.cuStreamGetCtx(stream_a, &mut null_mut()));
+        row.code("el", cuda.cuEventElapsedTime(&mut 0.0, event_a, event_a));
+        row.code("evcreate", cuda.cuEventCreate(&mut null_mut(), 0));
+        row.code("free", cuda.cuMemFree(memory));
+        row.code("unload", cuda.cuModuleUnload(module));
+        row.code("evdestroy", cuda.cuEventDestroy(event_a));
+        row.code("sdestroy", cuda.cuStreamDestroy(stream_a));
+        row.code("freehost", cuda.cuMemFreeHost(std::ptr::without_provenance_mut(0x1000)));
+        row.code("allocasync", cuda.cuMemAllocAsync(&mut 0, 4, stream_b));
+        row.code("freeasync", cuda.cuMemFreeAsync(0x1000, stream_b));
+    }
+}
+
+fn stream_after_ctx(row: &mut Row) {
+    let two = two();
+    ok(unsafe { two.cuda.cuCtxDestroy(two.a) });
+    row.code("sync stream of destroyed ctx", unsafe { two.cuda.cuStreamSynchronize(two.streams[0]) });
+}
+
+fn cross_destroyed(row: &mut Row) {
+    let Two { cuda, a, module, memory, streams: [_, stream_b], events: [event_a, _], .. } = two();
+    let nop = function(&cuda, module, "nop");
+    unsafe {
+        row.code("destroy1", cuda.cuCtxDestroy(a));
+        row.code("free", cuda.cuMemFree(memory));
+        row.code("htod", cuda.cuMemcpyHtoD(memory, [0_u8; 64].as_ptr().cast(), 64));
+        row.code("evq", cuda.cuEventQuery(event_a));
+        row.code("evdestroy", cuda.cuEventDestroy(event_a));
+        row.code("wait", cuda.cuStreamWaitEvent(stream_b, event_a, 0));
+        row.code("unload", cuda.cuModuleUnload(module));
+        row.code("getfn", cuda.cuModuleGetFunction(&mut null_mut(), module, c"nop".as_ptr()));
+        row.code("launch", launch(&cuda, nop, null_mut(), &mut []));
+    }
+}
+
+fn reset_kills(row: &mut Row) {
+    let (cuda, context) = with_context();
+    let (memory, event) = (alloc(&cuda, 64), event(&cuda, 0));
+    unsafe {
+        row.code("reset", cuda.cuDevicePrimaryCtxReset(0));
+        row.code("retain", cuda.cuDevicePrimaryCtxRetain(&mut null_mut(), 0));
+        row.code("set", cuda.cuCtxSetCurrent(context));
+        row.code("free", cuda.cuMemFree(memory));
+        row.code("evq", cuda.cuEventQuery(event));
+        row.code("evdestroy", cuda.cuEventDestroy(event));
+    }
+}
+
+fn proc_address(row: &mut Row) {
+    let cuda = cuda_emulator::driver();
+    let mut ask = |name: &std::ffi::CStr, version, flags| {
+        let (mut function, mut status) = (null_mut(), CUdriverProcAddressQueryResult(9));
+        let code = unsafe { cuda.cuGetProcAddress(name.as_ptr(), &mut function, version, flags, &mut status) };
+        let label = format!("{}@{version}/{flags}", name.to_str().unwrap());
+        row.value(&label, code, format!("{},{}", status.0, !function.is_null()));
+    };
+    for (name, version, flags) in [
+        (c"cuInit", 13_000, 0),
+        (c"cuInit", 2000, 0),
+        (c"cuInit", 1000, 0),
+        (c"cuInit", 13_050, 0),
+        (c"cuMemAlloc", 13_000, 0),
+        (c"cuMemAlloc", 3020, 0),
+        (c"cuMemAlloc_v2", 13_000, 0),
+        (c"cuNoSuch", 13_000, 0),
+        (c"cuFuncGetParamCount", 13_000, 0),
+        (c"cuFuncGetParamCount", 13_020, 0),
+        (c"cuLaunchKernelEx", 11_050, 0),
+        (c"cuLaunchKernelEx", 11_060, 0),
+        (c"cuStreamSynchronize", 13_000, 1),
+        (c"cuStreamSynchronize", 13_000, 4),
+        (c"", 13_000, 0),
+        (c"cuGetProcAddress", 13_000, 0),
+        (c"cuGetProcAddress_v2", 13_000, 0),
+        (c"cuDeviceGetUuid", 13_000, 0),
+        (c"cuGraphInstantiate", 12_000, 0),
+        (c"cuInit", 0, 0),
+        (c"cuInit", -1, 0),
+    ] {
+        ask(name, version, flags);
+    }
+}
+
+#[cfg(all(unix, not(miri)))]
+fn forked(row: &mut Row) {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+        fn _exit(code: i32) -> !;
+    }
+    let (cuda, _) = with_context();
+    unsafe {
+        let process = fork();
+        if process == 0 {
+            // Three codes of at most two bits each, as the exit code.
+            let codes = [cuda.cuInit(0), cuda.cuMemAlloc(&mut 0, 16), cuda.cuCtxSynchronize()];
+            _exit(codes.iter().fold(0, |all, code| all << 2 | code.0.min(3) as i32));
+        }
+        let mut status = 0;
+        waitpid(process, &mut status, 0);
+        let codes = status >> 8 & 0xff;
+        row.text(format!("child: init={};alloc={};ctxSync={}", codes >> 4 & 3, codes >> 2 & 3, codes & 3));
+        row.code("parent alloc", cuda.cuMemAlloc(&mut 0, 16));
+    }
+}

@@ -1,0 +1,211 @@
+//! What nvcc and rustc write, compared with counts made in another way.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use cuda_ptx::image::Image;
+use cuda_ptx::{Function, FunctionKind, Init, Module, Statement, parse};
+
+/// Every PTX fixture parses, bodies too.
+#[test]
+fn everything_parses() {
+    for name in common::fixtures(".ptx") {
+        let text = common::text(&name);
+        let module = parse(&text).unwrap_or_else(|e| panic!("{name}: {e:#}"));
+        for function in &module.functions {
+            function.statements().unwrap_or_else(|e| panic!("{name}: {e:#}"));
+        }
+    }
+}
+
+/// (labels, instructions, `.loc`) of a body, by splitting its text.
+fn counted_by_hand(body: &str) -> (usize, usize, usize) {
+    let lines: Vec<&str> = body.lines().map(|l| l.split("//").next().unwrap().trim()).collect();
+    let labels = lines.iter().filter(|l| l.ends_with(':')).count() + body.matches(": .").count();
+    let locs = lines.iter().filter(|l| l.starts_with(".loc\t")).count();
+    let code: String = lines
+        .iter()
+        .filter(|l| !l.ends_with(':') && !l.starts_with(".loc\t"))
+        .map(|l| format!("{l} "))
+        .collect();
+    let is_instruction = |part: &str| {
+        let part = part.trim_start_matches(['{', '}', ' ', '\t']);
+        !part.is_empty() && !part.starts_with('.') && !part.contains(": .")
+    };
+    (labels, code.split(';').filter(|part| is_instruction(part)).count(), locs)
+}
+
+fn counted_by_parser(function: &Function<'_>) -> (usize, usize, usize) {
+    let (mut labels, mut instructions, mut locs) = (0, 0, 0);
+    common::walk(&function.statements().unwrap(), &mut |s| match s {
+        Statement::Label(_) => labels += 1,
+        Statement::Instruction(_) => instructions += 1,
+        Statement::Loc { .. } => locs += 1,
+        _ => {}
+    });
+    (labels, instructions, locs)
+}
+
+#[test]
+fn counts() {
+    let mut total = 0;
+    for name in common::fixtures(".ptx") {
+        let text = common::text(&name);
+        for function in parse(&text).unwrap().functions.iter().filter(|f| f.body.is_some()) {
+            let found = counted_by_parser(function);
+            assert_eq!(found, counted_by_hand(function.body.unwrap()), "{name}: {}", function.name);
+            total += found.1;
+        }
+    }
+    assert!(total > 1500, "{total}");
+}
+
+/// Without blanks and with offsets in one spelling.
+fn normal(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    text.replace("+0]", "]").replace(";", "")
+}
+
+/// Every instruction printed again is the text that it was read from, and parses to itself.
+#[test]
+fn instructions_print_as_they_were_written() {
+    let mut seen = 0;
+    for name in common::fixtures(".ptx") {
+        let text = common::text(&name);
+        let module = parse(&text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for function in module.functions.iter().filter(|f| f.body.is_some()) {
+            common::walk(&function.statements().unwrap(), &mut |s| {
+                let Statement::Instruction(i) = s else { return };
+                let printed = format!("{i};");
+                // A call spans lines; the others share theirs with nothing but a comment or a closing brace.
+                let source =
+                    lines[i.line as usize - 1].split("//").next().unwrap().trim_end_matches(['}', ' ']);
+                if source.ends_with(';') && source.matches(';').count() == 1 {
+                    assert_eq!(normal(&printed), normal(source), "{name} line {}", i.line);
+                    seen += 1;
+                }
+                let module = common::module_with(&printed);
+                match &common::statements(&module)[..] {
+                    [Statement::Instruction(again)] => assert_eq!(
+                        (&again.guard, again.name, &again.operands),
+                        (&i.guard, i.name, &i.operands)
+                    ),
+                    other => panic!("{printed}: {other:?}"),
+                }
+            });
+        }
+    }
+    assert!(seen > 1500, "{seen}");
+}
+
+fn kernel<'m, 'a>(module: &'m Module<'a>, name: &str) -> &'m Function<'a> {
+    module.functions.iter().find(|f| f.name == name && f.body.is_some()).unwrap()
+}
+
+/// The signatures in the PTX are those in the cubin that was made from the same source.
+#[test]
+fn signatures_agree_with_the_cubins() {
+    let mut compared = 0;
+    for name in ["basic", "features", "cluster"] {
+        let (text, bytes) =
+            (common::text(&format!("{name}.ptx")), common::data(&format!("{name}.sm_90.cubin")));
+        let (ptx, cubin) = (Image::read(text.as_bytes()).unwrap(), Image::read(&bytes).unwrap());
+        let ptx = ptx.kernels().unwrap();
+        for found in cubin.kernels().unwrap() {
+            let told = ptx.iter().find(|k| k.name == found.name).unwrap();
+            assert_eq!(told.parameters, found.parameters, "{}", found.name);
+            assert_eq!(told.parameter_bytes, found.parameter_bytes, "{}", found.name);
+            assert_eq!(
+                (told.max_threads, told.required_threads, told.cluster, told.max_cluster_rank),
+                (found.max_threads, found.required_threads, found.cluster, found.max_cluster_rank)
+            );
+            assert_eq!(
+                (told.explicit_cluster, told.blocks_are_clusters),
+                (found.explicit_cluster, found.blocks_are_clusters)
+            );
+            compared += 1;
+        }
+        assert_eq!(ptx.len(), cubin.kernels().unwrap().len());
+    }
+    assert_eq!(compared, 13);
+}
+
+#[test]
+fn features_of_nvcc() {
+    for name in ["features.ptx", "features.sm_100.ptx", "features.lineinfo.ptx"] {
+        let text = common::text(name);
+        let m = parse(&text).unwrap();
+        assert_eq!((m.version, m.address_size, m.variables.len()), ((9, 0), 64, 13), "{name}");
+        let structs = kernel(&m, "structs");
+        let sizes: Vec<_> = structs.parameters().iter().map(|p| (p.offset, p.size, p.align)).collect();
+        assert_eq!(
+            sizes,
+            [
+                (0, 4, 2),
+                (16, 32, 16),
+                (48, 80, 8),
+                (128, 1, 1),
+                (132, 12, 4),
+                (144, 16, 16),
+                (160, 8, 8),
+                (176, 16, 16)
+            ]
+        );
+        let variable = |name: &str| m.variables.iter().find(|v| v.name == name).unwrap();
+        assert!(variable("shared_with_host").managed);
+        assert_eq!(
+            variable("pointer_into").init,
+            Some(Init::Address { symbol: "counters", offset: 8, generic: true, mask: None })
+        );
+        assert_eq!(variable("table").size(), 32);
+        assert_eq!(m.functions.iter().filter(|f| f.kind == FunctionKind::Entry).count(), 8);
+    }
+}
+
+#[test]
+fn line_tables() {
+    let text = common::text("features.lineinfo.ptx");
+    let m = parse(&text).unwrap();
+    assert_eq!(m.files.len(), 3);
+    assert!(m.files[0].1.ends_with("features.cu"));
+    let debug = common::text("basic.debug.ptx");
+    assert_eq!(parse(&debug).unwrap().targets, ["sm_90", "debug"]);
+}
+
+#[test]
+fn pointers_have_attributes_since_sm_100() {
+    let text = common::text("basic.sm_100.ptx");
+    let m = parse(&text).unwrap();
+    let pointers: Vec<_> =
+        kernel(&m, "vecadd").parameters().iter().map(|p| p.pointer.map(|a| a.align)).collect();
+    assert_eq!(pointers, [Some(1), Some(1), Some(1), None]);
+}
+
+#[test]
+fn clusters() {
+    let text = common::text("cluster.ptx");
+    let m = parse(&text).unwrap();
+    let ring = &kernel(&m, "ring").directives;
+    assert_eq!(
+        (ring.maxntid, ring.reqnctapercluster, ring.explicitcluster),
+        (Some([128, 1, 1]), Some([2, 1, 1]), true)
+    );
+    assert_eq!(kernel(&m, "fixed_block").directives.reqntid, Some([64, 2, 1]));
+}
+
+/// What the parsers of others refuse.
+#[test]
+fn rust() {
+    let text = common::text("rust.ptx");
+    let m = parse(&text).unwrap();
+    let slice = m.variables.iter().find(|v| v.name == "SLICE").unwrap();
+    let Some(Init::List(parts)) = &slice.init else { panic!("{slice:?}") };
+    assert!(matches!(parts[0], Init::Address { generic: true, symbol, .. } if symbol.ends_with("TABLE")));
+    assert!(m.variables.iter().any(|v| v.name.starts_with("anon_$_")));
+    let never = m.functions.iter().find(|f| f.noreturn).unwrap();
+    assert!(never.name.ends_with("5never"));
+    let statements = kernel(&m, "choose").statements().unwrap();
+    assert!(statements.iter().any(|s| matches!(s, Statement::Targets(t) if t.len() == 10)));
+    assert!(statements.iter().any(|s| matches!(s, Statement::Instruction(i) if i.name == "brx.idx")));
+}

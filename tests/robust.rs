@@ -1,0 +1,158 @@
+//! Every driver call of a whole program fails once, or from then on, or is missing from the driver: always a typed error,
+//! never a panic, and nothing is left behind.
+
+#![allow(unsafe_code)] // Launches of vecadd, as in the example.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::sys::{CUresult, Driver};
+use cuda_launch::{
+    Attribute, CudaContext, CudaEvent, DeviceBuffer, Error, EventFlags, LaunchConfig, cuda_launch,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const N: usize = 1000;
+
+/// A program that uses all of the wrapper once.
+fn program(driver: &Arc<Driver>) -> Result<(), Error> {
+    let ctx = CudaContext::with_driver(driver, 0)?;
+    ctx.device_name()?;
+    let (stream, other) = (ctx.new_stream()?, ctx.default_stream());
+    let (start, end) =
+        (CudaEvent::new(&ctx, EventFlags::empty())?, CudaEvent::new(&ctx, EventFlags::empty())?);
+    let module = ctx.load_module(include_str!("../examples/kernels/vecadd.ptx"))?;
+    let a = DeviceBuffer::from_host(&stream, &[1.0f32; N])?;
+    let b = DeviceBuffer::from_host(&stream, &[2.0f32; N])?;
+    let mut c = DeviceBuffer::<f32>::zeroed(&stream, N)?;
+    start.record(&stream)?;
+    let config = LaunchConfig::for_num_elems(N as u32);
+    unsafe {
+        cuda_launch! { kernel: vecadd, module: module, stream: stream, config: config,
+        args: [slice(a), slice(b), slice_mut(c)] }
+    }?;
+    let f = module.load_function("vecadd")?;
+    f.max_active_blocks(256, 0)?;
+    f.max_potential_block_size(0)?;
+    f.registers()?;
+    f.set_max_dynamic_shared_memory(1024)?;
+    unsafe {
+        cuda_launch! { function: f, stream: stream, config: config, attributes: [Attribute::priority(0)],
+        args: [slice(a), slice(b), slice_mut(c)] }
+    }?;
+    end.record(&stream)?;
+    other.join(&stream)?;
+    let fork = stream.fork()?;
+    fork.synchronize()?;
+    end.synchronize()?;
+    assert!(end.query()? && stream.query()?);
+    assert!(start.elapsed_ms(&end)? >= 0.0);
+    let mut d = DeviceBuffer::<f32>::uninit(&stream, N)?;
+    d.view_mut().copy_from_device(&stream, &c)?;
+    assert_eq!(d.to_host_vec(&stream)?, [3.0; N]);
+    ctx.synchronize()?;
+    ctx.memory_info()?;
+    d.close()?;
+    fork.close()?;
+    end.close()?;
+    Ok(())
+}
+
+/// Bytes in use on the default driver's device, seen past the shims.
+fn used() -> usize {
+    let (free, total) = CudaContext::new(0).unwrap().memory_info().unwrap();
+    total - free
+}
+
+#[test]
+fn each_call_fails_once_and_from_then_on() {
+    // Held open, so that the primary context, and with it the module's own memory, stays.
+    let _context = CudaContext::new(0).unwrap();
+    let driver = inject::driver("");
+    inject::watch();
+    program(&driver).unwrap();
+    let total = inject::calls().len();
+    let before = used();
+    let codes = [
+        CUresult::CUDA_ERROR_INVALID_VALUE,
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        CUresult::CUDA_ERROR_INVALID_HANDLE,
+        CUresult::CUDA_ERROR_UNKNOWN,
+        CUresult(12345),
+    ];
+    let (mut sites, mut names) = (0, BTreeSet::new());
+    for number in 0..total {
+        for code in codes {
+            for last in [number + 1, usize::MAX] {
+                inject::plan(number, last, code);
+                let result = program(&driver);
+                sites += 1;
+                // A context that is current already is not set again: the last run may be a call shorter.
+                let Some(failed) = inject::failed() else { continue };
+                names.insert(failed);
+                inject::watch();
+                if let Err(error) = result {
+                    assert!(error.code().is_none_or(|c| c == code), "{failed} failed with {code:?}: {error}");
+                }
+            }
+        }
+    }
+    assert_eq!(used(), before, "something was left behind");
+    println!("{sites} failures injected into {} functions, {total} calls", names.len());
+    assert!(sites >= 500 && names.len() >= 25, "{sites} {names:?}");
+}
+
+#[test]
+fn a_driver_that_lacks_a_function_is_an_ordinary_error() {
+    let driver = inject::driver("");
+    inject::watch();
+    program(&driver).unwrap();
+    let names: BTreeSet<_> = inject::calls().into_iter().collect();
+    for name in names {
+        let lacking = inject::driver(name);
+        assert!(!lacking.has(name));
+        match program(&lacking) {
+            // Calls whose failure `Drop` must swallow, or for which there is another way.
+            Ok(()) => assert!(
+                ["cuFuncGetParamInfo", "cuModuleUnload", "cuMemFree_v2", "cuDevicePrimaryCtxRelease_v2"]
+                    .contains(&name)
+                    || name.contains("Destroy")
+                    || name.contains("CtxGetCurrent")
+                    || name.contains("CtxSetCurrent"),
+                "{name} is missing and nobody noticed"
+            ),
+            Err(error) => {
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER),
+                    "{name}: {error}"
+                );
+                assert!(error.is_unsupported() && error.to_string().contains("update the driver"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_calls_of_a_launch_are_what_its_documentation_says() {
+    let driver = inject::driver("");
+    let ctx = CudaContext::with_driver(&driver, 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let module = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
+    let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
+    let mut launch = || {
+        let address = out.as_mut_device_ptr();
+        unsafe {
+            cuda_launch! { kernel: fill, module: module, stream: stream, config: LaunchConfig::for_num_elems(64),
+            args: [address, 64u32, 7u32] }
+        }
+    };
+    launch().unwrap();
+    inject::watch();
+    launch().unwrap();
+    launch().unwrap();
+    assert_eq!(inject::calls(), ["cuLaunchKernelEx"; 2]);
+    assert_eq!(out.to_host_vec(&stream).unwrap(), [7; 64]);
+}

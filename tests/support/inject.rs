@@ -1,0 +1,118 @@
+//! A driver in front of another: it counts calls by name, and makes the call it is told to fail.
+//!
+//! Everything is per thread, as tests are. The shims are functions of the driver's own signatures, made from the list of
+//! all of them, so that whatever the wrapper calls can fail.
+
+#![allow(unsafe_code, dead_code, unreachable_pub)] // Forwarding C functions; each user needs a part of it.
+#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks, clippy::too_many_arguments)]
+
+use cuda_launch::sys::{self, CUresult, Driver, pfn};
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_void};
+use std::ptr;
+use std::sync::{Arc, OnceLock};
+
+static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
+
+thread_local! {
+    static PLAN: Plan = const { Plan { calls: Cell::new(0), fail_from: Cell::new(usize::MAX), fail_to: Cell::new(usize::MAX),
+        code: Cell::new(0), failed: Cell::new(None), names: RefCell::new(Vec::new()) } };
+}
+
+struct Plan {
+    calls: Cell<usize>,
+    fail_from: Cell<usize>,
+    fail_to: Cell<usize>,
+    code: Cell<u32>,
+    failed: Cell<Option<&'static str>>,
+    names: RefCell<Vec<&'static str>>,
+}
+
+/// The default driver behind shims. Functions in `hidden` are missing.
+pub fn driver(hidden: &str) -> Arc<Driver> {
+    let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
+    let lookup = |name: &CStr| {
+        let name = name.to_str().unwrap();
+        if name == hidden || base.address(name).is_null() { ptr::null() } else { shim(name) }
+    };
+    // SAFETY: `shim` gives each name a function of its signature.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+/// Counts from zero, and fails the calls from number `from` to before number `to` with `code`.
+pub fn plan(from: usize, to: usize, code: CUresult) {
+    PLAN.with(|plan| {
+        plan.calls.set(0);
+        plan.fail_from.set(from);
+        plan.fail_to.set(to);
+        plan.code.set(code.0);
+        plan.failed.set(None);
+        plan.names.borrow_mut().clear();
+    });
+}
+
+/// Counts from zero, and fails nothing.
+pub fn watch() {
+    plan(usize::MAX, usize::MAX, CUresult::SUCCESS);
+}
+
+/// The first call that was made to fail.
+pub fn failed() -> Option<&'static str> {
+    PLAN.with(|plan| plan.failed.get())
+}
+
+/// The calls made since the plan was laid, in order.
+pub fn calls() -> Vec<&'static str> {
+    PLAN.with(|plan| plan.names.borrow().clone())
+}
+
+/// What the shim of `name` answers in place of the driver, if the plan says so.
+fn intercept(name: &'static str) -> Option<CUresult> {
+    PLAN.with(|plan| {
+        let number = plan.calls.get();
+        plan.calls.set(number + 1);
+        plan.names.borrow_mut().push(name);
+        if !(plan.fail_from.get()..plan.fail_to.get()).contains(&number) {
+            return None;
+        }
+        if plan.failed.get().is_none() {
+            plan.failed.set(Some(name));
+        }
+        Some(CUresult(plan.code.get()))
+    })
+}
+
+/// Such calls do their work even where they answer an error, as a real driver's do when earlier work failed.
+fn gives_back(name: &str) -> bool {
+    ["Free", "Destroy", "Unload", "Release"].iter().any(|word| name.contains(word))
+}
+
+macro_rules! shims {
+    ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
+        #[allow(non_snake_case)]
+        mod shims {
+            use super::*;
+            $(pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+                let answer = intercept(stringify!($name));
+                if answer.is_some() && !gives_back(stringify!($name)) {
+                    return answer.unwrap();
+                }
+                // SAFETY: the caller's own arguments; the base has the function, or it would be hidden.
+                let code = unsafe { BASE.get().unwrap().$name($($argument),*) };
+                answer.unwrap_or(code)
+            })*
+        }
+
+        fn shim(name: &str) -> *const c_void {
+            match name {
+                $(stringify!($name) => {
+                    let function: pfn::$name = shims::$name;
+                    function as *const c_void
+                })*
+                _ => ptr::null(),
+            }
+        }
+    };
+}
+
+sys::for_each_function!(shims);

@@ -153,7 +153,10 @@ fn sin() {
             let exact = f64::from(x).sin();
             // 2 units in the last place are at most 2.4e-7 of a normal result.
             let near = (f64::from(got) - exact).abs() <= exact.abs() * 2.4e-7 + 1e-44;
-            assert!(near || got.is_nan() && exact.is_nan(), "{build} sin({x:e}) = {got:e}, exactly {exact:e}");
+            assert!(
+                near || got.is_nan() && exact.is_nan(),
+                "{build} sin({x:e}) = {got:e}, exactly {exact:e}"
+            );
         }
     });
 }
@@ -192,7 +195,9 @@ fn transpose() {
                 args: [out.as_mut_device_ptr(), input.as_device_ptr(), width as u32, height as u32] }
             }
             .unwrap();
-            each(&gpu.get(&out), format!("{build} {width} x {height}"), |i| source[i % height * width + i / height]);
+            each(&gpu.get(&out), format!("{build} {width} x {height}"), |i| {
+                source[i % height * width + i / height]
+            });
         }
     });
 }
@@ -201,12 +206,14 @@ fn transpose() {
 fn block_sums<T: Copy>(input: &[T], grid: usize, block: usize, zero: T, add: impl Fn(T, T) -> T) -> Vec<T> {
     let warp_sum = |mut lanes: Vec<T>| {
         for offset in [16, 8, 4, 2, 1] {
-            lanes = (0..32).map(|l| add(lanes[l], lanes[if l + offset < 32 { l + offset } else { l }])).collect();
+            lanes =
+                (0..32).map(|l| add(lanes[l], lanes[if l + offset < 32 { l + offset } else { l }])).collect();
         }
         lanes[0]
     };
     let sum_of_block = |b: usize| {
-        let thread = |t: usize| input.iter().skip(b * block + t).step_by(grid * block).fold(zero, |s, &x| add(s, x));
+        let thread =
+            |t: usize| input.iter().skip(b * block + t).step_by(grid * block).fold(zero, |s, &x| add(s, x));
         let warp = |w: usize| warp_sum((w * 32..w * 32 + 32).map(thread).collect());
         let mut warps: Vec<T> = (0..block / 32).map(warp).collect();
         warps.resize(32, zero);
@@ -215,7 +222,12 @@ fn block_sums<T: Copy>(input: &[T], grid: usize, block: usize, zero: T, add: imp
     (0..grid).map(sum_of_block).collect()
 }
 
-fn reduce<T: DeviceCopy + Bits>(kernel: &str, zero: T, add: impl Fn(T, T) -> T, next: impl Fn(&mut Random) -> T) {
+fn reduce<T: DeviceCopy + Bits>(
+    kernel: &str,
+    zero: T,
+    add: impl Fn(T, T) -> T,
+    next: impl Fn(&mut Random) -> T,
+) {
     on_each(builds!("reduce" "lineinfo" "debug" "clang"), |gpu, module, build| {
         for n in [0, 1, 31, 33, 1000, 4097] {
             let mut random = Random::new(n as u64 + 6);
@@ -259,7 +271,9 @@ fn matmul_reference(a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) -> Vec<f32> {
 #[test]
 fn matmul() {
     on_each(builds!("matmul" "lineinfo" "clang"), |gpu, module, build| {
-        for [m, n, k] in [[1, 1, 1], [16, 16, 16], [17, 33, 5], [31, 32, 33], [1, 100, 64], [5, 3, 0], [40, 1, 70]] {
+        for [m, n, k] in
+            [[1, 1, 1], [16, 16, 16], [17, 33, 5], [31, 32, 33], [1, 100, 64], [5, 3, 0], [40, 1, 70]]
+        {
             let mut random = Random::new((m * 100 + k) as u64);
             let (a, b) = (random.f32s(m * k), random.f32s(k * n));
             let (da, db, expected) = (gpu.put(&a), gpu.put(&b), matmul_reference(&a, &b, [m, n, k]));
@@ -316,14 +330,14 @@ fn scan() {
             unsafe {
                 cuda_launch! { kernel: scan_blocks, module: module, stream: gpu.stream, config: config,
                 args: [dx.as_device_ptr(), out.as_mut_device_ptr(), sums.as_mut_device_ptr(), n as u32] }
-                    .unwrap();
+                .unwrap();
                 // In place: each thread reads its element before it writes it.
                 cuda_launch! { kernel: scan_blocks, module: module, stream: gpu.stream, config: line(1, top as u32),
                 args: [sums.as_mut_device_ptr(), sums.as_mut_device_ptr(), none, blocks as u32] }
                     .unwrap();
                 cuda_launch! { kernel: scan_add, module: module, stream: gpu.stream, config: config,
                 args: [out.as_mut_device_ptr(), sums.as_device_ptr(), n as u32] }
-                    .unwrap();
+                .unwrap();
             }
             let mut sum = 0u32;
             each(&gpu.get(&out), format!("{build} scan of {n} in blocks of {block}"), |i| {
@@ -372,7 +386,9 @@ fn mandelbrot<T: Real>(kernel: &str) {
         i
     };
     on_each(builds!("mandelbrot" "lineinfo" "debug" "clang"), |gpu, module, build| {
-        for (width, height, block, most) in [(1, 1, (1, 1, 1), 10), (49, 50, (16, 8, 1), 200), (33, 17, (5, 3, 1), 0)] {
+        for (width, height, block, most) in
+            [(1, 1, (1, 1, 1), 10), (49, 50, (16, 8, 1), 200), (33, 17, (5, 3, 1), 0)]
+        {
             let mut out = gpu.put(&vec![u32::MAX; width * height]);
             let (w, h) = (width as u32, height as u32);
             unsafe {

@@ -104,13 +104,18 @@ fn grid_sum_over_a_whole_grid() {
         let most = f.max_active_blocks(96, 0).unwrap() * gpu.ctx.multiprocessor_count().unwrap();
         for (n, blocks) in [(0, 1), (1, 1), (1000, 7), (5003, most.min(300))] {
             let x = Random::new(n as u64).u32s(n);
-            let (dx, mut partial, mut out) = (gpu.put(&x), gpu.zeros::<u32>(blocks as usize), gpu.zeros::<u32>(1));
+            let (dx, mut partial, mut out) =
+                (gpu.put(&x), gpu.zeros::<u32>(blocks as usize), gpu.zeros::<u32>(1));
             unsafe {
                 cuda_launch! { function: f, stream: gpu.stream, config: line(blocks, 96), cooperative: true,
                 args: [dx.as_device_ptr(), n as u32, partial.as_mut_device_ptr(), out.as_mut_device_ptr()] }
             }
             .unwrap();
-            assert_eq!(gpu.get(&out), [x.iter().fold(0u32, |s, &v| s.wrapping_add(v))], "{n} over {blocks} blocks");
+            assert_eq!(
+                gpu.get(&out),
+                [x.iter().fold(0u32, |s, &v| s.wrapping_add(v))],
+                "{n} over {blocks} blocks"
+            );
             let stride = 96 * blocks as usize;
             each(&gpu.get(&partial), format!("partial sums of {n}"), |block| {
                 let own = x.iter().enumerate().filter(|(i, _)| i % stride / 96 == block);
@@ -139,7 +144,8 @@ fn threads(gpu: &Gpu, module: &CudaModule, kernel: &str, block: Dim3) -> Result<
 #[test]
 fn max_threads_are_checked_before_the_driver() {
     let gpu = Gpu::new();
-    let (module, handwritten) = (gpu.module(BOUNDS), gpu.module(include_str!("kernels/handwritten/bounds.ptx")));
+    let (module, handwritten) =
+        (gpu.module(BOUNDS), gpu.module(include_str!("kernels/handwritten/bounds.ptx")));
     for (module, kernel, good, bad) in [
         (&module, "unbounded", (1024, 1, 1), (512, 3, 1)),
         (&module, "max_128", (128, 1, 1), (129, 1, 1)),
@@ -194,7 +200,10 @@ fn a_grid_may_count_clusters() {
             each(&gpu.get(&out), kernel, |block| if block < blocks { size } else { 0 });
         }
         let error = threads(&gpu, &module, kernel, (32, 1, 1)).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::Launch(LaunchError::RequiredBlock { .. })), "{kernel}: {error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Launch(LaunchError::RequiredBlock { .. })),
+            "{kernel}: {error}"
+        );
     }
 }
 
@@ -235,7 +244,9 @@ fn sixteen_blocks_need_permission() {
 fn places_in_clusters_and_of_clusters() {
     let gpu = Gpu::new();
     let module = gpu.module(CLUSTERS);
-    for (grid, cluster) in [((4, 6, 2), (2, 3, 1)), ((8, 1, 1), (4, 1, 1)), ((2, 4, 2), (1, 2, 2)), ((3, 5, 1), (3, 1, 1))] {
+    for (grid, cluster) in
+        [((4, 6, 2), (2, 3, 1)), ((8, 1, 1), (4, 1, 1)), ((2, 4, 2), (1, 2, 2)), ((3, 5, 1), (3, 1, 1))]
+    {
         let blocks = (grid.0 * grid.1 * grid.2) as usize;
         let mut out = gpu.zeros::<u32>(blocks * 14);
         unsafe {
@@ -281,5 +292,7 @@ fn shared_memory_of_other_blocks() {
         args: [input.as_device_ptr(), data.len() as u32, bins.as_mut_device_ptr()] }
     }
     .unwrap();
-    each(&gpu.get(&bins), "histogram over two blocks", |v| data.iter().filter(|&&x| x as usize == v).count() as u32);
+    each(&gpu.get(&bins), "histogram over two blocks", |v| {
+        data.iter().filter(|&&x| x as usize == v).count() as u32
+    });
 }

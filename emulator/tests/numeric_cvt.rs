@@ -290,6 +290,17 @@ fn nan_to_integer_depends_on_the_widths() {
     assert_eq!(cvt::float_to_int::<Double, u16, Zero, false>(d), 1 << 15);
 }
 
+/// `cvt.ftz.f32.f64` flushes what is subnormal after rounding: `ptxas` 13.5 emits the plain conversion, and a
+/// multiplication for results below the smallest normal number.
+#[test]
+fn ftz_of_a_conversion_looks_at_the_rounded_result() {
+    use cuda_emulator::numeric::rounding::{Nearest, Zero};
+    let below = 0x380f_ffff_e000_0000;
+    assert_eq!(cvt::float::<Double, Single, Nearest, true, false>(below), 0x0080_0000);
+    assert_eq!(cvt::float::<Double, Single, Zero, true, false>(below), 0);
+    assert_eq!(cvt::float::<Double, Single, Zero, false, false>(below), 0x007f_ffff);
+}
+
 #[test]
 fn packed_integers() {
     assert_eq!(cvt::pack16::<i16>(40_000, -40_000), 0x7fff_8000);

@@ -192,10 +192,11 @@ fn compare(row: &Row, operands: &[[u64; 3]], results: &[u64]) -> bool {
 #[test]
 #[ignore = "needs a GPU"]
 fn every_instruction_gives_the_bits_that_ours_give() {
-    let driver = match std::env::var("CUDA_LAUNCH_DRIVER") {
+    let driver = match std::env::var("CUDA_LAUNCH_DRIVER").as_deref() {
+        Ok("emulator") => Driver::clone(&cuda_emulator::driver()),
+        Ok("system") | Err(_) => Driver::system().unwrap(),
         // SAFETY: whoever sets the variable vouches for the library.
-        Ok(path) if path != "system" => unsafe { Driver::open(path) }.unwrap(),
-        _ => Driver::system().unwrap(),
+        Ok(path) => unsafe { Driver::open(path) }.unwrap(),
     };
     let (mut device, mut context) = (0, null_mut());
     // SAFETY: out-parameters are locals; the context stays current until the process ends.

@@ -192,14 +192,25 @@ fn ftz_and_sat_apply_to_operands_and_results() {
     });
 }
 
-/// Constants that `ptxas` 13.5 folds for `mul.ftz.f32`: a product that rounds up to the smallest normal number
-/// is flushed if it has 24 bits below it, and kept if it has not.
+/// A result that rounds up to the smallest normal number is flushed if it has 24 bits below it, and kept if it
+/// has not: what `ptxas` 13.5 folds for `mul.ftz.f32`, and what its instructions for `div.rn.ftz.f32` compute.
 #[test]
 fn ftz_looks_at_the_result_rounded_without_a_bound() {
-    use cuda_emulator::numeric::rounding::Nearest;
-    same("mul", &[], fp32::mul::<Nearest, false, false>(0x00ff_ffff, 0x3f00_0000), 0x0080_0000);
-    same("mul.ftz", &[], fp32::mul::<Nearest, true, false>(0x00ff_ffff, 0x3f00_0000), 0);
-    same("mul.ftz", &[], fp32::mul::<Nearest, true, false>(0x2000_0001, 0x1fff_fffe), 0x0080_0000);
+    use cuda_emulator::numeric::rounding::{Nearest, Up, Zero};
+    let (below, half, smallest) = (0x00ff_ffff, 0x3f00_0000, 0x0080_0000);
+    same("mul", &[], fp32::mul::<Nearest, false, false>(below, half), smallest);
+    same("mul.ftz", &[], fp32::mul::<Nearest, true, false>(below, half), 0);
+    same("mul.ftz", &[], fp32::mul::<Nearest, true, false>(below, half | 0x8000_0000), 0x8000_0000);
+    same("mul.rp.ftz", &[], fp32::mul::<Up, true, false>(below, half), 0);
+    same("fma.ftz", &[], fp32::fma::<Nearest, true, false>(below, half, 0), 0);
+    same("fma.ftz", &[], fp32::fma_portable::<Nearest, true, false>(below, half, 0), 0);
+    same("div.ftz", &[], fp32::div::<Nearest, true>(below, 0x4000_0000), 0);
+    // Just below the smallest normal number, with more than 24 bits.
+    let (a, b) = (0x2000_0001, 0x1fff_fffe);
+    same("mul.ftz", &[], fp32::mul::<Nearest, true, false>(a, b), smallest);
+    same("mul.rz.ftz", &[], fp32::mul::<Zero, true, false>(a, b), 0);
+    same("fma.ftz", &[], fp32::fma::<Nearest, true, false>(a, b, 0x8000_0000), smallest);
+    same("fma.ftz", &[], fp32::fma_portable::<Nearest, true, false>(a, b, 0), smallest);
 }
 
 /// `min` and `max` spelled as the ISA's pseudocode does (PTX ISA, "Floating Point Instructions: min", "max").

@@ -119,18 +119,16 @@ impl CudaEvent {
 
     /// Milliseconds of device time between this mark and `end`; both must be recorded and done.
     ///
-    /// Driver call: `cuEventElapsedTime`.
+    /// Driver call: `cuEventElapsedTime_v2`, in drivers since CUDA 12.8.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_HANDLE` where one was not recorded or keeps no time, `CUDA_ERROR_NOT_READY` where one is not
-    /// done.
+    /// done, `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` on drivers before 12.8.
     #[doc(alias = "cuEventElapsedTime")]
     pub fn elapsed_ms(&self, end: &CudaEvent) -> Result<f32, Error> {
         self.context.bind()?;
         let mut ms = 0.0;
         let driver = self.context.driver();
-        // The `_v2` of 12.8 is the same call with a finer clock; drivers before it have the first one only under a
-        // symbol that the 13.5 header no longer declares.
         // SAFETY: both events are live, `ms` outlives the call.
         let code = unsafe { driver.cuEventElapsedTime(&mut ms, self.raw, end.raw) };
         check(code, "cuEventElapsedTime", String::new)?;

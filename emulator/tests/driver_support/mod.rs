@@ -29,6 +29,15 @@ pub fn with_context() -> (Arc<Driver>, CUcontext) {
     (cuda, context)
 }
 
+/// The driver with a context of this test's own current on this thread: tests run side by side, and the legacy stream
+/// of a context that they share would make them wait for each other.
+pub fn with_own_context() -> (Arc<Driver>, CUcontext) {
+    let cuda = cuda();
+    let mut context = null_mut();
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    (cuda, context)
+}
+
 #[track_caller]
 pub fn ok(code: CUresult) {
     assert_eq!(code, CUresult::SUCCESS);

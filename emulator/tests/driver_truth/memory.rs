@@ -153,7 +153,10 @@ fn memory(row: &mut Row) {
         let mut pitch = 0;
         let mut pitched = |row: &mut Row, label: &str, width, height, element| {
             let code = cuda.cuMemAllocPitch(&mut 0, &mut pitch, width, height, element);
-            row.value(label, code, if code == CUresult::SUCCESS { pitch } else { 0 });
+            match code {
+                CUresult::SUCCESS => row.value(label, code, pitch),
+                code => row.code(label, code),
+            }
         };
         pitched(row, "pitch", 100, 10, 4);
         pitched(row, "pitch600", 600, 10, 16);
@@ -194,7 +197,7 @@ fn host(row: &mut Row) {
     let mut plain = vec![0_u8; 16_384];
     let base: *mut c_void = plain.as_mut_ptr().cast();
     unsafe {
-        row.value("host0", cuda.cuMemAllocHost(&mut pointer, 0), pointer.is_null());
+        row.value("host0", cuda.cuMemAllocHost(&mut pointer, 0), pointer.addr());
         row.code("hostNULL", cuda.cuMemAllocHost(null_mut(), 4));
         row.code("host", cuda.cuMemAllocHost(&mut pointer, 4096));
         row.value("hflags", cuda.cuMemHostGetFlags(&mut flags, pointer), flags);

@@ -103,6 +103,17 @@ impl<'b, 'a> Builder<'b, 'a> {
         Ok(())
     }
 
+    /// Appends a lane-wise instruction that takes the operands of the text in order, and another that makes its
+    /// result the final one.
+    pub(crate) fn lane_then(&mut self, lane: Lane, then: Option<Lane>) -> Result<(), Refusal> {
+        let Some(then) = then else { return self.lane_in_order(lane) };
+        let (dests, sources) = self.lane_operands(lane, self.operands())?;
+        let result = self.temporary(lane.dests[0])?;
+        self.push_helper(Draft::new(lane.exec.pick(), &[result], &sources));
+        self.lane(then, &dests, &[result]);
+        Ok(())
+    }
+
     /// The operands of a lane-wise instruction: `d|p` stands for two destinations.
     pub(crate) fn lane_operands(
         &mut self,

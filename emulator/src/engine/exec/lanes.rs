@@ -423,40 +423,30 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
     }
 }
 
+/// Copies the lanes of `mask` from `rows` to `target`. Kept out of line: every instruction has one.
+#[inline(never)]
+pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: u32) {
+    for lane in 0..32 {
+        target[lane] = T::choose(mask & 1 << lane != 0, rows[lane], target[lane]);
+    }
+}
+
 /// An element of a row.
 pub(crate) trait Element: Copy {
-    /// All bits set where `bit` is 1.
-    fn spread(bit: u32) -> Self;
-    /// `self` where `mask` is set, else `other`.
-    fn choose(self, other: Self, mask: Self) -> Self;
+    /// `a` if `first`, else `b`.
+    fn choose(first: bool, a: Self, b: Self) -> Self;
 }
 
 impl Element for u32 {
     #[inline(always)]
-    fn spread(bit: u32) -> u32 {
-        bit.wrapping_neg()
-    }
-    #[inline(always)]
-    fn choose(self, other: u32, mask: u32) -> u32 {
-        self & mask | other & !mask
+    fn choose(first: bool, a: u32, b: u32) -> u32 {
+        if first { a } else { b }
     }
 }
 
 impl Element for u64 {
     #[inline(always)]
-    fn spread(bit: u32) -> u64 {
-        u64::from(bit).wrapping_neg()
-    }
-    #[inline(always)]
-    fn choose(self, other: u64, mask: u64) -> u64 {
-        self & mask | other & !mask
-    }
-}
-
-/// Copies the lanes of `mask` from `rows` to `target`.
-#[inline(always)]
-pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: u32) {
-    for lane in 0..32 {
-        target[lane] = rows[lane].choose(target[lane], T::spread(mask >> lane & 1));
+    fn choose(first: bool, a: u64, b: u64) -> u64 {
+        if first { a } else { b }
     }
 }

@@ -3,11 +3,12 @@
 use cuda_ptx::{Operand as Text, Type};
 
 use super::super::decode::builder::Builder;
-use super::super::decode::draft::{Operand, Refusal};
+use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::lanes::Class;
 use super::{Form, Row, build, flag, pick};
 use crate::numeric::compare;
+use crate::numeric::half::{self, F16};
 
 pub(super) const ROWS: &[Row] = &[
     build("setp.{eq|ne|lt|le|gt|ge|lo|ls|hi|hs}[.{and|or|xor}].{b16|b32|b64|u16|u32|u64|s16|s32|s64}", setp),
@@ -120,13 +121,18 @@ fn comparison(form: &Form<'_>, ty: Type) -> Option<Lane> {
     Some(match ty {
         Type::F32 => comparison!(form, C => flag!(form, "ftz", FTZ => lane2(compare::f32::<C, FTZ>))),
         Type::F64 => comparison!(form, C => lane2(compare::f64::<C>)),
-        Type::F16 => comparison!(form, C => flag!(form, "ftz", FTZ => lane2(compare::f16::<C, FTZ>))),
-        Type::Bf16 => comparison!(form, C => lane2(compare::bf16::<C>)),
         _ => return integer_comparison(form, ty),
     })
 }
 
 fn integer_comparison(form: &Form<'_>, ty: Type) -> Option<Lane> {
+    // Signs matter for order only.
+    let ty = match (form.first(), ty) {
+        ("eq" | "ne", Type::S16) => Type::U16,
+        ("eq" | "ne", Type::S32) => Type::U32,
+        ("eq" | "ne", Type::S64) => Type::U64,
+        _ => ty,
+    };
     macro_rules! ordered {
         ($name:ident) => {
             match form.first() {
@@ -152,13 +158,37 @@ fn combination(form: &Form<'_>) -> Lane {
     }
 }
 
+/// The `.f32` value of half a register: the low half, or the high one.
+fn widened(builder: &mut Builder<'_, '_>, form: &Form<'_>, half: Operand, high: bool) -> Result<Operand, Refusal> {
+    let bfloat = form.source_ty().name().starts_with('b');
+    let lane = match (bfloat, high, form.has("ftz")) {
+        (true, false, _) => lane1(|a: u32| half::bf16_to_f32(a as u16).to_bits()),
+        (true, true, _) => lane1(|a: u32| half::bf16_to_f32((a >> 16) as u16).to_bits()),
+        (false, false, false) => lane1(|a: u32| half::f16_to_f32(a as u16).to_bits()),
+        (false, true, false) => lane1(|a: u32| half::f16_to_f32((a >> 16) as u16).to_bits()),
+        (false, false, true) => lane1(|a: u32| half::f16_to_f32(half::flush::<F16, true>(a as u16)).to_bits()),
+        (false, true, true) => lane1(|a: u32| half::f16_to_f32(half::flush::<F16, true>((a >> 16) as u16)).to_bits()),
+    };
+    let result = builder.temporary(Class::Word)?;
+    builder.push_helper(Draft::new(lane.exec.pick(), &[result], &[half]));
+    Ok(result)
+}
+
 /// The comparison of operands 1 and 2 in a register of its own.
 fn compared(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<Operand, Refusal> {
-    let lane = comparison(form, form.source_ty()).ok_or_else(|| Refusal::new("no such comparison"))?;
-    let a = builder.source(builder.operand(1)?, lane.sources[0])?;
-    let b = builder.source(builder.operand(2)?, lane.sources[1])?;
+    let ty = form.source_ty();
+    let is_half = matches!(ty, Type::F16 | Type::Bf16);
+    let lane = comparison(form, if is_half { Type::F32 } else { ty });
+    let lane = lane.ok_or_else(|| Refusal::new("no such comparison"))?;
+    let mut sources = [Operand::None; 2];
+    for (index, source) in sources.iter_mut().enumerate() {
+        *source = builder.source(builder.operand(index + 1)?, lane.sources[index])?;
+        if is_half {
+            *source = widened(builder, form, *source, false)?;
+        }
+    }
     let result = builder.temporary(Class::Predicate)?;
-    builder.lane(lane, &[result], &[a, b]);
+    builder.push_helper(Draft::new(lane.exec.pick(), &[result], &sources));
     Ok(result)
 }
 
@@ -166,7 +196,8 @@ fn compared(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<Operand, R
 fn setp(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let combined = form.any(&["and", "or", "xor"]).is_some();
     builder.expect_operands(if combined { 4 } else { 3 })?;
-    if !combined && !matches!(builder.operand(0)?, Text::Pair(..)) {
+    let is_half = matches!(form.source_ty(), Type::F16 | Type::Bf16);
+    if !combined && !is_half && !matches!(builder.operand(0)?, Text::Pair(..)) {
         let lane = comparison(form, form.source_ty()).ok_or_else(|| Refusal::new("no such comparison"))?;
         return builder.lane_in_order(lane);
     }
@@ -193,18 +224,15 @@ fn setp(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 
 /// The comparisons of the low and the high halves of operands 1 and 2.
 fn compared_halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<[Operand; 2], Refusal> {
-    let scalar = if form.source_ty() == Type::Bf16x2 { Type::Bf16 } else { Type::F16 };
-    let lane = comparison(form, scalar).ok_or_else(|| Refusal::new("no such comparison"))?;
+    let lane = comparison(form, Type::F32).ok_or_else(|| Refusal::new("no such comparison"))?;
     let a = builder.source(builder.operand(1)?, Class::Word)?;
     let b = builder.source(builder.operand(2)?, Class::Word)?;
-    let mut high = [Operand::None; 2];
-    for (high, register) in high.iter_mut().zip([a, b]) {
-        *high = builder.temporary(Class::Word)?;
-        builder.lane(lane1(|a: u32| a >> 16), &[*high], &[register]);
+    let mut results = [Operand::None; 2];
+    for (result, high) in results.iter_mut().zip([false, true]) {
+        let halves = [widened(builder, form, a, high)?, widened(builder, form, b, high)?];
+        *result = builder.temporary(Class::Predicate)?;
+        builder.push_helper(Draft::new(lane.exec.pick(), &[*result], &halves));
     }
-    let results = [builder.temporary(Class::Predicate)?, builder.temporary(Class::Predicate)?];
-    builder.lane(lane, &results[..1], &[a, b]);
-    builder.lane(lane, &results[1..], &high);
     Ok(results)
 }
 

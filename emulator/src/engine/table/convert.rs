@@ -1,8 +1,8 @@
 //! `cvt`: conversions between all types.
 //!
-//! Types and modifiers would make thousands of combinations, so that some conversions go in two steps of which one is
-//! exact: short integers are extended before they become floats, half floats are widened before they become
-//! integers, and saturation to a type goes through the widest integers.
+//! Types and modifiers would make thousands of combinations. So a conversion is a list of steps, of which at most one
+//! rounds: short integers are extended before they become floats, half floats are widened before anything else
+//! happens to them, floats become integral before they become integers, and saturation comes last.
 
 use cuda_ptx::Type;
 
@@ -12,33 +12,35 @@ use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::lanes::Class;
 use super::{Form, Row, build, flag, pick, rounding};
 use crate::numeric::cvt::{self, Double, Single};
-use crate::numeric::half::{Bf16, F16};
+use crate::numeric::half::{self, Bf16, F16};
 use crate::numeric::narrow::{self, E4m3, E5m2};
+use crate::numeric::rounding::{Nearest, Zero};
+use crate::numeric::fp32;
 
 pub(super) const ROWS: &[Row] = &[
     build("cvt[.sat].{u8|s8|u16|s16|u32|s32|u64|s64}.{u8|s8|u16|s16|u32|s32|u64|s64}", integers),
     build("cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{u8|s8|u16|s16|u32|s32|u64|s64}.{f16|bf16|f32|f64}", to_integer),
     build("cvt.{rn|rz|rm|rp}[.ftz][.sat].{f16|bf16|f32|f64}.{u8|s8|u16|s16|u32|s32|u64|s64}", from_integer),
     build("cvt[.{rn|rz|rm|rp|rni|rzi|rmi|rpi}][.ftz][.sat].{f16|f32|f64|bf16}.{f16|f32|f64|bf16}", floats),
-    pick("cvt.{rn|rz}[.relu][.satfinite].{f16|bf16}.f32", |f| {
-        Some(
-            flag!(f, "bf16", BF => flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => nearest_or_zero!(f, R => {
-                match BF {
-                    true => lane1(narrow::half_from_f32::<Bf16, R, RELU, SAT>),
-                    false => lane1(narrow::half_from_f32::<F16, R, RELU, SAT>),
-                }
-            })))),
-        )
+    build("cvt.{rn|rz}[.relu][.satfinite].{f16|bf16}.f32", |builder, form| {
+        let operand = source(builder, Type::F32)?;
+        let mut steps = Steps::default();
+        steps.push(flag!(form, "bf16", BF => flag!(form, "satfinite", SAT => nearest_or_zero!(form, R => match BF {
+            true => lane1(narrow::half_from_f32::<Bf16, R, false, SAT>),
+            false => lane1(narrow::half_from_f32::<F16, R, false, SAT>),
+        }))));
+        if form.has("relu") {
+            steps.push(if form.has("bf16") { lane1(half::relu::<Bf16>) } else { lane1(half::relu::<F16>) });
+        }
+        steps.finish(builder, operand, form.ty())
     }),
     pick("cvt.{rn|rz}[.relu][.satfinite].{f16x2|bf16x2}.f32", |f| {
-        Some(
-            flag!(f, "bf16x2", BF => flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => nearest_or_zero!(f, R => {
-                match BF {
-                    true => lane2(narrow::half_x2_from_f32::<Bf16, R, RELU, SAT>),
-                    false => lane2(narrow::half_x2_from_f32::<F16, R, RELU, SAT>),
-                }
-            })))),
-        )
+        Some(flag!(f, "bf16x2", BF => flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => nearest_or_zero!(f, R => {
+            match BF {
+                true => lane2(narrow::half_x2_from_f32::<Bf16, R, RELU, SAT>),
+                false => lane2(narrow::half_x2_from_f32::<F16, R, RELU, SAT>),
+            }
+        })))))
     }),
     pick("cvt.rna[.satfinite].tf32.f32", |f| {
         Some(flag!(f, "satfinite", SAT => lane1(narrow::tf32_ties_away::<SAT>)))
@@ -88,236 +90,262 @@ pub(super) const ROWS: &[Row] = &[
 macro_rules! nearest_or_zero {
     ($form:expr, $name:ident => $body:expr) => {
         if $form.has("rz") {
-            use crate::numeric::rounding::Zero as $name;
+            type $name = Zero;
             $body
         } else {
-            use crate::numeric::rounding::Nearest as $name;
+            type $name = Nearest;
             $body
         }
     };
 }
 use nearest_or_zero;
 
-/// Runs `$body` with `$name` standing for the native type of an integer type of any width.
-macro_rules! any_integer {
-    ($ty:expr, $name:ident => $body:expr) => {
-        match $ty {
-            Type::U8 => {
-                type $name = u8;
-                $body
-            }
-            Type::S8 => {
-                type $name = i8;
-                $body
-            }
-            Type::U16 => {
-                type $name = u16;
-                $body
-            }
-            Type::S16 => {
-                type $name = i16;
-                $body
-            }
-            Type::U32 => {
-                type $name = u32;
-                $body
-            }
-            Type::S32 => {
-                type $name = i32;
-                $body
-            }
-            Type::U64 => {
-                type $name = u64;
-                $body
-            }
-            _ => {
-                type $name = i64;
-                $body
-            }
-        }
-    };
-}
-
-/// Runs `$body` with `$name` standing for a floating-point type.
-macro_rules! any_float {
-    ($ty:expr, $name:ident => $body:expr) => {
-        match $ty {
-            Type::F16 => {
-                type $name = F16;
-                $body
-            }
-            Type::Bf16 => {
-                type $name = Bf16;
-                $body
-            }
-            Type::F32 => {
-                type $name = Single;
-                $body
-            }
-            _ => {
-                type $name = Double;
-                $body
-            }
-        }
-    };
-}
-
 fn signed(ty: Type) -> bool {
     ty.name().starts_with('s')
+}
+
+/// The steps of a conversion, each a function of one operand.
+#[derive(Default)]
+struct Steps(Vec<Lane>);
+
+impl Steps {
+    fn push(&mut self, lane: Lane) {
+        self.0.push(lane);
+    }
+
+    /// Appends the steps. All but the last write registers of their own, so that only the last needs the guard.
+    ///
+    /// `cvt` accepts a destination register wider than the type `ty`: the result is extended by its sign.
+    fn finish(mut self, builder: &mut Builder<'_, '_>, source: Operand, ty: Type) -> Result<(), Refusal> {
+        let text = builder.operand(0)?;
+        if self.0.is_empty() {
+            self.push(if ty.size() == 8 { lane1(|a: u64| a) } else { lane1(|a: u32| a) });
+        }
+        if ty.size() < 8 && builder.class_of(text) == Some(Class::Wide) {
+            self.push(if signed(ty) { lane1(|a: i32| i64::from(a)) } else { lane1(|a: u32| u64::from(a)) });
+        }
+        let mut operand = source;
+        let Some((last, steps)) = self.0.split_last() else { return Ok(()) };
+        for lane in steps {
+            let result = builder.temporary(lane.dests[0])?;
+            builder.push_helper(Draft::new(lane.exec.pick(), &[result], &[operand]));
+            operand = result;
+        }
+        let dest = builder.dest(text, last.dests[0])?;
+        builder.lane(*last, &[dest], &[operand]);
+        Ok(())
+    }
 }
 
 /// The source operand. `cvt` accepts registers wider than the type: the low bits count.
 fn source(builder: &mut Builder<'_, '_>, ty: Type) -> Result<Operand, Refusal> {
     builder.expect_operands(2)?;
     let text = builder.operand(1)?;
-    let wanted = if ty.size() == 8 { Class::Wide } else { Class::Word };
-    if wanted == Class::Word && builder.class_of(text) == Some(Class::Wide) {
+    if ty.size() == 8 {
+        return builder.source(text, Class::Wide);
+    }
+    if builder.class_of(text) == Some(Class::Wide) {
         let wide = builder.source(text, Class::Wide)?;
-        return step(builder, lane1(|a: u64| a as u32), wide);
+        let low = builder.temporary(Class::Word)?;
+        builder.push_helper(Draft::new(lane1(|a: u64| a as u32).exec.pick(), &[low], &[wide]));
+        return Ok(low);
     }
-    builder.source(text, wanted)
+    builder.source(text, Class::Word)
 }
 
-/// A step of a conversion into a register of its own. It runs without the guard, which the last step has.
-fn step(builder: &mut Builder<'_, '_>, lane: Lane, source: Operand) -> Result<Operand, Refusal> {
-    let result = builder.temporary(lane.dests[0])?;
-    builder.push_helper(Draft::new(lane.exec.pick(), &[result], &[source]));
-    Ok(result)
+/// The integer in a word, extended to all of it.
+fn extend(ty: Type) -> Option<Lane> {
+    Some(match ty {
+        Type::U8 => lane1(|a: u32| u32::from(a as u8)),
+        Type::S8 => lane1(|a: u32| a as i8 as u32),
+        Type::U16 => lane1(|a: u32| u32::from(a as u16)),
+        Type::S16 => lane1(|a: u32| a as i16 as u32),
+        _ => return None,
+    })
 }
 
-/// The last step. `cvt` accepts a destination register wider than the type: the result is extended by its sign.
-fn last(builder: &mut Builder<'_, '_>, lane: Lane, source: Operand, ty: Type) -> Result<(), Refusal> {
-    let text = builder.operand(0)?;
-    if lane.dests[0] == Class::Word && builder.class_of(text) == Some(Class::Wide) {
-        let result = step(builder, lane, source)?;
-        let dest = builder.dest(text, Class::Wide)?;
-        let extend = if signed(ty) { lane1(|a: i32| i64::from(a)) } else { lane1(|a: u32| u64::from(a)) };
-        builder.lane(extend, &[dest], &[result]);
-        return Ok(());
-    }
-    let dest = builder.dest(text, lane.dests[0])?;
-    builder.lane(lane, &[dest], &[source]);
-    Ok(())
+fn widen(signed: bool) -> Lane {
+    if signed { lane1(|a: u32| a as i32 as u64) } else { lane1(|a: u32| u64::from(a)) }
 }
 
 fn integers(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (to, from) = (form.ty(), form.source_ty());
     let operand = source(builder, from)?;
+    let mut steps = Steps::default();
     if form.has("sat") {
-        let widen = any_integer!(from, S => if signed(from) {
-            lane1(cvt::int::<S, i64, false>)
-        } else {
-            lane1(cvt::int::<S, u64, false>)
-        });
-        let wide = step(builder, widen, operand)?;
-        let lane = match signed(from) {
-            true => any_integer!(to, D => lane1(cvt::int::<i64, D, true>)),
-            false => any_integer!(to, D => lane1(cvt::int::<u64, D, true>)),
-        };
-        return last(builder, lane, wide, to);
+        saturated(&mut steps, from, to);
+        return steps.finish(builder, operand, to);
     }
-    let lane = any_integer!(to, D => any_integer!(from, S => lane1(cvt::int::<S, D, false>)));
-    last(builder, lane, operand, to)
+    if to.size() >= from.size() {
+        extend(from).into_iter().for_each(|lane| steps.push(lane));
+    } else if from.size() == 8 {
+        steps.push(lane1(|a: u64| a as u32));
+    }
+    match (to.size(), from.size()) {
+        (8, 8) | (4, _) => {}
+        (8, _) => steps.push(widen(signed(from))),
+        // The bits above the type follow the destination's sign, also where the source has another.
+        _ if to != from => extend(to).into_iter().for_each(|lane| steps.push(lane)),
+        _ => {}
+    }
+    steps.finish(builder, operand, to)
+}
+
+/// Saturation between integers, by way of 64 bits.
+fn saturated(steps: &mut Steps, from: Type, to: Type) {
+    extend(from).into_iter().for_each(|lane| steps.push(lane));
+    if from.size() < 8 {
+        steps.push(widen(signed(from)));
+    }
+    macro_rules! to_type {
+        ($from:ty) => {
+            match to {
+                Type::U8 => lane1(cvt::int::<$from, u8, true>),
+                Type::S8 => lane1(cvt::int::<$from, i8, true>),
+                Type::U16 => lane1(cvt::int::<$from, u16, true>),
+                Type::S16 => lane1(cvt::int::<$from, i16, true>),
+                Type::U32 => lane1(cvt::int::<$from, u32, true>),
+                Type::S32 => lane1(cvt::int::<$from, i32, true>),
+                Type::U64 => lane1(cvt::int::<$from, u64, true>),
+                _ => lane1(cvt::int::<$from, i64, true>),
+            }
+        };
+    }
+    steps.push(if signed(from) { to_type!(i64) } else { to_type!(u64) });
+}
+
+/// Half floats become `.f32`; `.ftz` flushes what is `.f32` at the start.
+fn to_single(steps: &mut Steps, form: &Form<'_>, from: Type) {
+    match from {
+        Type::F16 => steps.push(lane1(cvt::float::<F16, Single, Nearest, false, false>)),
+        Type::Bf16 => steps.push(lane1(cvt::float::<Bf16, Single, Nearest, false, false>)),
+        Type::F32 if form.has("ftz") => steps.push(lane1(fp32::flush::<true>)),
+        _ => {}
+    }
+}
+
+/// A float becomes integral by the form's rounding; towards zero where that is part of what follows.
+fn to_integral(steps: &mut Steps, form: &Form<'_>, from: Type, zero_too: bool) {
+    if form.has("rzi") && !zero_too {
+        return;
+    }
+    steps.push(if from == Type::F64 {
+        rounding!(form, R => lane1(cvt::float_to_integral::<Double, R, false, false>))
+    } else {
+        rounding!(form, R => lane1(cvt::float_to_integral::<Single, R, false, false>))
+    });
 }
 
 fn to_integer(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (to, from) = (form.ty(), form.source_ty());
-    let mut operand = source(builder, from)?;
-    if from.size() == 2 {
-        let widen = any_float!(from, S => lane1(cvt::float::<S, Single, crate::numeric::rounding::Nearest, false, false>));
-        operand = step(builder, widen, operand)?;
+    let operand = source(builder, from)?;
+    let mut steps = Steps::default();
+    to_single(&mut steps, form, from);
+    to_integral(&mut steps, form, from, false);
+    macro_rules! to_type {
+        ($from:ty) => {
+            match to {
+                Type::U8 => lane1(cvt::float_to_int::<$from, u8, Zero, false>),
+                Type::S8 => lane1(cvt::float_to_int::<$from, i8, Zero, false>),
+                Type::U16 => lane1(cvt::float_to_int::<$from, u16, Zero, false>),
+                Type::S16 => lane1(cvt::float_to_int::<$from, i16, Zero, false>),
+                Type::U32 => lane1(cvt::float_to_int::<$from, u32, Zero, false>),
+                Type::S32 => lane1(cvt::float_to_int::<$from, i32, Zero, false>),
+                Type::U64 => lane1(cvt::float_to_int::<$from, u64, Zero, false>),
+                _ => lane1(cvt::float_to_int::<$from, i64, Zero, false>),
+            }
+        };
     }
-    if from == Type::F64 {
-        let lane =
-            rounding!(form, R => any_integer!(to, D => lane1(cvt::float_to_int::<Double, D, R, false>)));
-        return last(builder, lane, operand, to);
-    }
-    let lane = |to| {
-        rounding!(form, R => flag!(form, "ftz", FTZ => match to {
-            Type::U32 => lane1(cvt::float_to_int::<Single, u32, R, FTZ>),
-            Type::S32 => lane1(cvt::float_to_int::<Single, i32, R, FTZ>),
-            Type::U64 => lane1(cvt::float_to_int::<Single, u64, R, FTZ>),
-            _ => lane1(cvt::float_to_int::<Single, i64, R, FTZ>),
-        }))
-    };
-    if to.size() >= 4 {
-        return last(builder, lane(to), operand, to);
-    }
-    // Saturation to 32 bits, then to fewer, is saturation to the latter.
-    let word = step(builder, lane(if signed(to) { Type::S32 } else { Type::U32 }), operand)?;
-    let narrow = match to {
-        Type::U8 => lane1(cvt::int::<u32, u8, true>),
-        Type::S8 => lane1(cvt::int::<i32, i8, true>),
-        Type::U16 => lane1(cvt::int::<u32, u16, true>),
-        _ => lane1(cvt::int::<i32, i16, true>),
-    };
-    last(builder, narrow, word, to)
+    steps.push(if from == Type::F64 { to_type!(Double) } else { to_type!(Single) });
+    steps.finish(builder, operand, to)
 }
 
 fn from_integer(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    let (to, mut from) = (form.ty(), form.source_ty());
-    let mut operand = source(builder, from)?;
-    if from.size() < 4 {
-        let extend = match from {
-            Type::U8 => lane1(cvt::int::<u8, u32, false>),
-            Type::S8 => lane1(cvt::int::<i8, i32, false>),
-            Type::U16 => lane1(cvt::int::<u16, u32, false>),
-            _ => lane1(cvt::int::<i16, i32, false>),
+    let (to, from) = (form.ty(), form.source_ty());
+    let operand = source(builder, from)?;
+    let mut steps = Steps::default();
+    extend(from).into_iter().for_each(|lane| steps.push(lane));
+    macro_rules! from_type {
+        ($to:ty) => {
+            rounding!(form, R => match (from.size() == 8, signed(from)) {
+                (false, false) => lane1(cvt::int_to_float::<u32, $to, R>),
+                (false, true) => lane1(cvt::int_to_float::<i32, $to, R>),
+                (true, false) => lane1(cvt::int_to_float::<u64, $to, R>),
+                (true, true) => lane1(cvt::int_to_float::<i64, $to, R>),
+            })
         };
-        operand = step(builder, extend, operand)?;
-        from = if signed(from) { Type::S32 } else { Type::U32 };
     }
-    let lane = rounding!(form, R => any_float!(to, D => match from {
-        Type::U32 => lane1(cvt::int_to_float::<u32, D, R>),
-        Type::S32 => lane1(cvt::int_to_float::<i32, D, R>),
-        Type::U64 => lane1(cvt::int_to_float::<u64, D, R>),
-        _ => lane1(cvt::int_to_float::<i64, D, R>),
-    }));
-    if !form.has("sat") {
-        return last(builder, lane, operand, to);
+    match (to, from.size() == 8) {
+        (Type::F32, _) => steps.push(from_type!(Single)),
+        (Type::F64, true) => steps.push(from_type!(Double)),
+        // Exact, whatever the rounding.
+        (_, false) => {
+            steps.push(match signed(from) {
+                false => lane1(cvt::int_to_float::<u32, Double, Nearest>),
+                true => lane1(cvt::int_to_float::<i32, Double, Nearest>),
+            });
+            narrow(&mut steps, form, Type::F64, to);
+        }
+        (Type::F16, true) => steps.push(from_type!(F16)),
+        (_, true) => steps.push(from_type!(Bf16)),
     }
-    let unclamped = step(builder, lane, operand)?;
-    let clamp =
-        any_float!(to, D => lane1(cvt::float::<D, D, crate::numeric::rounding::Nearest, false, true>));
-    last(builder, clamp, unclamped, to)
+    saturate(&mut steps, form, to);
+    steps.finish(builder, operand, to)
 }
 
 fn floats(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (to, from) = (form.ty(), form.source_ty());
     let operand = source(builder, from)?;
+    let mut steps = Steps::default();
     let integral = form.any(&["rni", "rzi", "rmi", "rpi"]).is_some();
-    let lane = if to == from && integral {
-        any_float!(from, S => rounding!(form, R => flag!(form, "ftz", FTZ => flag!(form, "sat", SAT => {
-            lane1(cvt::float_to_integral::<S, R, FTZ, SAT>)
-        }))))
-    } else if to.size() > from.size() || to == from {
-        use crate::numeric::rounding::Nearest;
-        any_float!(to, D => any_float!(from, S => flag!(form, "ftz", FTZ => flag!(form, "sat", SAT => {
-            lane1(cvt::float::<S, D, Nearest, FTZ, SAT>)
-        }))))
+    let wide = if from.size() < 4 && (to != from || integral) || from == Type::F32 && (to != from || integral) {
+        to_single(&mut steps, form, from);
+        Type::F32
     } else {
-        narrowing(form, to, from)?
+        from
     };
-    last(builder, lane, operand, to)
+    if integral {
+        to_integral(&mut steps, form, wide, true);
+    }
+    match (wide, to) {
+        (Type::F32, Type::F64) => steps.push(lane1(cvt::float::<Single, Double, Nearest, false, false>)),
+        (Type::F32, Type::F32) if form.has("ftz") => {
+            steps.push(lane1(cvt::float::<Single, Single, Nearest, true, false>));
+        }
+        (wide, to) if wide != to => narrow(&mut steps, form, wide, to),
+        _ => {}
+    }
+    saturate(&mut steps, form, to);
+    steps.finish(builder, operand, to)
 }
 
-/// Conversions that round.
-fn narrowing(form: &Form<'_>, to: Type, from: Type) -> Result<Lane, Refusal> {
+/// From `.f32` or `.f64` to something smaller, by the form's rounding; nothing to do for equal types.
+fn narrow(steps: &mut Steps, form: &Form<'_>, from: Type, to: Type) {
     macro_rules! convert {
         ($from:ty, $to:ty) => {
-            rounding!(form, R => flag!(form, "ftz", FTZ => flag!(form, "sat", SAT => {
-                lane1(cvt::float::<$from, $to, R, FTZ, SAT>)
-            })))
+            rounding!(form, R => lane1(cvt::float::<$from, $to, R, false, false>))
         };
     }
-    Ok(match (from, to) {
-        (Type::F64, Type::F32) => convert!(Double, Single),
+    steps.push(match (from, to) {
+        (Type::F64, Type::F32) => {
+            rounding!(form, R => flag!(form, "ftz", FTZ => lane1(cvt::float::<Double, Single, R, FTZ, false>)))
+        }
         (Type::F64, Type::F16) => convert!(Double, F16),
         (Type::F64, Type::Bf16) => convert!(Double, Bf16),
         (Type::F32, Type::F16) => convert!(Single, F16),
         (Type::F32, Type::Bf16) => convert!(Single, Bf16),
-        (Type::F16, Type::Bf16) => convert!(F16, Bf16),
-        (Type::Bf16, Type::F16) => convert!(Bf16, F16),
-        _ => return Err(Refusal::new("no such conversion")),
-    })
+        _ => return,
+    });
+}
+
+/// `.sat`
+fn saturate(steps: &mut Steps, form: &Form<'_>, to: Type) {
+    if form.has("sat") {
+        steps.push(match to {
+            Type::F16 => lane1(half::saturate::<F16>),
+            Type::Bf16 => lane1(half::saturate::<Bf16>),
+            Type::F32 => lane1(fp32::saturate),
+            _ => lane1(cvt::float::<Double, Double, Nearest, false, true>),
+        });
+    }
 }

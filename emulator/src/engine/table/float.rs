@@ -1,27 +1,23 @@
 //! "Floating-Point Instructions" on `.f32` and `.f64`.
 
+use super::super::decode::builder::Builder;
+use super::super::decode::draft::Refusal;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
-use super::{Form, Row, flag, lane, pick, rounding};
+use super::{Form, Row, build, flag, lane, pick, rounding};
 use crate::numeric::{approx, fp32, fp64};
 
 pub(super) const ROWS: &[Row] = &[
-    pick("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |f| {
-        Some(
-            rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane2(fp32::add::<R, FTZ, SAT>)))),
-        )
+    build("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
+        saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::add::<R, FTZ, false>))))
     }),
-    pick("sub[.{rn|rz|rm|rp}][.ftz][.sat].f32", |f| {
-        Some(
-            rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane2(fp32::sub::<R, FTZ, SAT>)))),
-        )
+    build("sub[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
+        saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::sub::<R, FTZ, false>))))
     }),
-    pick("mul[.{rn|rz|rm|rp}][.ftz][.sat].f32", |f| {
-        Some(
-            rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane2(fp32::mul::<R, FTZ, SAT>)))),
-        )
+    build("mul[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
+        saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::mul::<R, FTZ, false>))))
     }),
-    pick("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
-    pick("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
+    build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
+    build("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
     pick("add[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::add::<R>)))),
     pick("sub[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::sub::<R>)))),
     pick("mul[.{rn|rz|rm|rp}].f64", |f| Some(rounding!(f, R => lane2(fp64::mul::<R>)))),
@@ -33,10 +29,13 @@ pub(super) const ROWS: &[Row] = &[
     pick("div.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane2(fp64::div::<R>)))),
     pick("div.full[.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane2(approx::div_full::<FTZ>)))),
     pick("div[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane2(approx::div::<FTZ>)))),
-    pick("rcp.{rn|rz|rm|rp}[.ftz].f32", |f| {
-        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane1(fp32::rcp::<R, FTZ>))))
+    build("rcp.{rn|rz|rm|rp}[.ftz].f32", |builder, form| {
+        let lane = rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::div::<R, FTZ>)));
+        reciprocal(builder, lane, u64::from(1f32.to_bits()))
     }),
-    pick("rcp.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane1(fp64::rcp::<R>)))),
+    build("rcp.{rn|rz|rm|rp}.f64", |builder, form| {
+        reciprocal(builder, rounding!(form, R => lane2(fp64::div::<R>)), 1f64.to_bits())
+    }),
     pick("rcp[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::rcp::<FTZ>)))),
     lane("rcp.approx.ftz.f64", lane1(approx::rcp_ftz_f64)),
     pick("sqrt.{rn|rz|rm|rp}[.ftz].f32", |f| {
@@ -92,6 +91,22 @@ pub(super) const ROWS: &[Row] = &[
     }),
 ];
 
-fn fma(f: &Form<'_>) -> Option<Lane> {
-    Some(rounding!(f, R => flag!(f, "ftz", FTZ => flag!(f, "sat", SAT => lane3(fp32::fma::<R, FTZ, SAT>)))))
+/// A fused multiply-add: the products of its modifiers.
+fn fma(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane3(fp32::fma::<R, FTZ, false>))))
+}
+
+/// The instruction and, for `.sat`, what clamps its result.
+fn saturated(builder: &mut Builder<'_, '_>, form: &Form<'_>, lane: Lane) -> Result<(), Refusal> {
+    builder.lane_then(lane, form.has("sat").then(|| lane1(fp32::saturate)))
+}
+
+/// One divided by the operand: `one` is the number one.
+fn reciprocal(builder: &mut Builder<'_, '_>, lane: Lane, one: u64) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let one = builder.constant(lane.sources[0], one);
+    let source = builder.source(builder.operand(1)?, lane.sources[1])?;
+    let dest = builder.dest(builder.operand(0)?, lane.dests[0])?;
+    builder.lane(lane, &[dest], &[one, source]);
+    Ok(())
 }

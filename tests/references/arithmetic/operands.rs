@@ -1,7 +1,7 @@
 //! Operands that matter: every special value against every other, and many pseudo-random ones.
 
 use super::float::{F64, Format, Mode};
-use super::references::Random;
+use crate::references::Random;
 
 /// Three columns of operands.
 pub type Triples = [Vec<u64>; 3];

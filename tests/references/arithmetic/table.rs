@@ -5,7 +5,7 @@
 use cuda_launch::{CudaModule, DeviceBuffer, DeviceCopy, LaunchConfig, cuda_launch};
 
 use super::float::{F64, Format};
-use super::references::{Bits, Gpu};
+use crate::references::{Bits, Gpu};
 
 /// What one result must be.
 #[derive(Clone, Copy, Debug)]

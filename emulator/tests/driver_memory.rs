@@ -1,0 +1,166 @@
+//! What copies and fills do to the bytes, and what the queries say about memory.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "driver_support/mod.rs"]
+mod support;
+
+use cuda_driver_sys::*;
+use std::ptr::null_mut;
+use support::*;
+
+fn numbers(count: usize) -> Vec<u8> {
+    (0..count).map(|index| (index * 7 + index / 256) as u8).collect()
+}
+
+#[test]
+fn bytes_come_back() {
+    let (cuda, _) = with_own_context();
+    for bytes in [1, 3, 255, 256, 4097, 65_536, 65_537, 1 << 20] {
+        let (memory, data) = (alloc(&cuda, bytes), numbers(bytes));
+        write(&cuda, memory, &data);
+        assert_eq!(read(&cuda, memory, bytes), data);
+        if bytes > 3 {
+            assert_eq!(read(&cuda, memory + 3, bytes - 3), data[3..]);
+        }
+        ok(unsafe { cuda.cuMemFree(memory) });
+    }
+}
+
+#[test]
+fn every_kind_of_copy() {
+    let (cuda, _) = with_own_context();
+    let stream = stream(&cuda, 1);
+    for bytes in [1000, 200_000] {
+        let data = numbers(bytes);
+        let (a, b) = (alloc(&cuda, bytes), alloc(&cuda, bytes));
+        let (mut pinned_in, mut pinned_out) = (null_mut(), null_mut());
+        ok(unsafe { cuda.cuMemAllocHost(&mut pinned_in, bytes) });
+        ok(unsafe { cuda.cuMemHostAlloc(&mut pinned_out, bytes, 0) });
+        unsafe { pinned_in.cast::<u8>().copy_from(data.as_ptr(), bytes) };
+        ok(unsafe { cuda.cuMemcpyHtoDAsync(a, pinned_in, bytes, stream) });
+        ok(unsafe { cuda.cuMemcpyDtoDAsync(b, a, bytes, stream) });
+        ok(unsafe { cuda.cuMemcpyDtoHAsync(pinned_out, b, bytes, stream) });
+        ok(unsafe { cuda.cuStreamSynchronize(stream) });
+        assert_eq!(unsafe { std::slice::from_raw_parts(pinned_out.cast::<u8>(), bytes) }, data);
+        // By generic addresses, between host ranges too.
+        let mut host = vec![0_u8; bytes];
+        let address = host.as_mut_ptr().expose_provenance() as u64;
+        ok(unsafe { cuda.cuMemcpyAsync(address, b, bytes, stream) });
+        assert_eq!(host, data);
+        let mut other = vec![0_u8; bytes];
+        ok(unsafe { cuda.cuMemcpy(other.as_mut_ptr().expose_provenance() as u64, address, bytes) });
+        assert_eq!(other, data);
+        for pointer in [pinned_in, pinned_out] {
+            ok(unsafe { cuda.cuMemFreeHost(pointer) });
+        }
+        for memory in [a, b] {
+            ok(unsafe { cuda.cuMemFree(memory) });
+        }
+    }
+}
+
+#[test]
+fn overlapping_ranges_are_copied_as_through_a_buffer() {
+    let (cuda, _) = with_own_context();
+    let (memory, data) = (alloc(&cuda, 10_000), numbers(10_000));
+    for (target, source) in [(0_u64, 16_u64), (16, 0)] {
+        write(&cuda, memory, &data);
+        ok(unsafe { cuda.cuMemcpyDtoD(memory + target, memory + source, 9000) });
+        let expected = &data[source as usize..source as usize + 9000];
+        assert_eq!(read(&cuda, memory + target, 9000), expected);
+    }
+}
+
+#[test]
+fn fills() {
+    let (cuda, _) = with_own_context();
+    let (stream, memory) = (stream(&cuda, 0), alloc(&cuda, 1024));
+    ok(unsafe { cuda.cuMemsetD8(memory, 0x11, 1024) });
+    ok(unsafe { cuda.cuMemsetD16(memory + 2, 0x2233, 3) });
+    ok(unsafe { cuda.cuMemsetD32Async(memory + 16, 0x4455_6677, 2, stream) });
+    // Rows of 4 bytes, 64 bytes apart.
+    ok(unsafe { cuda.cuMemsetD2D8(memory + 256, 64, 0x88, 4, 3) });
+    ok(unsafe { cuda.cuStreamSynchronize(stream) });
+    let mut expected = vec![0x11; 1024];
+    expected[2..8].copy_from_slice(&[0x33, 0x22, 0x33, 0x22, 0x33, 0x22]);
+    expected[16..24].copy_from_slice(&[0x77, 0x66, 0x55, 0x44, 0x77, 0x66, 0x55, 0x44]);
+    for row in 0..3 {
+        expected[256 + 64 * row..][..4].fill(0x88);
+    }
+    assert_eq!(read(&cuda, memory, 1024), expected);
+    // Larger than what is filled at once.
+    let big = alloc(&cuda, 3 << 20);
+    ok(unsafe { cuda.cuMemsetD32Async(big, 0x0102_0304, 3 << 18, stream) });
+    ok(unsafe { cuda.cuStreamSynchronize(stream) });
+    assert!(read(&cuda, big, 3 << 20).chunks(4).all(|word| word == [4, 3, 2, 1]));
+}
+
+#[test]
+fn memory_is_counted() {
+    const VARIABLE: &str = "CUDA_LAUNCH_EMULATOR_MEMORY";
+    if std::env::var(VARIABLE).as_deref() != Ok("64M") {
+        let output = child("memory_is_counted", &[(VARIABLE, "64M")]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let (cuda, context) = with_own_context();
+    let info = || {
+        let (mut free, mut total) = (0, 0);
+        ok(unsafe { cuda.cuMemGetInfo(&mut free, &mut total) });
+        (free, total)
+    };
+    let mut total = 0;
+    ok(unsafe { cuda.cuDeviceTotalMem(&mut total, 0) });
+    assert_eq!((total, info()), (64 << 20, (64 << 20, 64 << 20)));
+    let memory = alloc(&cuda, 40 << 20);
+    assert_eq!(info().0, 24 << 20);
+    assert_eq!(unsafe { cuda.cuMemAlloc(&mut 0, 40 << 20) }, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    ok(unsafe { cuda.cuMemFree(memory) });
+    assert_eq!(info().0, 64 << 20);
+    // A context takes its memory with it, and so does a module.
+    alloc(&cuda, 8 << 20);
+    load(&cuda, KERNELS);
+    ok(unsafe { cuda.cuCtxDestroy(context) });
+    let (_cuda, _) = with_own_context();
+    assert_eq!(info().0, 64 << 20);
+}
+
+#[test]
+fn a_host_range_is_pinned_while_it_is_registered() {
+    let (cuda, _) = with_own_context();
+    let (stream, memory) = (stream(&cuda, 1), alloc(&cuda, 64));
+    let mut host = vec![1_u8; 64];
+    let pointer = host.as_mut_ptr();
+    ok(unsafe { cuda.cuMemHostRegister(pointer.cast(), 64, 0) });
+    let held = Busy::new(&cuda, stream);
+    ok(unsafe { cuda.cuMemcpyHtoDAsync(memory, pointer.cast(), 64, stream) });
+    unsafe { pointer.write_bytes(2, 64) };
+    drop(held);
+    // Waits for the copy.
+    ok(unsafe { cuda.cuMemHostUnregister(pointer.cast()) });
+    assert_eq!(read(&cuda, memory, 64), [2; 64]);
+}
+
+#[test]
+fn the_device_is_an_h200_by_another_name() {
+    let cuda = cuda();
+    let mut name = [0_u8; 64];
+    ok(unsafe { cuda.cuDeviceGetName(name.as_mut_ptr().cast(), 64, 0) });
+    let name = std::ffi::CStr::from_bytes_until_nul(&name).unwrap().to_str().unwrap();
+    assert_eq!(name, "cuda-launch emulator (CPU)");
+    let attribute = |id| {
+        let mut value = -1;
+        ok(unsafe { cuda.cuDeviceGetAttribute(&mut value, id, 0) });
+        value
+    };
+    use CUdevice_attribute as A;
+    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 9);
+    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 132);
+    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 232_448);
+    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH), 1);
+    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 0);
+    let mut properties = CUdevprop::default();
+    ok(unsafe { cuda.cuDeviceGetProperties(&mut properties, 0) });
+    assert_eq!((properties.maxThreadsPerBlock, properties.SIMDWidth), (1024, 32));
+}

@@ -1,0 +1,212 @@
+//! Images of every form, what is in a module, and parameters on their way to a kernel.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "driver_support/mod.rs"]
+mod support;
+
+use cuda_driver_sys::*;
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::ptr::null_mut;
+use support::*;
+
+/// A file of the workspace's test kernels.
+fn image(name: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_ptx_in_a_fatbin_is_found() {
+    let (cuda, _) = with_own_context();
+    for name in ["vecadd.fatbin", "vecadd_plain.fatbin"] {
+        let bytes = image(name);
+        let (code, error, _) = load_with_logs(&cuda, bytes.as_ptr().cast());
+        assert_eq!((code, error.as_str()), (CUresult::SUCCESS, ""), "{name}");
+        let mut module = null_mut();
+        ok(unsafe { cuda.cuModuleLoadFatBinary(&mut module, bytes.as_ptr().cast()) });
+        vecadd(&cuda, module);
+    }
+}
+
+/// Compilers put a fatbin's address into a wrapper.
+#[test]
+fn a_wrapped_fatbin_is_found() {
+    #[repr(C)]
+    struct Wrapper {
+        magic: u32,
+        version: u32,
+        data: *const u8,
+        unused: *const u8,
+    }
+    let (cuda, _) = with_own_context();
+    let bytes = image("vecadd.fatbin");
+    let wrapper = Wrapper { magic: 0x4662_43b1, version: 1, data: bytes.as_ptr(), unused: std::ptr::null() };
+    let mut module = null_mut();
+    ok(unsafe { cuda.cuModuleLoadData(&mut module, (&raw const wrapper).cast()) });
+    vecadd(&cuda, module);
+}
+
+/// Runs `vecadd` on 1000 numbers.
+fn vecadd(cuda: &Driver, module: CUmodule) {
+    let kernel = function(cuda, module, "vecadd");
+    let floats: Vec<u8> = (0..1000).flat_map(|n| (n as f32).to_ne_bytes()).collect();
+    let (mut a, mut b, mut c, mut n) = (alloc(cuda, 4000), alloc(cuda, 4000), alloc(cuda, 4000), 1000_u64);
+    write(cuda, a, &floats);
+    write(cuda, b, &floats);
+    let length = argument(&mut n);
+    let mut arguments = [argument(&mut a), length, argument(&mut b), length, argument(&mut c), length];
+    let launch = launch_as(cuda, kernel, [4, 1, 1], [256, 1, 1], 0, null_mut(), arguments.as_mut_ptr(), null_mut());
+    ok(launch);
+    let sums: Vec<f32> = read(cuda, c, 4000).chunks(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).collect();
+    assert!(sums.iter().enumerate().all(|(index, sum)| *sum == 2.0 * index as f32));
+}
+
+#[test]
+fn machine_code_is_refused_with_a_sentence() {
+    let (cuda, _) = with_own_context();
+    for name in ["vecadd_sm90.cubin", "vecadd_sm80.cubin"] {
+        let (code, error, _) = load_with_logs(&cuda, image(name).as_ptr().cast());
+        assert_eq!(code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+        assert!(error.contains("the emulator runs PTX only"), "{error}");
+    }
+    // Other ELF files are no images.
+    let mut other = image("vecadd_sm90.cubin");
+    other[18] = 62;
+    let (code, _, _) = load_with_logs(&cuda, other.as_ptr().cast());
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_IMAGE);
+}
+
+#[test]
+fn corrupt_fatbins_are_errors() {
+    let (cuda, _) = with_own_context();
+    let good = image("vecadd.fatbin");
+    // The length in the header is the driver's to believe, so only what stands behind it is changed.
+    for at in 16..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0xff;
+        let (code, _, _) = load_with_logs(&cuda, bytes.as_ptr().cast());
+        assert_ne!(code, CUresult::CUDA_ERROR_UNKNOWN, "byte {at}");
+    }
+}
+
+#[test]
+fn a_module_comes_from_a_file() {
+    let (cuda, _) = with_own_context();
+    let path = std::env::temp_dir().join(format!("driver_modules_{}.ptx", std::process::id()));
+    std::fs::write(&path, KERNELS).unwrap();
+    let name = CString::new(path.to_str().unwrap()).unwrap();
+    let (mut module, mut library, mut kernel) = (null_mut(), null_mut(), null_mut());
+    ok(unsafe { cuda.cuModuleLoad(&mut module, name.as_ptr()) });
+    function(&cuda, module, "nop");
+    ok(unsafe {
+        cuda.cuLibraryLoadFromFile(&mut library, name.as_ptr(), null_mut(), null_mut(), 0, null_mut(), null_mut(), 0)
+    });
+    ok(unsafe { cuda.cuLibraryGetKernel(&mut kernel, library, c"nop".as_ptr()) });
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn variables_have_their_initial_values() {
+    let (cuda, _) = with_own_context();
+    let module = load(&cuda, KERNELS);
+    let global = |name: &std::ffi::CStr| {
+        let (mut address, mut bytes) = (0, 0);
+        ok(unsafe { cuda.cuModuleGetGlobal(&mut address, &mut bytes, module, name.as_ptr()) });
+        (address, bytes)
+    };
+    let words = |(address, bytes)| -> Vec<u32> {
+        read(&cuda, address, bytes).chunks(4).map(|b| u32::from_ne_bytes(b.try_into().unwrap())).collect()
+    };
+    assert_eq!(words(global(c"counter")), [1, 2, 3, 4]);
+    assert_eq!(words(global(c"table")), [10, 11, 12, 13, 14, 15, 16, 17]);
+    let (address, bytes) = global(c"counter");
+    let (mut base, mut size) = (0, 0);
+    ok(unsafe { cuda.cuMemGetAddressRange(&mut base, &mut size, address + 5) });
+    assert_eq!((base, size), (address, bytes));
+    assert_eq!(unsafe { cuda.cuMemFree(address) }, CUresult::CUDA_ERROR_INVALID_VALUE);
+    write(&cuda, address, &[9; 16]);
+    // Another load has variables of its own.
+    let other = load(&cuda, KERNELS);
+    let mut second = 0;
+    ok(unsafe { cuda.cuModuleGetGlobal(&mut second, null_mut(), other, c"counter".as_ptr()) });
+    assert_eq!(words((second, 16)), [1, 2, 3, 4]);
+}
+
+/// A parameter aligned over 16 bytes lies elsewhere in the packed buffer than in a C structure.
+#[test]
+fn both_ways_to_pass_parameters() {
+    let (cuda, _) = with_own_context();
+    let kernel = function(&cuda, load(&cuda, KERNELS), "aligned");
+    let mut target = alloc(&cuda, 64);
+    let (mut a, mut b, mut c, mut d) = (1_u32, [2_u8; 32], 3_u32, [4_u8; 64]);
+    let mut arguments =
+        [argument(&mut a), argument(&mut b), argument(&mut c), argument(&mut d), argument(&mut target)];
+    ok(launch(&cuda, kernel, null_mut(), &mut arguments));
+    assert_eq!(read(&cuda, target, 4), 3_u32.to_ne_bytes());
+    let mut buffer = vec![0_u8; 512];
+    let mut end = 0;
+    for (index, bytes) in [&5_u32.to_ne_bytes()[..], &[6; 32], &7_u32.to_ne_bytes(), &[8; 64], &target.to_ne_bytes()]
+        .iter()
+        .enumerate()
+    {
+        let (mut offset, mut size) = (0, 0);
+        ok(unsafe { cuda.cuFuncGetParamInfo(kernel, index, &mut offset, &mut size) });
+        assert_eq!(size, bytes.len());
+        buffer[offset..offset + size].copy_from_slice(bytes);
+        end = offset + size;
+    }
+    let mut extra = [
+        CU_LAUNCH_PARAM_BUFFER_POINTER,
+        buffer.as_mut_ptr().cast(),
+        CU_LAUNCH_PARAM_BUFFER_SIZE,
+        argument(&mut end),
+        CU_LAUNCH_PARAM_END,
+    ];
+    ok(launch_as(&cuda, kernel, [1; 3], [1; 3], 0, null_mut(), null_mut(), extra.as_mut_ptr()));
+    assert_eq!(read(&cuda, target, 4), 7_u32.to_ne_bytes());
+}
+
+#[test]
+fn arguments_are_copied_during_the_call() {
+    let (cuda, _) = with_own_context();
+    let (store, stream) = (function(&cuda, load(&cuda, KERNELS), "store"), stream(&cuda, 0));
+    let held = Busy::new(&cuda, stream);
+    let (mut target, mut number) = (alloc(&cuda, 4), 7_u32);
+    let memory = target;
+    ok(launch(&cuda, store, stream, &mut [argument(&mut target), argument(&mut number)]));
+    (target, number) = (0, 8);
+    drop(held);
+    ok(unsafe { cuda.cuStreamSynchronize(stream) });
+    assert_eq!(read(&cuda, memory, 4), 7_u32.to_ne_bytes());
+    assert_eq!((target, number), (0, 8));
+}
+
+#[test]
+fn a_launch_attribute_signals_its_event() {
+    let (cuda, _) = with_own_context();
+    let (nop, stream) = (function(&cuda, load(&cuda, KERNELS), "nop"), stream(&cuda, 0));
+    let event = event(&cuda, 2);
+    let mut value = CUlaunchAttributeValue::default();
+    value.launchCompletionEvent = CUlaunchAttributeValue_launchCompletionEvent { event, flags: 0 };
+    let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+    let mut attribute = CUlaunchAttribute { id, value, ..Default::default() };
+    let config = CUlaunchConfig {
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        hStream: stream,
+        attrs: &mut attribute,
+        numAttrs: 1,
+        ..Default::default()
+    };
+    let held = Busy::new(&cuda, stream);
+    ok(unsafe { cuda.cuLaunchKernelEx(&config, nop, null_mut(), null_mut()) });
+    assert_eq!(unsafe { cuda.cuEventQuery(event) }, CUresult::CUDA_ERROR_NOT_READY);
+    drop(held);
+    ok(unsafe { cuda.cuEventSynchronize(event) });
+}

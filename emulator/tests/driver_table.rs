@@ -1,0 +1,138 @@
+//! The table as a whole: what is in it, what is not, and handles that are none.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "driver_support/mod.rs"]
+mod support;
+
+use cuda_driver_sys::*;
+use std::ptr::{null_mut, without_provenance_mut};
+use support::*;
+
+#[test]
+fn it_has_what_driver_580_has() {
+    let cuda = cuda_emulator::driver();
+    assert_eq!(cuda.version(), Ok(13_000));
+    for function in FUNCTIONS {
+        assert_eq!(cuda.has(function.name), function.since <= 13_000, "{}", function.name);
+    }
+    assert_eq!(FUNCTIONS.iter().filter(|function| !cuda.has(function.name)).count(), 43);
+    let newer = unsafe { cuda.cuFuncGetParamCount(null_mut(), null_mut()) };
+    assert_eq!(newer, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+}
+
+#[test]
+fn what_is_not_emulated_says_so() {
+    let (cuda, _) = with_own_context();
+    let mut graph = null_mut();
+    assert_eq!(unsafe { cuda.cuGraphCreate(&mut graph, 0) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(unsafe { cuda.cuMemAllocManaged(&mut 0, 64, 1) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(unsafe { cuda.cuGraphCreate(&mut graph, 0) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    let calls = cuda_emulator::unsupported_calls();
+    assert_eq!(calls.iter().filter(|name| **name == "cuGraphCreate").count(), 1);
+    assert!(calls.contains(&"cuMemAllocManaged"));
+}
+
+/// None is dereferenced: freed, of another kind, invented.
+#[test]
+fn handles_that_are_none_are_errors() {
+    let (cuda, context) = with_own_context();
+    let (good_stream, good_event) = (stream(&cuda, 0), event(&cuda, 0));
+    let dead = stream(&cuda, 0);
+    ok(unsafe { cuda.cuStreamDestroy(dead) });
+    let addresses =
+        [3, 0x1000, 0x1234_5678, usize::MAX, good_event.addr(), good_stream.addr() + 8, context.addr(), dead.addr()];
+    for address in addresses {
+        let code = CUresult::CUDA_ERROR_INVALID_HANDLE;
+        let stream: CUstream = without_provenance_mut(address);
+        unsafe {
+            assert_eq!(cuda.cuStreamQuery(stream), code);
+            assert_eq!(cuda.cuStreamSynchronize(stream), code);
+            assert_eq!(cuda.cuStreamDestroy(stream), code);
+            assert_eq!(cuda.cuEventRecord(good_event, stream), code);
+            assert_eq!(cuda.cuModuleUnload(stream.cast()), code);
+            assert_eq!(cuda.cuModuleGetFunction(&mut null_mut(), stream.cast(), c"a".as_ptr()), code);
+            assert_eq!(launch(&cuda, stream.cast(), good_stream, &mut []), code);
+            assert_eq!(cuda.cuFuncGetAttribute(&mut 0, CUfunction_attribute(0), stream.cast()), code);
+            assert_eq!(cuda.cuLibraryGetKernel(&mut null_mut(), stream.cast(), c"a".as_ptr()), code);
+            assert_eq!(cuda.cuLibraryUnload(stream.cast()), code);
+        }
+    }
+    for address in [3, 0x1000, usize::MAX, good_stream.addr(), context.addr() + 8] {
+        let context: CUcontext = without_provenance_mut(address);
+        unsafe {
+            assert_eq!(cuda.cuEventQuery(context.cast()), CUresult::CUDA_ERROR_INVALID_HANDLE);
+            assert_eq!(cuda.cuEventDestroy(context.cast()), CUresult::CUDA_ERROR_INVALID_HANDLE);
+            assert_eq!(cuda.cuCtxSetCurrent(context), CUresult::CUDA_ERROR_INVALID_CONTEXT);
+            assert_eq!(cuda.cuCtxPushCurrent(context), CUresult::CUDA_ERROR_INVALID_CONTEXT);
+            assert_eq!(cuda.cuCtxDestroy(context), CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_reported_once_and_whole() {
+    const VARIABLE: &str = "DRIVER_TABLE_FAULT";
+    if std::env::var_os(VARIABLE).is_some() {
+        let (cuda, _) = with_own_context();
+        let kernel = function(&cuda, load(&cuda, KERNELS), "iota");
+        let mut target = alloc(&cuda, 100);
+        let code = launch_as(&cuda, kernel, [2, 1, 1], [32, 1, 1], 0, null_mut(), [argument(&mut target)].as_mut_ptr(), null_mut());
+        ok(code);
+        assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        let fault = cuda_emulator::last_fault().unwrap();
+        assert_eq!(cuda_emulator::faults().len(), 1);
+        assert_eq!((fault.kind, fault.kernel.as_str()), (cuda_emulator::FaultKind::IllegalAddress, "iota"));
+        assert!(fault.address >= Some(target + 100) && fault.ptx_line > 0, "{fault}");
+        return;
+    }
+    let output = child("a_fault_is_reported_once_and_whole", &[(VARIABLE, "1")]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("cuda-emulator:").count(), 1, "{text}");
+    for part in ["`iota`", "of 100 bytes", "PTX line", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+/// The shared library serves a program that opens it.
+#[test]
+#[cfg(not(miri))]
+fn the_shared_library_is_the_same_driver() {
+    // On a machine that only runs the tests there is no cargo.
+    let Some(cargo) = std::env::var_os("CARGO") else { return };
+    let tests = std::env::current_exe().unwrap();
+    let folder = tests.parent().unwrap().parent().unwrap();
+    let profile = match folder.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        profile => profile,
+    };
+    let built = std::process::Command::new(cargo)
+        .args(["build", "--quiet", "-p", "cuda-emulator-libcuda", "--profile", profile, "--target-dir"])
+        .arg(folder.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.unwrap().success());
+    let name = format!("{}cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let cuda = unsafe { Driver::open(folder.join(name)) }.unwrap();
+    let own = cuda_emulator::driver();
+    for function in FUNCTIONS {
+        assert_eq!(cuda.has(function.name), own.has(function.name), "{}", function.name);
+    }
+    // It has a state of its own: this process's other driver is not initialised by it.
+    let mut context = null_mut();
+    unsafe {
+        assert_eq!(cuda.cuDeviceGetCount(&mut 0), CUresult::CUDA_ERROR_NOT_INITIALIZED);
+        ok(cuda.cuInit(0));
+        ok(cuda.cuCtxCreate(&mut context, null_mut(), 0, 0));
+        let store = function(&cuda, load(&cuda, KERNELS), "store");
+        let (mut target, mut number) = (alloc(&cuda, 4), 7_u32);
+        ok(launch(&cuda, store, null_mut(), &mut [argument(&mut target), argument(&mut number)]));
+        assert_eq!(read(&cuda, target, 4), 7_u32.to_ne_bytes());
+        let (mut start, mut status) = (null_mut(), CUdriverProcAddressQueryResult(9));
+        ok(cuda.cuGetProcAddress(c"cuProfilerStart".as_ptr(), &mut start, 13_000, 0, &mut status));
+        assert!(!start.is_null());
+        ok(cuda.cuCtxDestroy(context));
+    }
+}

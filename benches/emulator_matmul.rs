@@ -32,7 +32,8 @@ impl Product {
             address
         });
         let c = memory.allocate(4 * (n * n) as u64).unwrap();
-        let mut parameters: Vec<u8> = [addresses[0], addresses[1], c].iter().flat_map(|a| a.to_le_bytes()).collect();
+        let mut parameters: Vec<u8> =
+            [addresses[0], addresses[1], c].iter().flat_map(|a| a.to_le_bytes()).collect();
         parameters.extend([n as u32; 3].iter().flat_map(|n| n.to_le_bytes()));
         let blocks = n.div_ceil(16) as u32;
         let grid = [blocks, blocks, 1];

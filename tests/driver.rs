@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_launch::{
-    CudaContext, CudaEvent, CudaStream, Error, ErrorKind, EventFlags, StreamFlags, load_kernel_module, sys::CUresult,
+    CudaContext, CudaEvent, CudaStream, Error, ErrorKind, EventFlags, StreamFlags, load_kernel_module,
+    sys::CUresult,
 };
 use std::process::Command;
 
@@ -34,7 +35,10 @@ fn handles_may_be_shared_and_sent() {
 #[test]
 fn a_device_that_is_not_there_is_named() {
     let error = CudaContext::new(99).unwrap_err();
-    assert_eq!((error.call(), error.code()), (Some("cuDeviceGet"), Some(CUresult::CUDA_ERROR_INVALID_DEVICE)));
+    assert_eq!(
+        (error.call(), error.code()),
+        (Some("cuDeviceGet"), Some(CUresult::CUDA_ERROR_INVALID_DEVICE))
+    );
     assert!(error.to_string().contains("device 99"), "{error}");
     assert!(CudaContext::new(u32::MAX).is_err());
 }
@@ -56,8 +60,10 @@ fn limits_are_the_devices() {
 fn streams_and_events_keep_order_and_time() {
     let ctx = context();
     let stream = CudaStream::new(&ctx, StreamFlags::empty(), -1).unwrap();
-    let (start, end) =
-        (CudaEvent::new(&ctx, EventFlags::empty()).unwrap(), CudaEvent::new(&ctx, EventFlags::BLOCKING_SYNC).unwrap());
+    let (start, end) = (
+        CudaEvent::new(&ctx, EventFlags::empty()).unwrap(),
+        CudaEvent::new(&ctx, EventFlags::BLOCKING_SYNC).unwrap(),
+    );
     assert!(start.query().unwrap(), "never recorded");
     assert_eq!(start.elapsed_ms(&end).unwrap_err().code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
     start.record(&stream).unwrap();
@@ -169,7 +175,10 @@ fn a_module_is_found_by_name_and_every_path_tried_is_listed() {
     let run = |name: &str| {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "child_finds_a_module", "--nocapture", "--ignored"]);
-        child.env("CUDA_LAUNCH_KERNEL_DIR", &folder).env("CUDA_LAUNCH_TEST_MODULE", name).current_dir(&folder);
+        child
+            .env("CUDA_LAUNCH_KERNEL_DIR", &folder)
+            .env("CUDA_LAUNCH_TEST_MODULE", name)
+            .current_dir(&folder);
         String::from_utf8_lossy(&child.output().unwrap().stdout).into_owned()
     };
     let told = run("found");

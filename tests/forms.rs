@@ -1,6 +1,12 @@
 //! Every form that the fields and arguments of `cuda_launch!` may have. That this compiles is the test; nothing is run.
 
-#![allow(unsafe_code, dead_code, clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
+#![allow(
+    unsafe_code,
+    dead_code,
+    clippy::match_single_binding,
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks
+)]
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -92,7 +98,12 @@ fn memory(f: &CudaFunction, s: &CudaStream, mut x: Buffer, y: &mut Buffer, z: &B
     Ok(())
 }
 
-fn views(f: &CudaFunction, s: &CudaStream, a: DeviceView<'_, u8>, mut b: DeviceViewMut<'_, u8>) -> Result<(), Error> {
+fn views(
+    f: &CudaFunction,
+    s: &CudaStream,
+    a: DeviceView<'_, u8>,
+    mut b: DeviceViewMut<'_, u8>,
+) -> Result<(), Error> {
     with!(f, s, [slice(a), slice_mut(b), slice(a)])?;
     with!(f, s, [slice(a), slice_mut(b), a.len()])
 }
@@ -106,7 +117,11 @@ fn owners_of_memory(
     lock: &Mutex<Buffer>,
     list: &mut [Buffer],
 ) -> Result<(), Error> {
-    with!(f, s, [slice(shared), slice(boxed), slice(cell.borrow()), slice(lock.lock().unwrap()), slice(list[0])])?;
+    with!(
+        f,
+        s,
+        [slice(shared), slice(boxed), slice(*cell.borrow()), slice(*lock.lock().unwrap()), slice(list[0])]
+    )?;
     with!(f, s, [slice_mut(boxed), slice_mut(cell.borrow_mut()), slice_mut(lock.lock().unwrap())])?;
     with!(f, s, [slice_mut(list[1])])?;
     drop((shared, boxed));
@@ -130,19 +145,47 @@ struct Params {
 
 fn values(f: &CudaFunction, s: &CudaStream, x: &mut Buffer, held: &Params) -> Result<(), Error> {
     let (n, p) = (3usize, Params { scale: 1.0, extent: [1, 2, 3] });
-    with!(f, s, [1, -2i8, 3.0, n, p, *held, held.extent, held.scale + 1.0, x.as_device_ptr(), x.as_mut_device_ptr()])?;
-    with!(f, s, [{ n * 2 }, if n > 1 { 1u8 } else { 2 }, u64::MAX, Params { scale: 2.0, ..p }, p.extent[n - 1]])?;
+    with!(
+        f,
+        s,
+        [1, -2i8, 3.0, n, p, *held, held.extent, held.scale + 1.0, x.as_device_ptr(), x.as_mut_device_ptr()]
+    )?;
+    with!(
+        f,
+        s,
+        [{ n * 2 }, if n > 1 { 1u8 } else { 2 }, u64::MAX, Params { scale: 2.0, ..p }, p.extent[n - 1]]
+    )?;
     with!(f, s, [byval(p), byval((1u8, 'x')), byval(true), byval(move |i: usize| i + n), byval(()), p])
 }
 
 /// What an argument's expression does happens once, and it may do anything.
-async fn expressions(f: &CudaFunction, s: &CudaStream, list: Vec<u32>, mut next: impl FnMut() -> u32) -> Option<()> {
+async fn expressions(
+    f: &CudaFunction,
+    s: &CudaStream,
+    list: Vec<u32>,
+    mut next: impl FnMut() -> u32,
+) -> Option<()> {
     fn total(list: Vec<u32>) -> u32 {
         list.into_iter().sum()
     }
     let mut count = 0u32;
-    with!(f, s, [total(list), next(), next(), { count += 1; count }, std::future::ready(1u8).await]).ok()?;
-    with!(f, s, ["7".parse::<u32>().ok()?, byval(std::future::ready(1u8).await), byval(total(vec![count]))]).ok()
+    with!(
+        f,
+        s,
+        [
+            total(list),
+            next(),
+            next(),
+            {
+                count += 1;
+                count
+            },
+            std::future::ready(1u8).await
+        ]
+    )
+    .ok()?;
+    with!(f, s, ["7".parse::<u32>().ok()?, byval(std::future::ready(1u8).await), byval(total(vec![count]))])
+        .ok()
 }
 
 #[test]

@@ -30,7 +30,8 @@ fn elements_of_every_size_keep_their_bytes() {
         weight: f32,
     }
     let stream = stream();
-    let pixels: Vec<Pixel> = (0..77u8).map(|i| Pixel { rgb: [i, 2 * i, 3 * i], alpha: 255 - i, weight: 0.5 }).collect();
+    let pixels: Vec<Pixel> =
+        (0..77u8).map(|i| Pixel { rgb: [i, 2 * i, 3 * i], alpha: 255 - i, weight: 0.5 }).collect();
     assert_eq!(DeviceBuffer::from_host(&stream, &pixels).unwrap().to_host_vec(&stream).unwrap(), pixels);
     let halves = [half::f16::from_f32(1.5), half::f16::from_f32(-0.25)];
     assert_eq!(DeviceBuffer::from_host(&stream, &halves).unwrap().to_host_vec(&stream).unwrap(), halves);
@@ -110,7 +111,10 @@ fn lengths_that_differ_are_errors_with_both() {
     let error = buffer.copy_from_host(&stream, &[1; 5]).unwrap_err();
     assert!(error.to_string().contains("the source has 5 elements, the destination 4"), "{error}");
     let error = buffer.copy_to_host(&stream, &mut [0; 3]).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Length(l) if (l.source_len, l.destination_len) == (4, 3)), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Length(l) if (l.source_len, l.destination_len) == (4, 3)),
+        "{error}"
+    );
     let other = DeviceBuffer::<u8>::zeroed(&stream, 3).unwrap();
     assert!(buffer.view_mut().copy_from_device(&stream, &other).is_err());
     assert_eq!(buffer.to_host_vec(&stream).unwrap(), [0; 4], "nothing was copied");

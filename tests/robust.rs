@@ -12,9 +12,16 @@ use cuda_launch::{
     Attribute, CudaContext, CudaEvent, DeviceBuffer, Error, EventFlags, LaunchConfig, cuda_launch,
 };
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 const N: usize = 1000;
+
+/// One test at a time: each watches what is allocated.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 /// A program that uses all of the wrapper once.
 fn program(driver: &Arc<Driver>) -> Result<(), Error> {
@@ -68,6 +75,7 @@ fn used() -> usize {
 
 #[test]
 fn each_call_fails_once_and_from_then_on() {
+    let _alone = alone();
     // Held open, so that the primary context, and with it the module's own memory, stays.
     let _context = CudaContext::new(0).unwrap();
     let driver = inject::driver("");
@@ -106,6 +114,7 @@ fn each_call_fails_once_and_from_then_on() {
 
 #[test]
 fn a_driver_that_lacks_a_function_is_an_ordinary_error() {
+    let _alone = alone();
     let driver = inject::driver("");
     inject::watch();
     program(&driver).unwrap();
@@ -137,6 +146,7 @@ fn a_driver_that_lacks_a_function_is_an_ordinary_error() {
 
 #[test]
 fn the_calls_of_a_launch_are_what_its_documentation_says() {
+    let _alone = alone();
     let driver = inject::driver("");
     let ctx = CudaContext::with_driver(&driver, 0).unwrap();
     let stream = ctx.new_stream().unwrap();

@@ -57,9 +57,11 @@ fn vecadd(cuda: &Driver, module: CUmodule) {
     write(cuda, b, &floats);
     let length = argument(&mut n);
     let mut arguments = [argument(&mut a), length, argument(&mut b), length, argument(&mut c), length];
-    let launch = launch_as(cuda, kernel, [4, 1, 1], [256, 1, 1], 0, null_mut(), arguments.as_mut_ptr(), null_mut());
+    let launch =
+        launch_as(cuda, kernel, [4, 1, 1], [256, 1, 1], 0, null_mut(), arguments.as_mut_ptr(), null_mut());
     ok(launch);
-    let sums: Vec<f32> = read(cuda, c, 4000).chunks(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).collect();
+    let sums: Vec<f32> =
+        read(cuda, c, 4000).chunks(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).collect();
     assert!(sums.iter().enumerate().all(|(index, sum)| *sum == 2.0 * index as f32));
 }
 
@@ -101,7 +103,16 @@ fn a_module_comes_from_a_file() {
     ok(unsafe { cuda.cuModuleLoad(&mut module, name.as_ptr()) });
     function(&cuda, module, "nop");
     ok(unsafe {
-        cuda.cuLibraryLoadFromFile(&mut library, name.as_ptr(), null_mut(), null_mut(), 0, null_mut(), null_mut(), 0)
+        cuda.cuLibraryLoadFromFile(
+            &mut library,
+            name.as_ptr(),
+            null_mut(),
+            null_mut(),
+            0,
+            null_mut(),
+            null_mut(),
+            0,
+        )
     });
     ok(unsafe { cuda.cuLibraryGetKernel(&mut kernel, library, c"nop".as_ptr()) });
     std::fs::remove_file(path).unwrap();
@@ -147,9 +158,10 @@ fn both_ways_to_pass_parameters() {
     assert_eq!(read(&cuda, target, 4), 3_u32.to_ne_bytes());
     let mut buffer = vec![0_u8; 512];
     let mut end = 0;
-    for (index, bytes) in [&5_u32.to_ne_bytes()[..], &[6; 32], &7_u32.to_ne_bytes(), &[8; 64], &target.to_ne_bytes()]
-        .iter()
-        .enumerate()
+    for (index, bytes) in
+        [&5_u32.to_ne_bytes()[..], &[6; 32], &7_u32.to_ne_bytes(), &[8; 64], &target.to_ne_bytes()]
+            .iter()
+            .enumerate()
     {
         let (mut offset, mut size) = (0, 0);
         ok(unsafe { cuda.cuFuncGetParamInfo(kernel, index, &mut offset, &mut size) });

@@ -22,7 +22,12 @@ fn sync(cuda: &Driver, stream: CUstream) {
 }
 
 /// Does `call` on another thread, with the context current, while `stream` is busy: whether it waited for the stream.
-fn waits(cuda: &Arc<Driver>, context: CUcontext, stream: CUstream, call: impl FnOnce(&Driver) + Send) -> bool {
+fn waits(
+    cuda: &Arc<Driver>,
+    context: CUcontext,
+    stream: CUstream,
+    call: impl FnOnce(&Driver) + Send,
+) -> bool {
     let mut held = Busy::new(cuda, stream);
     let context = context.addr();
     let (sender, receiver) = mpsc::channel();
@@ -164,12 +169,18 @@ fn what_waits_for_a_busy_stream() {
     })));
     assert!(!waits(&cuda, context, side, move |cuda| ok(unsafe { cuda.cuMemcpyHtoD(memory, pinned(), 64) })));
     assert!(!waits(&cuda, context, legacy, move |cuda| ok(unsafe { cuda.cuMemsetD8(memory, 0, 64) })));
-    assert!(!waits(&cuda, context, legacy, move |cuda| ok(unsafe { cuda.cuMemcpyDtoD(memory, memory + 128, 64) })));
+    assert!(!waits(&cuda, context, legacy, move |cuda| ok(unsafe {
+        cuda.cuMemcpyDtoD(memory, memory + 128, 64)
+    })));
     assert!(!waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuStreamSynchronize(null_mut()) })));
     // The legacy stream's copies wait for it and for blocking streams.
     let blocking = stream(&cuda, 0);
-    assert!(waits(&cuda, context, legacy, move |cuda| ok(unsafe { cuda.cuMemcpyHtoD(memory, pinned(), 64) })));
-    assert!(waits(&cuda, context, blocking, move |cuda| ok(unsafe { cuda.cuMemcpyHtoD(memory, pinned(), 64) })));
+    assert!(waits(&cuda, context, legacy, move |cuda| ok(unsafe {
+        cuda.cuMemcpyHtoD(memory, pinned(), 64)
+    })));
+    assert!(waits(&cuda, context, blocking, move |cuda| ok(unsafe {
+        cuda.cuMemcpyHtoD(memory, pinned(), 64)
+    })));
     assert!(waits(&cuda, context, blocking, |cuda| ok(unsafe { cuda.cuStreamSynchronize(null_mut()) })));
 }
 

@@ -40,8 +40,16 @@ fn handles_that_are_none_are_errors() {
     let (good_stream, good_event) = (stream(&cuda, 0), event(&cuda, 0));
     let dead = stream(&cuda, 0);
     ok(unsafe { cuda.cuStreamDestroy(dead) });
-    let addresses =
-        [3, 0x1000, 0x1234_5678, usize::MAX, good_event.addr(), good_stream.addr() + 8, context.addr(), dead.addr()];
+    let addresses = [
+        3,
+        0x1000,
+        0x1234_5678,
+        usize::MAX,
+        good_event.addr(),
+        good_stream.addr() + 8,
+        context.addr(),
+        dead.addr(),
+    ];
     for address in addresses {
         let code = CUresult::CUDA_ERROR_INVALID_HANDLE;
         let stream: CUstream = without_provenance_mut(address);
@@ -77,7 +85,16 @@ fn a_fault_is_reported_once_and_whole() {
         let (cuda, _) = with_own_context();
         let kernel = function(&cuda, load(&cuda, KERNELS), "iota");
         let mut target = alloc(&cuda, 100);
-        let code = launch_as(&cuda, kernel, [2, 1, 1], [32, 1, 1], 0, null_mut(), [argument(&mut target)].as_mut_ptr(), null_mut());
+        let code = launch_as(
+            &cuda,
+            kernel,
+            [2, 1, 1],
+            [32, 1, 1],
+            0,
+            null_mut(),
+            [argument(&mut target)].as_mut_ptr(),
+            null_mut(),
+        );
         ok(code);
         assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -3,6 +3,7 @@
 // What the macro writes needs no exception from any of these.
 #![forbid(unsafe_code, clippy::all, clippy::pedantic)]
 
+use std::marker::PhantomData;
 use std::mem::{offset_of, size_of};
 
 use cuda_launch::{DeviceCopy, DevicePtr, DevicePtrMut};
@@ -74,6 +75,17 @@ fn type_and_const_parameters() {
     }
     assert_eq!(plain::<Matrix<f32>>(), 24);
     assert_eq!(plain::<Matrix<Matrix<u8, 1, 1>, 4, 5>>(), 20);
+}
+
+#[test]
+fn a_parameter_may_only_mark() {
+    #[repr(transparent)]
+    #[derive(Clone, Copy, DeviceCopy)]
+    struct Index<T> {
+        at: u32,
+        of: PhantomData<[T]>,
+    }
+    assert_eq!(plain::<Index<f64>>(), 4);
 }
 
 trait Scalar: Copy + 'static {

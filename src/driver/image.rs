@@ -197,7 +197,10 @@ fn signature(kernel: &ImageKernel) -> (String, Signature) {
     let sizes = kernel.parameters.as_ref().map(|list| list.iter().map(|p| p.size as usize));
     let parameters = sizes.map(|sizes| sizes.map(|size| Wanted { size, ty: None, name: None }).collect());
     let required_block = kernel.required_threads.map(dim3);
-    (kernel.name.to_string(), Signature { parameters, required_block, blocks_are_clusters: kernel.blocks_are_clusters })
+    (
+        kernel.name.to_string(),
+        Signature { parameters, required_block, blocks_are_clusters: kernel.blocks_are_clusters },
+    )
 }
 
 fn dim3([x, y, z]: [u32; 3]) -> (u32, u32, u32) {

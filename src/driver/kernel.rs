@@ -76,8 +76,8 @@ unsafe impl Sync for Kernel {}
 impl Kernel {
     /// Looks up `name` in `module`.
     ///
-    /// Driver calls: `cuModuleGetFunction`, `cuFuncGetParamInfo` for each parameter and once more,
-    /// `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
+    /// Driver calls: `cuModuleGetFunction`, `cuFuncGetParamInfo` for each parameter (and once more where the image does not
+    /// say how many there are), `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
     pub(super) fn look_up(
         context: &CudaContext,
         module: CUmodule,
@@ -230,7 +230,7 @@ fn parameters(
             )),
         });
     }
-    let sizes = driver_sizes(context, raw, name)?;
+    let sizes = driver_sizes(context, raw, name, image.as_ref().map(Vec::len))?;
     let agrees = |list: &Vec<Wanted>| list.iter().map(|w| w.size).eq(sizes.iter().copied());
     let list = image
         .filter(agrees)
@@ -238,17 +238,24 @@ fn parameters(
     Ok(Parameters::Known(list, ParameterSource::Driver))
 }
 
-/// `cuFuncGetParamInfo` says INVALID_VALUE at the first index past the end; any other code is an error.
-fn driver_sizes(context: &CudaContext, raw: CUfunction, name: &str) -> Result<Vec<usize>, Error> {
+/// The size of each parameter. Where the image says how many there are, none past the end is asked for: the driver's
+/// INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
+fn driver_sizes(
+    context: &CudaContext,
+    raw: CUfunction,
+    name: &str,
+    count: Option<usize>,
+) -> Result<Vec<usize>, Error> {
     let mut sizes = Vec::new();
-    loop {
+    while count.is_none_or(|count| sizes.len() < count) {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the function is of a live module of the current context, both outputs outlive the call.
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
-            CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(sizes),
+            CUresult::CUDA_ERROR_INVALID_VALUE => break,
             code => check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
         }
         sizes.push(size);
     }
+    Ok(sizes)
 }

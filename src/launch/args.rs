@@ -9,7 +9,7 @@ use std::any::type_name;
 use std::ffi::c_void;
 
 use crate::driver::CudaContext;
-use crate::memory::{DeviceCopy, ScalarKind, SliceParts};
+use crate::memory::{DeviceCopy, SliceParts};
 
 /// What one argument, or one half of a slice, is to the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,6 @@ pub struct ParameterType {
     pub type_name: fn() -> &'static str,
     /// Plain value, or half of a slice.
     pub role: Role,
-    pub(crate) kind: ScalarKind,
 }
 
 /// What a parameter stands for.
@@ -82,13 +81,12 @@ pub struct Nil;
 #[derive(Clone, Copy, Debug)]
 pub struct Cons<A, R>(pub A, pub R);
 
-/// A plain value where it stands: one parameter, or none if its size is zero.
+/// A value where it stands, byte for byte: one parameter, or none if its size is zero.
+///
+/// `cuda_launch!` makes one only of types that are [`DeviceCopy`](crate::DeviceCopy), and of `Copy` types inside `byval(x)`.
+/// It is not asked for here, because the compiler would then repeat each of its objections for the list.
 #[derive(Clone, Copy, Debug)]
-pub struct Value<'a, T: DeviceCopy>(pub &'a T);
-
-/// Any `Copy` value where it stands, byte for byte: one parameter, or none if its size is zero.
-#[derive(Clone, Copy, Debug)]
-pub struct ByVal<'a, T: Copy>(pub &'a T);
+pub struct Value<'a, T>(pub &'a T);
 
 /// A device slice where its address and length stand: two parameters of 8 bytes each.
 #[derive(Clone, Copy, Debug)]
@@ -110,45 +108,32 @@ unsafe impl ArgumentList for Nil {
     }
 }
 
-macro_rules! whole_value {
-    ($argument:ident, $bound:ident, $kind:expr) => {
-        // SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
-        unsafe impl<T: $bound, R: ArgumentList> ArgumentList for Cons<$argument<'_, T>, R> {
-            const SIGNATURE: Option<&'static Signature> = if size_of::<T>() == 0 {
-                R::SIGNATURE
-            } else {
-                Some(&Signature {
-                    parameter: parameter::<T>(size_of::<T>(), Role::Value, $kind),
-                    rest: R::SIGNATURE,
-                })
-            };
-            type Slots = Slots<1, R::Slots>;
-
-            #[inline(always)]
-            unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-                // SAFETY: `Slots` has one more place than the rest needs.
-                unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
-            }
-
-            #[inline(always)]
-            fn foreign(&self, context: &CudaContext) -> bool {
-                self.1.foreign(context)
-            }
-        }
+// SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
+unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
+    const SIGNATURE: Option<&'static Signature> = if size_of::<T>() == 0 {
+        R::SIGNATURE
+    } else {
+        Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value), rest: R::SIGNATURE })
     };
-}
+    type Slots = Slots<1, R::Slots>;
 
-whole_value!(Value, DeviceCopy, T::KIND);
-whole_value!(ByVal, Copy, ScalarKind::Other);
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` has one more place than the rest needs.
+        unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
+    }
+
+    #[inline(always)]
+    fn foreign(&self, context: &CudaContext) -> bool {
+        self.1.foreign(context)
+    }
+}
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
 unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Slice<'_, T>, R> {
     const SIGNATURE: Option<&'static Signature> = Some(&Signature {
-        parameter: parameter::<T>(8, Role::Address, ScalarKind::Address),
-        rest: Some(&Signature {
-            parameter: parameter::<T>(8, Role::Length, ScalarKind::Integer),
-            rest: R::SIGNATURE,
-        }),
+        parameter: parameter::<T>(8, Role::Address),
+        rest: Some(&Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE }),
     });
     type Slots = Slots<2, R::Slots>;
 
@@ -183,6 +168,6 @@ unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
     }
 }
 
-const fn parameter<T>(size: usize, role: Role, kind: ScalarKind) -> ParameterType {
-    ParameterType { size, type_name: type_name::<T>, role, kind }
+const fn parameter<T>(size: usize, role: Role) -> ParameterType {
+    ParameterType { size, type_name: type_name::<T>, role }
 }

@@ -146,7 +146,7 @@ impl<'event> Attribute<'event> {
     /// L2 residency of a range of memory. Since 11.8; also for streams and graph nodes.
     pub fn access_policy_window(window: AccessPolicyWindow) -> Self {
         let raw = sys::CUaccessPolicyWindow {
-            base_ptr: window.base as *mut std::ffi::c_void,
+            base_ptr: std::ptr::without_provenance_mut(window.base as usize),
             num_bytes: window.bytes,
             hitRatio: window.hit_ratio,
             hitProp: sys::CUaccessProperty(window.hit as u32),

@@ -1,9 +1,38 @@
 //! The likely cause of an argument mismatch, from the two lists alone.
 
+use std::any::type_name;
+
 use super::args::{ParameterType, Role};
 use super::check::short_type_name;
 use crate::error::{Wanted, count};
-use crate::memory::ScalarKind;
+use crate::memory::{DevicePtr, DevicePtrMut};
+
+/// What a value is, as far as its type's name tells: enough for a guess.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Float,
+    Integer,
+    Address,
+    Other,
+}
+
+fn kind(given: &ParameterType) -> Kind {
+    let full = (given.type_name)();
+    // `path::DevicePtr<()>` without what is in the brackets.
+    let is_pointer =
+        |pointer: &str| pointer.split('<').next() == full.split('<').next() && full.contains('<');
+    match (given.role, full) {
+        (Role::Address, _) => Kind::Address,
+        (Role::Length, _) => Kind::Integer,
+        (Role::Value, "f32" | "f64") => Kind::Float,
+        (Role::Value, "u8" | "u16" | "u32" | "u64" | "u128" | "usize") => Kind::Integer,
+        (Role::Value, "i8" | "i16" | "i32" | "i64" | "i128" | "isize") => Kind::Integer,
+        _ if is_pointer(type_name::<DevicePtr<()>>()) || is_pointer(type_name::<DevicePtrMut<()>>()) => {
+            Kind::Address
+        }
+        _ => Kind::Other,
+    }
+}
 
 /// One sentence, or nothing where no guess is better than the others.
 pub(super) fn guess(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
@@ -39,7 +68,7 @@ fn pointers_for_slices(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
 }
 
 fn is_bare_pointer(given: &ParameterType) -> bool {
-    given.role == Role::Value && given.kind == ScalarKind::Address
+    given.role == Role::Value && kind(given) == Kind::Address
 }
 
 fn swapped(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
@@ -76,21 +105,21 @@ fn are(n: usize, what: &str) -> String {
 
 fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
     let name = short_type_name((given.type_name)());
-    let scalar = given.role == Role::Value && matches!(given.kind, ScalarKind::Float | ScalarKind::Integer);
+    let scalar = given.role == Role::Value && matches!(kind(given), Kind::Float | Kind::Integer);
     let ty = wanted.ty.as_deref().unwrap_or("");
-    match (given.kind, wanted.size) {
-        (ScalarKind::Address, _) if given.role == Role::Value => Some(
+    match (kind(given), wanted.size) {
+        (Kind::Address, _) if given.role == Role::Value => Some(
             "The argument is a device address: did you mean the value itself, or another position?".into(),
         ),
         (_, 4 | 8) if scalar && ty.starts_with(".f") => {
             Some(format!("Did you mean an `f{}`?", wanted.size * 8))
         }
-        (ScalarKind::Float, 4 | 8) if scalar => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
-        (ScalarKind::Integer, 1 | 2 | 4 | 8) if scalar => {
+        (Kind::Float, 4 | 8) if scalar => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
+        (Kind::Integer, 1 | 2 | 4 | 8) if scalar => {
             let sign = if name.starts_with('i') { 'i' } else { 'u' };
             Some(format!("Did you mean `{sign}{}`?", wanted.size * 8))
         }
-        (ScalarKind::Other, _) => Some(format!(
+        (Kind::Other, _) => Some(format!(
             "Is `{name}` `repr(C)`, with the fields of the kernel's parameter in the same order and of the same types?"
         )),
         _ => None,

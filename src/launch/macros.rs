@@ -115,6 +115,11 @@ macro_rules! __cuda_launch_fields {
     ({$k:tt $fu:tt $m:tt $s:tt $c:tt [] $cl:tt $co:tt $at:tt} args: [$($v:tt)*] $(, $($rest:tt)*)?) => {
         $crate::__cuda_launch_fields!({$k $fu $m $s $c [[$($v)*]] $cl $co $at} $($($rest)*)?)
     };
+    ({$k:tt $fu:tt $m:tt $s:tt $c:tt [] $cl:tt $co:tt $at:tt} args: [$($v:tt)*] $next:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: a comma is missing between the list of `args` and `", ::core::stringify!($next), "`"
+        ))
+    };
     ({$k:tt $fu:tt $m:tt $s:tt $c:tt [] $cl:tt $co:tt $at:tt} args: $($rest:tt)*) => {
         ::core::compile_error!("cuda_launch!: `args` is a list in brackets: `args: [slice(a), 3u32]`, or `args: []` for none")
     };
@@ -149,7 +154,8 @@ macro_rules! __cuda_launch_fields {
     };
     ($state:tt $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "cuda_launch!: expected `field: value`, separated by commas, at `", ::core::stringify!($($rest)*), "`"
+            "cuda_launch!: expected `field: value`, separated by commas, as in `kernel: vecadd, module: module, \
+             stream: stream, config: config, args: [slice(a)]`; found `", ::core::stringify!($($rest)*), "`"
         ))
     };
 }
@@ -171,31 +177,42 @@ macro_rules! __cuda_launch_twice {
 #[macro_export]
 macro_rules! __cuda_launch_finish {
     ([] [] $m:tt $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: which kernel? Give `kernel` and `module`, or `function`")
+        ::core::compile_error!("cuda_launch!: which kernel? Give `kernel: name, module: module`, or `function: f`")
     };
     ([$($k:tt)+] [$($fu:tt)+] $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: both `kernel` and `function` are given; one names the kernel")
+        ::core::compile_error!(
+            "cuda_launch!: both `kernel` and `function` are given; `function: f` alone, or `kernel: name, module: module`, \
+             says which kernel"
+        )
     };
     ([] [$($fu:tt)+] [$($m:tt)+] $($rest:tt)*) => {
         ::core::compile_error!("cuda_launch!: `function` knows its module; leave `module` out")
     };
     ([$($k:tt)+] [] [] $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: the field `module` is missing: where is the kernel?")
+        ::core::compile_error!(
+            "cuda_launch!: the field `module` is missing: `module: m`, from `load_kernel_module(&ctx, \"name\")?` or \
+             `ctx.load_module(..)?`"
+        )
     };
     ($k:tt $fu:tt $m:tt [] $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: the field `stream` is missing")
+        ::core::compile_error!(
+            "cuda_launch!: the field `stream` is missing: `stream: s`, from `ctx.new_stream()?` or `ctx.default_stream()`"
+        )
     };
     ($k:tt $fu:tt $m:tt $s:tt [] $($rest:tt)*) => {
         ::core::compile_error!("cuda_launch!: the field `config` is missing: `config: LaunchConfig::for_num_elems(n)`")
     };
     ($k:tt $fu:tt $m:tt $s:tt $c:tt [] $($rest:tt)*) => {
-        ::core::compile_error!("cuda_launch!: the field `args` is missing; `args: []` for a kernel without parameters")
+        ::core::compile_error!(
+            "cuda_launch!: the field `args` is missing: `args: [slice(a), 3u32]`, or `args: []` for a kernel without \
+             parameters"
+        )
     };
     ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [$stream:expr] [$config:expr] [[$($args:tt)*]]
      [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {
         // `match` keeps what the expressions borrow alive until the launch is submitted.
         match (
-            $(&$function,)? $(&$module,)? &$stream, $config,
+            $(&$function,)? $(&$module,)? &$stream, $crate::launch::config($config),
             [
                 $($crate::Attribute::cluster_dimension($cluster),)?
                 $($crate::Attribute::cooperative($cooperative),)?
@@ -204,14 +221,18 @@ macro_rules! __cuda_launch_finish {
         ) {
             (owner, stream, config, fields, attributes) => {
                 match $crate::__cuda_launch_kernel!(owner, $($kernel)*) {
-                    ::core::result::Result::Ok(kernel) => $crate::launch::submit(
-                        &*kernel,
-                        $crate::launch::StreamRef::stream_ref(stream),
-                        config,
-                        &fields,
-                        attributes,
-                        $crate::__cuda_launch_args!($($args)*),
-                    ),
+                    ::core::result::Result::Ok(kernel) => {
+                        #[allow(unused_imports)]
+                        use $crate::launch::SliceMutArgument as _;
+                        $crate::launch::submit(
+                            &*kernel,
+                            $crate::launch::StreamRef::stream_ref(stream),
+                            config,
+                            &fields,
+                            attributes,
+                            $crate::__cuda_launch_args!($($args)*),
+                        )
+                    }
                     ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
                 }
             }
@@ -244,7 +265,7 @@ macro_rules! __cuda_launch_attributes {
         &[] as &[$crate::Attribute<'_>]
     };
     ($attributes:expr) => {
-        ::core::convert::AsRef::<[$crate::Attribute<'_>]>::as_ref($attributes)
+        $crate::launch::AttributeList::attribute_list($attributes)
     };
 }
 
@@ -272,23 +293,59 @@ macro_rules! __cuda_launch_kernel {
 macro_rules! __cuda_launch_args {
     () => { $crate::launch::Nil };
     (slice($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons($crate::launch::slice(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
+    };
+    (slice_mut($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(($x).slice_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
+    };
+    (byval($x:expr) $(, $($rest:tt)*)?) => {
         $crate::launch::Cons(
-            $crate::launch::Slice($crate::DeviceSlice::parts(&$x)),
+            $crate::__cuda_launch_value!(by_value $x),
             $crate::__cuda_launch_args!($($($rest)*)?),
         )
     };
-    (slice_mut($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons($crate::launch::Slice(($x).parts_mut()), $crate::__cuda_launch_args!($($($rest)*)?))
-    };
-    (byval($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons($crate::launch::ByVal(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
-    };
+    (slice($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice", $($x)*) };
+    (slice_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice_mut", $($x)*) };
+    (byval($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval", $($x)*) };
     ($x:expr $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons($crate::launch::Value(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
+        $crate::launch::Cons($crate::__cuda_launch_value!(plain $x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
     ($($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "cuda_launch!: `", ::core::stringify!($($rest)*), "` in `args` is no expression; separate arguments by commas"
         ))
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_one {
+    ($word:literal,) => {
+        ::core::compile_error!(::core::concat!("cuda_launch!: `", $word, "(x)` in `args` takes one expression"))
+    };
+    ($word:literal, $($x:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: `", $word, "(x)` in `args` takes one expression, not `", ::core::stringify!($($x)*), "`"
+        ))
+    };
+}
+
+/// A value where it stands. The branch that is never taken costs nothing: it makes the compiler look at the type of the
+/// expression alone, and so point at it, which it does only for what is given to a function as it is.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_launch_value {
+    ($check:ident $x:expr) => {
+        $crate::launch::Value(
+            (
+                if false {
+                    $crate::launch::$check($x);
+                    // What `$x` moves is not gone below, because nothing comes from here.
+                    loop {}
+                },
+                &$x,
+            )
+                .1,
+        )
     };
 }

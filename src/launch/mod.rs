@@ -7,7 +7,7 @@
 //! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
-//! | `site` | what a call site remembers, so that a warm launch looks nothing up |
+//! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
 //! | `macros` | `cuda_launch!`, which puts these together |
 
 pub(crate) mod args;
@@ -21,12 +21,15 @@ mod packet;
 pub(crate) mod site;
 mod submit;
 
-pub use args::{ArgumentList, ByVal, Cons, Nil, ParameterType, Role, Signature, Slice, Value};
+pub use args::{ArgumentList, Cons, Nil, ParameterType, Role, Signature, Slice, Value};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use config::{Dim3, LaunchConfig};
 pub use packet::Packet;
-pub use site::{FunctionRef, ModuleRef, Site, StreamRef, kernel_by_name};
+pub use site::{
+    AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
+    config, kernel_by_name, plain, slice,
+};
 pub use submit::submit;

@@ -1,11 +1,15 @@
-//! What one call site remembers, and what may stand for a module, a stream or a function there.
+//! What one call site remembers, and what may stand for a module, a stream or a function there, or in a list of arguments.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::args::Slice;
+use super::attributes::Attribute;
+use super::config::LaunchConfig;
 use crate::driver::{CudaFunction, CudaModule, CudaStream, Kernel};
 use crate::error::{Error, ErrorKind};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
 /// The memory of one `cuda_launch!` that names its kernel: which module it saw last, and where the kernel is in it.
 ///
@@ -55,22 +59,20 @@ impl Site {
 ///
 /// # Errors
 /// Those of [`CudaModule::load_function`].
-pub fn kernel_by_name(module: &CudaModule, name: impl AsRef<str>) -> Result<Arc<Kernel>, Error> {
-    module.find(name.as_ref()).map(|(kernel, _)| kernel)
+pub fn kernel_by_name(module: &CudaModule, name: impl KernelName) -> Result<Arc<Kernel>, Error> {
+    module.find(name.kernel_name()).map(|(kernel, _)| kernel)
 }
 
 macro_rules! handle_trait {
-    ($(#[$doc:meta])* $name:ident, $method:ident -> $target:ty, $wanted:literal) => {
+    ($(#[$doc:meta])* $name:ident, $method:ident -> $target:ty, $message:literal, $label:literal, $note:literal) => {
         $(#[$doc])*
-        #[diagnostic::on_unimplemented(
-            message = "`{Self}` cannot be used here",
-            label = $wanted
-        )]
+        #[diagnostic::on_unimplemented(message = $message, label = $label, note = $note)]
         pub trait $name {
             /// The handle.
             fn $method(&self) -> &$target;
         }
 
+        #[diagnostic::do_not_recommend] // A list of smart pointers would not help in a message.
         impl $name for $target {
             #[inline(always)]
             fn $method(&self) -> &$target {
@@ -81,6 +83,7 @@ macro_rules! handle_trait {
         handle_trait!(@forward $name, $method -> $target, &T, &mut T, Box<T>, Rc<T>, Arc<T>);
     };
     (@forward $name:ident, $method:ident -> $target:ty, $($pointer:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: $name + ?Sized> $name for $pointer {
             #[inline(always)]
             fn $method(&self) -> &$target {
@@ -92,15 +95,107 @@ macro_rules! handle_trait {
 
 handle_trait! {
     /// What may stand after `module:` in a launch: a [`CudaModule`], or a reference or smart pointer to one.
-    ModuleRef, module_ref -> CudaModule, "`module:` takes a `CudaModule`, or a reference or `Arc` of one"
+    ModuleRef, module_ref -> CudaModule,
+    "`module:` takes a `CudaModule`, or a reference or `Arc` of one, not `{Self}`",
+    "not a `CudaModule`",
+    "load one: `load_kernel_module(&ctx, \"name\")?`, or `ctx.load_module(..)?` from PTX text or the bytes of a cubin"
 }
 
 handle_trait! {
     /// What may stand after `stream:` in a launch: a [`CudaStream`], or a reference or smart pointer to one.
-    StreamRef, stream_ref -> CudaStream, "`stream:` takes a `CudaStream`, or a reference or `Arc` of one"
+    StreamRef, stream_ref -> CudaStream,
+    "`stream:` takes a `CudaStream`, or a reference or `Arc` of one, not `{Self}`",
+    "not a `CudaStream`",
+    "make one: `ctx.new_stream()?`, or take `ctx.default_stream()`"
 }
 
 handle_trait! {
     /// What may stand after `function:` in a launch: a [`CudaFunction`], or a reference or smart pointer to one.
-    FunctionRef, function_ref -> CudaFunction, "`function:` takes a `CudaFunction`, or a reference or `Arc` of one"
+    FunctionRef, function_ref -> CudaFunction,
+    "`function:` takes a `CudaFunction`, or a reference or `Arc` of one, not `{Self}`",
+    "not a `CudaFunction`",
+    "look one up: `module.load_function(\"name\")?`; or name it here: `kernel: name, module: module`"
 }
+
+/// What may stand after `kernel:` in parentheses: a `&str`, a `String`, or whatever else is text.
+#[diagnostic::on_unimplemented(
+    message = "`kernel:` takes a name or a string, not `{Self}`",
+    label = "not a string",
+    note = "a kernel that was looked up is given as `function: f`, without `kernel` and `module`"
+)]
+pub trait KernelName {
+    /// The name.
+    fn kernel_name(&self) -> &str;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: AsRef<str> + ?Sized> KernelName for T {
+    fn kernel_name(&self) -> &str {
+        self.as_ref()
+    }
+}
+
+/// What may stand after `attributes:` in a launch: an array, a `Vec`, a slice, or whatever else holds a list of them.
+#[diagnostic::on_unimplemented(
+    message = "`attributes:` takes an array, `Vec` or slice of `Attribute`, not `{Self}`",
+    label = "not a list of `Attribute`",
+    note = "also a single one is a list: `attributes: [Attribute::priority(-1)]`"
+)]
+pub trait AttributeList<'event> {
+    /// The attributes.
+    fn attribute_list(&self) -> &[Attribute<'event>];
+}
+
+#[diagnostic::do_not_recommend]
+impl<'event, T: AsRef<[Attribute<'event>]> + ?Sized> AttributeList<'event> for T {
+    #[inline(always)]
+    fn attribute_list(&self) -> &[Attribute<'event>] {
+        self.as_ref()
+    }
+}
+
+/// What `byval(x)` takes: any `Copy` value.
+#[diagnostic::on_unimplemented(
+    message = "`byval(x)` takes a value that is `Copy`, not `{Self}`",
+    label = "not `Copy`",
+    note = "a closure is `Copy` if it is a `move` closure and all that it captures is: no `Vec`, `String`, `Box` or `&mut`",
+    note = "a buffer is passed as `slice(x)`, `slice_mut(x)` or `x.as_device_ptr()`; host memory is copied into one first: \
+            `DeviceBuffer::from_host(&stream, &data)?`"
+)]
+pub trait ByValue {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Copy> ByValue for T {}
+
+/// `slice(x)`.
+#[doc(hidden)]
+#[inline(always)]
+pub fn slice<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Slice<'_, T> {
+    Slice(memory.parts())
+}
+
+/// `slice_mut(x)`: a method, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.
+#[doc(hidden)]
+pub trait SliceMutArgument: DeviceSliceMut {
+    #[inline(always)]
+    fn slice_mut_argument(&mut self) -> Slice<'_, Self::Element> {
+        Slice(self.parts_mut())
+    }
+}
+
+impl<T: DeviceSliceMut + ?Sized> SliceMutArgument for T {}
+
+/// The value of `config:`, so that the compiler points at it if it is of another type.
+#[doc(hidden)]
+#[inline(always)]
+pub const fn config(config: LaunchConfig) -> LaunchConfig {
+    config
+}
+
+/// Never called, for the same reason: a plain value is given to this by value in a branch that is never taken.
+#[doc(hidden)]
+pub fn plain<T: DeviceCopy>(_: T) {}
+
+/// The same for `byval(x)`.
+#[doc(hidden)]
+pub fn by_value<T: ByValue>(_: T) {}

@@ -169,13 +169,6 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         SliceParts::new(&self.address, &self.len, &self.context)
     }
 
-    /// As [`DeviceSlice::parts`](crate::DeviceSlice::parts), for whoever may write.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn parts_mut(&mut self) -> SliceParts<'_, T> {
-        self.slice_parts()
-    }
-
     /// The address for a kernel to read from; 0 for an empty buffer.
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)] // Implementing an unsafe trait for types whose every bit pattern is a value.
 
+use std::marker::PhantomData;
+
 use super::pointer::{DevicePtr, DevicePtrMut};
 
 /// Plain data: may be copied to and from the device byte for byte.
@@ -17,61 +19,45 @@ use super::pointer::{DevicePtr, DevicePtrMut};
 /// 2. The type has a defined layout: a primitive, `repr(C)` or `repr(transparent)`.
 /// 3. It holds no reference to or pointer into host memory.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be passed to a kernel as a plain value",
-    label = "not plain device data",
-    note = "a buffer is passed as `slice(x)`, `slice_mut(x)` or `x.as_device_ptr()`; host data must be copied to a `DeviceBuffer` first",
-    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; closures, tuples, `bool` and foreign types go as `byval(x)`"
+    message = "`{Self}` is not plain device data",
+    label = "not `DeviceCopy`",
+    note = "a buffer or view is passed to a kernel as `slice(x)` or `slice_mut(x)`, or as `x.as_device_ptr()` where the \
+            kernel takes a bare pointer; host memory is copied into one first: `DeviceBuffer::from_host(&stream, &data)?`",
+    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool` and `char` are kept \
+            as `u8` and `u32`; closures, enums, tuples and types of other crates are passed to a kernel as `byval(x)`"
 )]
-pub unsafe trait DeviceCopy: Copy + 'static {
-    /// What a parameter of this type is called in messages about mismatches.
-    #[doc(hidden)]
-    const KIND: ScalarKind = ScalarKind::Other;
-}
+pub unsafe trait DeviceCopy: Copy + 'static {}
 
-/// Scalar types that a kernel parameter can be told from by its PTX type.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScalarKind {
-    /// `f32` or `f64`.
-    Float,
-    /// Any integer.
-    Integer,
-    /// A device address.
-    Address,
-    /// Anything else.
-    Other,
-}
-
-macro_rules! scalars {
-    ($($ty:ty => $kind:ident),* $(,)?) => {$(
-        // SAFETY: 1, 2: every bit pattern of this primitive is a value; 3: it is a number.
-        unsafe impl DeviceCopy for $ty {
-            const KIND: ScalarKind = ScalarKind::$kind;
-        }
+macro_rules! plain {
+    ($($ty:ty),* $(,)?) => {$(
+        // Not recommended, here and below: a list of some of them would not help in a message.
+        #[diagnostic::do_not_recommend]
+        // SAFETY: 1, 2: every bit pattern of this number is a value; 3: it is no address of the host.
+        unsafe impl DeviceCopy for $ty {}
     )*};
 }
 
-scalars! {
-    u8 => Integer, u16 => Integer, u32 => Integer, u64 => Integer, u128 => Integer, usize => Integer,
-    i8 => Integer, i16 => Integer, i32 => Integer, i64 => Integer, i128 => Integer, isize => Integer,
-    f32 => Float, f64 => Float,
-}
+plain! { u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64 }
 
 #[cfg(feature = "half")]
-scalars! { half::f16 => Other, half::bf16 => Other }
+plain! { half::f16, half::bf16 }
 
 // SAFETY: 1 to 3 hold for each element; arrays have no padding of their own.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
 // SAFETY: 1, 2: a transparent u64; 3: an address of the device.
-unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {
-    const KIND: ScalarKind = ScalarKind::Address;
-}
+#[diagnostic::do_not_recommend]
+unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
 
 // SAFETY: as for `DevicePtr`.
-unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {
-    const KIND: ScalarKind = ScalarKind::Address;
-}
+#[diagnostic::do_not_recommend]
+unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {}
+
+// SAFETY: 1, 2: nothing, in a place of size zero; 3: so it holds nothing.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: ?Sized + 'static> DeviceCopy for PhantomData<T> {}
 
 // SAFETY: 1, 2: an opaque `repr(C)` array of u64; 3: the driver encodes device addresses only.
+#[diagnostic::do_not_recommend]
 unsafe impl DeviceCopy for cuda_driver_sys::CUtensorMap {}

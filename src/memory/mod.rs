@@ -9,6 +9,6 @@ mod pointer;
 mod view;
 
 pub use buffer::DeviceBuffer;
-pub use device_copy::{DeviceCopy, ScalarKind};
+pub use device_copy::DeviceCopy;
 pub use pointer::{DevicePtr, DevicePtrMut};
-pub use view::{DeviceSlice, DeviceView, DeviceViewMut, SliceParts};
+pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};

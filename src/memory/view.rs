@@ -18,8 +18,9 @@ use crate::driver::CudaContext;
 #[allow(unsafe_code)] // declared here, relied on by copies and launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory",
-    label = "`slice(..)` takes a `DeviceBuffer` or a view into one",
-    note = "host data must be copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`"
+    label = "`slice(x)` takes a `DeviceBuffer`, or a view into one",
+    note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; a number, struct or \
+            device pointer is an argument without `slice`"
 )]
 pub unsafe trait DeviceSlice {
     /// The element.
@@ -47,6 +48,22 @@ pub unsafe trait DeviceSlice {
     fn context(&self) -> &CudaContext {
         self.parts().context
     }
+}
+
+/// Device memory that can be written: buffers and mutable views.
+///
+/// # Safety
+/// 1. Nobody else uses the memory while `self` is borrowed as mutable.
+#[allow(unsafe_code)] // declared here, relied on by launches
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not device memory that can be written",
+    label = "`slice_mut(x)` takes a `DeviceBuffer`, or a `DeviceViewMut` into one",
+    note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; what is only read is an \
+            argument as `slice(x)`; a number, struct or device pointer is one as it is"
+)]
+pub unsafe trait DeviceSliceMut: DeviceSlice {
+    /// As [`DeviceSlice::parts`], for whoever may write.
+    fn parts_mut(&mut self) -> SliceParts<'_, Self::Element>;
 }
 
 /// References to the parts of a piece of device memory.
@@ -165,6 +182,7 @@ macro_rules! view_methods {
 
         // SAFETY: 1: made from a whole buffer or a part of one; 2: the lifetime borrows it.
         #[allow(unsafe_code)]
+        #[diagnostic::do_not_recommend]
         unsafe impl<T: DeviceCopy> DeviceSlice for $name<'_, T> {
             type Element = T;
 
@@ -190,13 +208,6 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         DeviceView::new(self.address, self.len, self.context)
     }
 
-    /// As [`DeviceSlice::parts`], for whoever may write.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn parts_mut(&mut self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, self.context)
-    }
-
     /// The same elements, for a shorter time.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, self.context)
@@ -220,6 +231,7 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
 
 // SAFETY: 1: the buffer owns them; 2: borrowing it keeps it.
 #[allow(unsafe_code)]
+#[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
     type Element = T;
 
@@ -229,10 +241,30 @@ unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
     }
 }
 
+macro_rules! writable {
+    ($({$($of:tt)*} $memory:ty;)*) => {$(
+        // SAFETY: 1: a buffer owns its memory, a mutable view borrows it alone.
+        #[allow(unsafe_code)]
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($of)*> DeviceSliceMut for $memory {
+            #[inline(always)]
+            fn parts_mut(&mut self) -> SliceParts<'_, Self::Element> {
+                <Self as DeviceSlice>::parts(self)
+            }
+        }
+    )*};
+}
+
+writable! {
+    {T: DeviceCopy} DeviceBuffer<T>;
+    {T: DeviceCopy} DeviceViewMut<'_, T>;
+}
+
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         // SAFETY: forwards to what it points to, which it keeps.
         #[allow(unsafe_code)]
+        #[diagnostic::do_not_recommend]
         unsafe impl<S: DeviceSlice + ?Sized> DeviceSlice for $pointer {
             type Element = S::Element;
 

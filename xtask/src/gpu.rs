@@ -1,4 +1,4 @@
-//! `cargo xtask gpu`: the tests, examples and the bench in one folder, for a machine with a GPU and no toolchain.
+//! `cargo xtask gpu`: the tests, examples and the bench in one archive, for a machine with a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
 
@@ -28,6 +28,7 @@ const IMAGES: &[&str] = &["ptx", "cubin", "fatbin"];
 pub(crate) fn bundle() -> Result<()> {
     let root = root()?;
     let folder = root.join(FOLDER);
+    let content = folder.join("bundle");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -35,14 +36,17 @@ pub(crate) fn bundle() -> Result<()> {
     let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
     let examples = build(&[&["build", "--examples"], &package[..]].concat())?;
     let bench = build(&["bench", "--no-run", "--package", "cuda-launch", "--bench", "launch_cost"])?;
-    let bin = folder.join("bin");
-    let mut size =
-        put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
-    size += put(&bin.join("examples"), examples.iter())? + put(&bin.join("bench"), bench.iter())?;
-    for data in DATA {
-        size += copy_images(&root.join(data), &folder.join(data))?;
-    }
+    let bin = content.join("bin");
+    put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
+    put(&bin.join("examples"), examples.iter())?;
+    put(&bin.join("bench"), bench.iter())?;
+    DATA.iter().try_for_each(|data| copy_images(&root.join(data), &content.join(data)))?;
+    // The emulator is in each of the programs: packed they are a third of the size.
+    let archive = folder.join("bundle.tar.gz");
+    run(Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("bundle"))?;
+    fs::remove_dir_all(&content)?;
     fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;
+    let size = fs::metadata(&archive)?.len();
     println!("{FOLDER}/: {:.1} MiB; on the machine: bash {FOLDER}/run.sh OUT", mebibytes(size));
     if size > LIMIT {
         Err(format!("{FOLDER}/ is over its limit of {} MiB", LIMIT >> 20).into())
@@ -51,8 +55,8 @@ pub(crate) fn bundle() -> Result<()> {
     }
 }
 
-/// Copies programs without their symbols; returns their size.
-fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result<u64> {
+/// Copies programs, without their symbols.
+fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result<()> {
     fs::create_dir_all(folder)?;
     let here = root()?.as_os_str().as_encoded_bytes();
     let (mut count, mut size) = (0, 0);
@@ -69,26 +73,26 @@ fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result
         count += 1;
         size += bytes.len() as u64;
     }
-    println!("{count:3} programs, {:5.1} MiB in {}", mebibytes(size), folder.display());
-    Ok(size)
+    let part = folder.file_name().unwrap_or_default().display();
+    println!("{part:10} {count:3} programs, {:5.1} MiB", mebibytes(size));
+    Ok(())
 }
 
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// Copies the kernel images of a folder and its subfolders; returns their size.
-fn copy_images(from: &Path, to: &Path) -> Result<u64> {
+/// Copies the kernel images of a folder and its subfolders.
+fn copy_images(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
-    let mut size = 0;
     for entry in fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))? {
         let path = entry?.path();
         let target = to.join(path.file_name().unwrap_or_default());
         if path.is_dir() {
-            size += copy_images(&path, &target)?;
+            copy_images(&path, &target)?;
         } else if path.extension().is_some_and(|e| IMAGES.iter().any(|image| e == *image)) {
-            size += fs::copy(&path, &target)?;
+            fs::copy(&path, &target)?;
         }
     }
-    Ok(size)
+    Ok(())
 }

@@ -17,7 +17,10 @@ const GIB: u64 = 1 << 30;
 impl Config {
     pub(super) fn from_environment() -> Config {
         Config {
-            devices: variable("CUDA_LAUNCH_EMULATOR_DEVICES", |text| text.parse().ok().filter(|count| *count <= 1)).unwrap_or(1),
+            devices: variable("CUDA_LAUNCH_EMULATOR_DEVICES", |text| {
+                text.parse().ok().filter(|count| *count <= 1)
+            })
+            .unwrap_or(1),
             memory: variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes).unwrap_or_else(default_memory),
             workers: variable("CUDA_LAUNCH_EMULATOR_WORKERS", |text| text.parse::<NonZero<usize>>().ok())
                 .or_else(|| std::thread::available_parallelism().ok())
@@ -48,7 +51,9 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 fn default_memory() -> u64 {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    // Miri has no such file.
+    let text = if cfg!(miri) { None } else { std::fs::read_to_string("/proc/meminfo").ok() };
+    let machine = text.and_then(|text| total(&text));
     machine.map_or(4 * GIB, |bytes| (bytes / 2).clamp(64 << 20, 16 * GIB))
 }
 

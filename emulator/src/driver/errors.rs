@@ -58,22 +58,36 @@ fn describe(error: CUresult, name: &str) -> String {
         CUresult::CUDA_ERROR_INVALID_CONTEXT => "no context is current on this thread, or it is none",
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => "the image has no code for this device",
         CUresult::CUDA_ERROR_INVALID_PTX => "the PTX does not assemble; the JIT log says why",
-        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => "the PTX is of a newer version than this driver knows",
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+            "the PTX is of a newer version than this driver knows"
+        }
         CUresult::CUDA_ERROR_FILE_NOT_FOUND => "the file is not there",
-        CUresult::CUDA_ERROR_INVALID_HANDLE => "the handle is not good here: destroyed, of another context or invented",
+        CUresult::CUDA_ERROR_INVALID_HANDLE => {
+            "the handle is not good here: destroyed, of another context or invented"
+        }
         CUresult::CUDA_ERROR_NOT_FOUND => "nothing has this name",
         CUresult::CUDA_ERROR_NOT_READY => "the work is not done yet",
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => "a kernel accessed memory that it may not access",
-        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => "the launch needs more registers or parameters than there are",
+        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
+            "the launch needs more registers or parameters than there are"
+        }
         CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => "the kernel cannot end: its threads wait for each other",
         CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED => "the context or event was destroyed",
         CUresult::CUDA_ERROR_ASSERT => "an assertion in a kernel failed",
-        CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => "a kernel accessed an address that is not aligned to the access",
+        CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => {
+            "a kernel accessed an address that is not aligned to the access"
+        }
         CUresult::CUDA_ERROR_LAUNCH_FAILED => "a kernel stopped by a trap",
-        CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => "the blocks of a cooperative launch do not all fit at once",
-        CUresult::CUDA_ERROR_NOT_PERMITTED => "this may not be done here, for example in a callback of a stream",
+        CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
+            "the blocks of a cooperative launch do not all fit at once"
+        }
+        CUresult::CUDA_ERROR_NOT_PERMITTED => {
+            "this may not be done here, for example in a callback of a stream"
+        }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => "this device or driver does not do this",
-        CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => "the cluster does not fit the grid, the kernel or the device",
+        CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
+            "the cluster does not fit the grid, the kernel or the device"
+        }
         CUresult::CUDA_ERROR_UNKNOWN => "an internal error of the driver",
         _ => return name.trim_start_matches("CUDA_ERROR_").to_lowercase().replace('_', " "),
     };

@@ -60,7 +60,9 @@ fn create(call: &Call, event: Out<CUevent>, flags: c_uint) -> Outcome {
     let state = call.state()?;
     let handle = state.events.reserve();
     let (timing, interprocess) = (flags & DISABLE_TIMING == 0, flags & INTERPROCESS != 0);
-    state.events.insert(handle, Arc::new(Event { context, timing, interprocess, recorded: Mutex::default() }));
+    state
+        .events
+        .insert(handle, Arc::new(Event { context, timing, interprocess, recorded: Mutex::default() }));
     place.set(to_c(handle));
     Ok(())
 }

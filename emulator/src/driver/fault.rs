@@ -27,7 +27,9 @@ impl FaultLatch {
     /// Remembers a fault and prints its report. Kernels that ran beside the first one may add theirs; the code stays.
     pub(super) fn raise(&self, fault: Fault) {
         let code = code(fault.kind);
-        super::report::line(format_args!("{fault}\n  {code:?}: CUDA is unusable in this process from here on"));
+        super::report::line(format_args!(
+            "{fault}\n  {code:?}: CUDA is unusable in this process from here on"
+        ));
         lock(&self.reports).push(Arc::new(fault));
         self.latch(code);
     }

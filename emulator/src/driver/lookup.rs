@@ -7,7 +7,9 @@ use std::sync::{Arc, LazyLock};
 use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
-use super::{context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented};
+use super::{
+    context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented,
+};
 
 entries! {
     cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult) [always] = get_proc_address;
@@ -61,7 +63,10 @@ fn table() -> Driver {
 /// For those who hand out the functions themselves, as the shared library does. Beside the functions of
 /// [`cuda_driver_sys::FUNCTIONS`] it knows `cuProfilerStart` and `cuProfilerStop`, which stand in a header of their own.
 pub fn symbol_address(symbol: &str) -> *const c_void {
-    let known = FUNCTIONS.binary_search_by_key(&symbol, |function| function.name).ok().and_then(|at| FUNCTIONS.get(at));
+    let known = FUNCTIONS
+        .binary_search_by_key(&symbol, |function| function.name)
+        .ok()
+        .and_then(|at| FUNCTIONS.get(at));
     match known {
         Some(function) if function.since > DRIVER_VERSION as u32 => std::ptr::null(),
         Some(_) => {
@@ -95,10 +100,14 @@ fn get_proc_address(
     }
     if flags & 2 != 0 {
         // Functions whose NULL stream is the thread's own: answering with the others would be silently wrong.
-        super::report::line(format_args!("{}: per-thread default stream functions are not emulated", call.name));
+        super::report::line(format_args!(
+            "{}: per-thread default stream functions are not emulated",
+            call.name
+        ));
         return Err(NOT_SUPPORTED);
     }
-    let found: Vec<_> = FUNCTIONS.iter().filter(|f| base_name(f) == name && f.since <= DRIVER_VERSION as u32).collect();
+    let found: Vec<_> =
+        FUNCTIONS.iter().filter(|f| base_name(f) == name && f.since <= DRIVER_VERSION as u32).collect();
     // Driver 580 takes a negative version for any.
     let limit = u32::try_from(version).unwrap_or(u32::MAX);
     let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);

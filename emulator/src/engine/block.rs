@@ -131,7 +131,7 @@ impl Running {
     /// The block's shared memory.
     fn region(&mut self, env: &Env<'_>) -> Region {
         let host = self.shared.as_mut_ptr().cast();
-        Region { base: SHARED_START.into(), len: shared_bytes(env), host }
+        Region { base: SHARED_START.into(), len: shared_bytes(env), host, private: true }
     }
 
     fn is_live(&self) -> bool {

@@ -87,7 +87,7 @@ pub(crate) struct Inst {
     pub(crate) guard: u32,
     /// Small parameters of the instruction.
     pub(crate) aux: u32,
-    /// Number of this memory access among those of its function: selects a cache of the last allocation hit.
+    /// Number of this memory access among those of the kernel: where the region that it hit last is remembered.
     pub(crate) site: u32,
 }
 
@@ -100,7 +100,7 @@ impl Inst {
         imm: 0,
         guard: 1,
         aux: 0,
-        site: 0,
+        site: u32::MAX,
     };
 }
 

@@ -48,7 +48,7 @@ pub fn run(
         cluster,
         memory,
         snapshot: memory.snapshot(),
-        params: Region { base: 0, len: bytes as u64, host: params.as_mut_ptr().cast() },
+        params: Region { base: 0, len: bytes as u64, host: params.as_mut_ptr().cast(), private: false },
         workspace: workspace.address,
         stop: AtomicBool::new(false),
         grid_id: LAUNCHES.fetch_add(1, Relaxed),

@@ -38,6 +38,8 @@ pub struct Kernel {
     pub const_bytes: u64,
     /// Where dynamic shared memory starts.
     pub(super) dynamic_start: u32,
+    /// Instructions that access memory.
+    pub(super) sites: u32,
     /// The kernel, then the functions it reaches.
     pub(super) codes: Vec<Code>,
     /// Index in `codes` by index of the function in the program.

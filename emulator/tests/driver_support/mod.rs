@@ -13,9 +13,19 @@ use std::sync::{Arc, mpsc};
 /// Kernels that the tests need, each named for what it does.
 pub const KERNELS: &str = include_str!("kernels.ptx");
 
+/// Whether the tests ask the system's driver, as `CUDA_LAUNCH_DRIVER=system` says.
+pub fn on_system() -> bool {
+    std::env::var("CUDA_LAUNCH_DRIVER").as_deref() == Ok("system")
+}
+
+/// The driver, not initialised.
+pub fn driver() -> Arc<Driver> {
+    if on_system() { Arc::new(Driver::system().unwrap()) } else { cuda_emulator::driver() }
+}
+
 /// The driver, initialised.
 pub fn cuda() -> Arc<Driver> {
-    let cuda = cuda_emulator::driver();
+    let cuda = driver();
     ok(unsafe { cuda.cuInit(0) });
     cuda
 }
@@ -79,7 +89,12 @@ pub fn event(cuda: &Driver, flags: u32) -> CUevent {
 }
 
 /// A launch of one block of one thread.
-pub fn launch(cuda: &Driver, function: CUfunction, stream: CUstream, arguments: &mut [*mut c_void]) -> CUresult {
+pub fn launch(
+    cuda: &Driver,
+    function: CUfunction,
+    stream: CUstream,
+    arguments: &mut [*mut c_void],
+) -> CUresult {
     launch_as(cuda, function, [1; 3], [1; 3], 0, stream, arguments.as_mut_ptr(), null_mut())
 }
 
@@ -175,8 +190,10 @@ pub fn load_with_logs(cuda: &Driver, image: *const c_void) -> (CUresult, String,
     let size = std::ptr::without_provenance_mut::<c_void>(4096);
     let mut values = [error.as_mut_ptr().cast(), size, info.as_mut_ptr().cast(), size];
     let mut module = null_mut();
-    let code = unsafe { cuda.cuModuleLoadDataEx(&mut module, image, 4, options.as_mut_ptr(), values.as_mut_ptr()) };
-    let text = |bytes: &[u8], length: *mut c_void| String::from_utf8(bytes[..length.addr()].to_vec()).unwrap();
+    let code =
+        unsafe { cuda.cuModuleLoadDataEx(&mut module, image, 4, options.as_mut_ptr(), values.as_mut_ptr()) };
+    let text =
+        |bytes: &[u8], length: *mut c_void| String::from_utf8(bytes[..length.addr()].to_vec()).unwrap();
     (code, text(&error, values[1]), text(&info, values[3]))
 }
 

@@ -39,7 +39,10 @@ fn fault(row: &mut Row, name: &str, address: u64) {
         row.code("launch", start(&cuda, module, name, address));
         ok(cuda.cuEventRecord(event, null_mut()));
         let list = Arc::clone(&called);
-        row.code("hostfn_enq", host_function(&cuda, null_mut(), move || list.lock().unwrap().push("hf".to_owned())));
+        row.code(
+            "hostfn_enq",
+            host_function(&cuda, null_mut(), move || list.lock().unwrap().push("hf".to_owned())),
+        );
         let list = Arc::clone(&called);
         let note = move |status: CUresult| list.lock().unwrap().push(format!("cb{}", status.0));
         row.code("addcb_enq", callback(&cuda, null_mut(), note));
@@ -165,7 +168,19 @@ fn after_fault(row: &mut Row) {
             ("memset", cuda.cuMemsetD8(memory, 0, 4)),
             ("htod0", cuda.cuMemcpyHtoD(memory, host, 0)),
             ("allocasync", cuda.cuMemAllocAsync(&mut 0, 4, stream)),
-            ("libload", cuda.cuLibraryLoadData(&mut null_mut(), image, null_mut(), null_mut(), 0, null_mut(), null_mut(), 0)),
+            (
+                "libload",
+                cuda.cuLibraryLoadData(
+                    &mut null_mut(),
+                    image,
+                    null_mut(),
+                    null_mut(),
+                    0,
+                    null_mut(),
+                    null_mut(),
+                    0,
+                ),
+            ),
             ("libgetk", cuda.cuLibraryGetKernel(&mut null_mut(), library, c"nop".as_ptr())),
             ("libgetm", cuda.cuLibraryGetModule(&mut null_mut(), library)),
             ("kgetf", cuda.cuKernelGetFunction(&mut null_mut(), kernel)),

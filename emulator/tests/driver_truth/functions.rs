@@ -55,7 +55,8 @@ fn function_attributes(row: &mut Row) {
             .filter(|attribute| *attribute != 4)
             .map(|attribute| {
                 let mut value = -77;
-                match unsafe { cuda.cuFuncGetAttribute(&mut value, CUfunction_attribute(attribute), kernel) } {
+                match unsafe { cuda.cuFuncGetAttribute(&mut value, CUfunction_attribute(attribute), kernel) }
+                {
                     CUresult::SUCCESS => value.to_string(),
                     code => format!("E{}", code.0),
                 }
@@ -69,7 +70,9 @@ fn function_set(row: &mut Row) {
     let (cuda, _) = with_context();
     let module = load(&cuda, KERNELS);
     let shared = function(&cuda, module, "shared");
-    let set = |kernel, attribute, value| unsafe { cuda.cuFuncSetAttribute(kernel, CUfunction_attribute(attribute), value) };
+    let set = |kernel, attribute, value| unsafe {
+        cuda.cuFuncSetAttribute(kernel, CUfunction_attribute(attribute), value)
+    };
     let get = |kernel, attribute| {
         let mut value = -77;
         let _ = unsafe { cuda.cuFuncGetAttribute(&mut value, CUfunction_attribute(attribute), kernel) };
@@ -118,7 +121,9 @@ fn function_set(row: &mut Row) {
     row.code("nop_launch3", grid(3));
     row.code("nop_launch4", grid(4));
     for config in [0, 1, 2, 3, 9] {
-        row.code(&format!("cache{config}"), unsafe { cuda.cuFuncSetCacheConfig(shared, CUfunc_cache(config)) });
+        row.code(&format!("cache{config}"), unsafe {
+            cuda.cuFuncSetCacheConfig(shared, CUfunc_cache(config))
+        });
     }
     row.code("sync", unsafe { cuda.cuCtxSynchronize() });
 }
@@ -126,7 +131,14 @@ fn function_set(row: &mut Row) {
 fn occupancy(row: &mut Row) {
     let (cuda, _) = with_context();
     let module = load(&cuda, KERNELS);
-    let names = [("nop", "nop"), ("stat", "shared"), ("mx", "bounded"), ("rq", "required"), ("two", "store"), ("cl", "pair")];
+    let names = [
+        ("nop", "nop"),
+        ("stat", "shared"),
+        ("mx", "bounded"),
+        ("rq", "required"),
+        ("two", "store"),
+        ("cl", "pair"),
+    ];
     let find = |label: &str| {
         let (_, name) = names.iter().find(|(known, _)| *known == label).unwrap();
         function(&cuda, module, name)
@@ -134,7 +146,13 @@ fn occupancy(row: &mut Row) {
     let mut last = 0;
     let mut blocks = |row: &mut Row, label: &str, threads: i32, shared: usize, flags: u32| {
         let code = unsafe {
-            cuda.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut last, find(label), threads, shared, flags)
+            cuda.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                &mut last,
+                find(label),
+                threads,
+                shared,
+                flags,
+            )
         };
         row.value(&format!("{label}/{threads}/{shared}/{flags}"), code, last);
     };
@@ -144,9 +162,15 @@ fn occupancy(row: &mut Row) {
     for shared in [1, 1024, 8192, 49_152, 49_153, 100_000, 232_448, 233_472] {
         blocks(row, "nop", 64, shared, 0);
     }
-    for (label, threads, shared) in
-        [("stat", 64, 48_128), ("stat", 64, 48_129), ("stat", 64, 0), ("mx", 256, 0), ("mx", 257, 0), ("rq", 64, 0), ("rq", 128, 0)]
-    {
+    for (label, threads, shared) in [
+        ("stat", 64, 48_128),
+        ("stat", 64, 48_129),
+        ("stat", 64, 0),
+        ("mx", 256, 0),
+        ("mx", 257, 0),
+        ("rq", 64, 0),
+        ("rq", 128, 0),
+    ] {
         blocks(row, label, threads, shared, 0);
     }
     blocks(row, "nop", 64, 0, 1);
@@ -183,8 +207,9 @@ fn potential(row: &mut Row, cuda: &Driver, find: &dyn Fn(&str) -> CUfunction) {
     unsafe extern "C" fn shared(threads: i32) -> usize {
         threads as usize * 96
     }
-    let code =
-        unsafe { cuda.cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, find("two"), Some(shared), 0, 0) };
+    let code = unsafe {
+        cuda.cuOccupancyMaxPotentialBlockSize(&mut grid, &mut block, find("two"), Some(shared), 0, 0)
+    };
     row.value("pot_cb", code, format!("{grid},{block}"));
 }
 
@@ -208,15 +233,16 @@ fn available(row: &mut Row, cuda: &Driver, find: &dyn Fn(&str) -> CUfunction) {
         (7, 128),
     ] {
         for (label, name) in [("avail", "two"), ("availstat", "stat")] {
-            let code =
-                unsafe { cuda.cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, find(name), blocks, threads) };
+            let code = unsafe {
+                cuda.cuOccupancyAvailableDynamicSMemPerBlock(&mut bytes, find(name), blocks, threads)
+            };
             row.value(&format!("{label}_{blocks}_{threads}"), code, bytes);
         }
     }
 }
 
 fn clusters(row: &mut Row, cuda: &Driver, find: &dyn Fn(&str) -> CUfunction) {
-    let mut active = |row: &mut Row, label: &str, name: &str, [grid, threads, cluster, shared]: [u32; 4]| {
+    let active = |row: &mut Row, label: &str, name: &str, [grid, threads, cluster, shared]: [u32; 4]| {
         let mut value = CUlaunchAttributeValue::default();
         value.clusterDim = CUlaunchAttributeValue_clusterDim { x: cluster, y: 1, z: 1 };
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;

@@ -57,9 +57,12 @@ fn launch_res(row: &mut Row) {
         row.code(label, dynamic(bytes));
     }
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    for (label, bytes) in
-        [("setattr100000", 100_000), ("setattr231424", 231_424), ("setattr231425", 231_425), ("setattr300000", 300_000)]
-    {
+    for (label, bytes) in [
+        ("setattr100000", 100_000),
+        ("setattr231424", 231_424),
+        ("setattr231425", 231_425),
+        ("setattr300000", 300_000),
+    ] {
         row.code(label, unsafe { cuda.cuFuncSetAttribute(shared, attribute, bytes) });
     }
     row.code("dyn231424", dynamic(231_424));
@@ -101,16 +104,29 @@ fn args_extra(row: &mut Row) {
     ] {
         for size in sizes {
             // A pointer that is cut would be a wild one: only the checks count here.
-            let kernel = if label == "p2/12" && *size < 8 { function(&cuda, module, "short_tail") } else { function(&cuda, module, kernel) };
+            let kernel = if label == "p2/12" && *size < 8 {
+                function(&cuda, module, "short_tail")
+            } else {
+                function(&cuda, module, kernel)
+            };
             let code = packed(&cuda, kernel, buffer.as_mut_ptr().cast(), &mut size.clone());
             row.code(&format!("{label}:size{size}"), code);
         }
     }
     let (mut number, mut size) = (1_u32, 12_usize);
     let mut both = [argument(&mut target), argument(&mut number)];
-    let mut extra = [CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.as_mut_ptr().cast(), CU_LAUNCH_PARAM_BUFFER_SIZE, argument(&mut size), CU_LAUNCH_PARAM_END];
+    let mut extra = [
+        CU_LAUNCH_PARAM_BUFFER_POINTER,
+        buffer.as_mut_ptr().cast(),
+        CU_LAUNCH_PARAM_BUFFER_SIZE,
+        argument(&mut size),
+        CU_LAUNCH_PARAM_END,
+    ];
     let store = function(&cuda, module, "store");
-    row.code("both", launch_as(&cuda, store, [1; 3], [1; 3], 0, null_mut(), both.as_mut_ptr(), extra.as_mut_ptr()));
+    row.code(
+        "both",
+        launch_as(&cuda, store, [1; 3], [1; 3], 0, null_mut(), both.as_mut_ptr(), extra.as_mut_ptr()),
+    );
     row.code("sync", unsafe { cuda.cuCtxSynchronize() });
 }
 
@@ -126,7 +142,10 @@ fn extra_lists(row: &mut Row) {
     let end = CU_LAUNCH_PARAM_END;
     let mut ask = |label: &str, kernel, list: &[*mut c_void]| {
         let mut list = list.to_vec();
-        row.code(label, launch_as(&cuda, kernel, [1; 3], [1; 3], 0, null_mut(), null_mut(), list.as_mut_ptr()));
+        row.code(
+            label,
+            launch_as(&cuda, kernel, [1; 3], [1; 3], 0, null_mut(), null_mut(), list.as_mut_ptr()),
+        );
     };
     ask("ptr+size", store, &[p, pointer, s, bytes, end]);
     ask("size+ptr", store, &[s, bytes, p, pointer, end]);
@@ -154,8 +173,7 @@ fn args_many(row: &mut Row) {
     let (cuda, _) = with_context();
     let store = function(&cuda, load(&cuda, KERNELS), "store");
     let (mut target, mut number) = (alloc(&cuda, 64), 7_u32);
-    let mut arguments =
-        [argument(&mut target), argument(&mut number), null_mut(), null_mut(), null_mut()];
+    let mut arguments = [argument(&mut target), argument(&mut number), null_mut(), null_mut(), null_mut()];
     row.code("5 ptrs for 2 params", launch(&cuda, store, null_mut(), &mut arguments));
 }
 
@@ -166,7 +184,10 @@ fn short_buffer_values(row: &mut Row) {
     for full in [0x11_u64, 0x22] {
         let mut buffer = [target, full];
         ok(packed(&cuda, store, buffer.as_mut_ptr().cast(), &mut 12));
-        row.code(&format!("after full({full:#x}): short launch"), packed(&cuda, store, buffer.as_mut_ptr().cast(), &mut 8));
+        row.code(
+            &format!("after full({full:#x}): short launch"),
+            packed(&cuda, store, buffer.as_mut_ptr().cast(), &mut 8),
+        );
         row.text(format!("kernel saw b={:?}", &read(&cuda, target, 4)));
     }
 }
@@ -175,7 +196,8 @@ fn launches(row: &mut Row) {
     let (cuda, _) = with_context();
     let module = load(&cuda, KERNELS);
     let f = |name| function(&cuda, module, name);
-    let block = |kernel, block| launch_as(&cuda, kernel, [1; 3], block, 0, null_mut(), null_mut(), null_mut());
+    let block =
+        |kernel, block| launch_as(&cuda, kernel, [1; 3], block, 0, null_mut(), null_mut(), null_mut());
     row.code("NULLf", block(null_mut(), [1; 3]));
     row.code("st1", launch(&cuda, f("nop"), CU_STREAM_LEGACY, &mut []));
     row.code("st2", launch(&cuda, f("nop"), CU_STREAM_PER_THREAD, &mut []));
@@ -188,7 +210,10 @@ fn launches(row: &mut Row) {
     row.code("rq_128", block(f("required"), [128, 1, 1]));
     row.code("rq2_128", block(f("required2"), [128, 1, 1]));
     row.code("rq2_16x8", block(f("required2"), [16, 8, 1]));
-    row.code("grid_over_before_fn", launch_as(&cuda, null_mut(), [0, 1, 1], [1; 3], 0, null_mut(), null_mut(), null_mut()));
+    row.code(
+        "grid_over_before_fn",
+        launch_as(&cuda, null_mut(), [0, 1, 1], [1; 3], 0, null_mut(), null_mut(), null_mut()),
+    );
     row.code("sync", unsafe { cuda.cuCtxSynchronize() });
 }
 
@@ -253,7 +278,16 @@ fn attrs(row: &mut Row) {
     let one = |attributes: &[(u32, &[u32])]| with_attributes(&cuda, nop, [1; 3], [1; 3], attributes);
     row.code("plain", one(&[]));
     row.code("NULLcfg", unsafe { cuda.cuLaunchKernelEx(null(), nop, null_mut(), null_mut()) });
-    let config = CUlaunchConfig { gridDimX: 1, gridDimY: 1, gridDimZ: 1, blockDimX: 1, blockDimY: 1, blockDimZ: 1, numAttrs: 2, ..Default::default() };
+    let config = CUlaunchConfig {
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        numAttrs: 2,
+        ..Default::default()
+    };
     row.code("NULLattrs_n2", unsafe { cuda.cuLaunchKernelEx(&config, nop, null_mut(), null_mut()) });
     for id in 0..22 {
         row.code(&format!("id{id}=0"), one(&[(id, &[])]));

@@ -234,29 +234,42 @@ fn pointers(row: &mut Row) {
     ok(unsafe { cuda.cuMemAllocHost(&mut pinned, 4096) });
     let plain = [0_u8; 64];
     let (pinned, plain) = (pinned.addr() as u64, plain.as_ptr().addr() as u64);
-    for (label, address, base) in
-        [("dev", memory, memory), ("dev+9", memory + 9, memory), ("host", pinned, pinned), ("plain", plain, plain), ("null", 0, 0), ("end", memory + 300, memory)]
-    {
+    for (label, address, base) in [
+        ("dev", memory, memory),
+        ("dev+9", memory + 9, memory),
+        ("host", pinned, pinned),
+        ("plain", plain, plain),
+        ("null", 0, 0),
+        ("end", memory + 300, memory),
+    ] {
         let ask = |attribute, value: u64| {
             let mut place = value;
             let code = unsafe { cuda.cuPointerGetAttribute(argument(&mut place), attribute, address) };
             if code == CUresult::SUCCESS { Ok(place) } else { Err(code.0) }
         };
-        let answer = |found: Result<u64, u32>, names: &dyn Fn(u64) -> String| found.map_or_else(|code| format!("E{code}"), names);
+        let answer = |found: Result<u64, u32>, names: &dyn Fn(u64) -> String| {
+            found.map_or_else(|code| format!("E{code}"), names)
+        };
         let number = |value: u64| value.to_string();
         row.text(format!(
             "{label}: {} {} {} {} {}",
-            answer(ask(A::CU_POINTER_ATTRIBUTE_CONTEXT, 0), &|value| (value == context.addr() as u64).to_string()),
+            answer(ask(A::CU_POINTER_ATTRIBUTE_CONTEXT, 0), &|value| (value == context.addr() as u64)
+                .to_string()),
             answer(ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 0), &number),
             answer(ask(A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 0), &|value| (value == base).to_string()),
             answer(ask(A::CU_POINTER_ATTRIBUTE_RANGE_SIZE, 0), &number),
             answer(ask(A::CU_POINTER_ATTRIBUTE_IS_MANAGED, 0), &number),
         ));
     }
-    row.code("NULL", unsafe { cuda.cuPointerGetAttribute(null_mut(), A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory) });
+    row.code("NULL", unsafe {
+        cuda.cuPointerGetAttribute(null_mut(), A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory)
+    });
     let (mut kind, mut device, mut ordinal) = (9_u32, 9_u64, 9_i32);
-    let mut ids =
-        [A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL];
+    let mut ids = [
+        A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+        A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+    ];
     let mut many = |address| {
         let mut places = [argument(&mut kind), argument(&mut device), argument(&mut ordinal)];
         let code = unsafe { cuda.cuPointerGetAttributes(3, ids.as_mut_ptr(), places.as_mut_ptr(), address) };

@@ -47,7 +47,10 @@ fn ptx_bad(row: &mut Row) {
         ("trunc", good.replace('}', "")),
         ("badop", module("8.0", "sm_90", "frobnicate; ret;")),
         ("addr32", good.replace("_size 64", "_size 32")),
-        ("unresolved", good.replace(".visible", &format!("{extern_call}.visible")).replace("ret;", "call ext; ret;")),
+        (
+            "unresolved",
+            good.replace(".visible", &format!("{extern_call}.visible")).replace("ret;", "call ext; ret;"),
+        ),
         ("dup", format!("{good}.visible .entry a() {{ ret; }}\n")),
         ("static_smem_64k", module("8.0", "sm_90", ".shared .b8 x[65536]; ret;")),
     ] {
@@ -80,7 +83,10 @@ fn jit_logs(row: &mut Row) {
         ("ver77sm90", module("7.7", "sm_90", "ret;")),
         ("sm100", module("9.0", "sm_100", "ret;")),
         ("sm999", module("8.0", "sm_999", "ret;")),
-        ("unres_func", good.replace(".visible", ".extern .func ext();\n.visible").replace("ret;", "call ext; ret;")),
+        (
+            "unres_func",
+            good.replace(".visible", ".extern .func ext();\n.visible").replace("ret;", "call ext; ret;"),
+        ),
         ("dup", format!("{good}.visible .entry a() {{ ret; }}\n")),
         ("maxreq", good.replace("a()", "a() .maxntid 32,1,1 .reqntid 32,1,1")),
         ("bigparam", module("8.1", "sm_90", "ret;").replace("a()", "a(.param .align 4 .b8 p[32768])")),
@@ -106,7 +112,13 @@ fn jit_options(row: &mut Row) {
         let mut ids: Vec<_> = ids.into_iter().map(CUjit_option).collect();
         let code = unsafe {
             let image = text.as_ptr().cast();
-            cuda.cuModuleLoadDataEx(&mut null_mut(), image, ids.len() as u32, ids.as_mut_ptr(), values.as_mut_ptr())
+            cuda.cuModuleLoadDataEx(
+                &mut null_mut(),
+                image,
+                ids.len() as u32,
+                ids.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
         };
         match shown {
             Some(index) => row.value(label, code, values[index].addr()),
@@ -132,7 +144,9 @@ fn jit_options(row: &mut Row) {
     let image = text.as_ptr().cast();
     let mut id = CUjit_option(7);
     row.code("NULLvals", unsafe { cuda.cuModuleLoadDataEx(&mut null_mut(), image, 1, &mut id, null_mut()) });
-    row.code("NULLids", unsafe { cuda.cuModuleLoadDataEx(&mut null_mut(), image, 1, null_mut(), null_mut()) });
+    row.code("NULLids", unsafe {
+        cuda.cuModuleLoadDataEx(&mut null_mut(), image, 1, null_mut(), null_mut())
+    });
 }
 
 fn modules(row: &mut Row) {
@@ -203,7 +217,8 @@ fn after_unload(row: &mut Row) {
 
 fn libraries(row: &mut Row) {
     let cuda = cuda();
-    let (text, bad) = (CString::new(KERNELS).unwrap(), CString::new(module("8.0", "sm_90", "frob; ret;")).unwrap());
+    let (text, bad) =
+        (CString::new(KERNELS).unwrap(), CString::new(module("8.0", "sm_90", "frob; ret;")).unwrap());
     let load = |library: *mut CUlibrary, image: *const c_void| unsafe {
         cuda.cuLibraryLoadData(library, image, null_mut(), null_mut(), 0, null_mut(), null_mut(), 0)
     };
@@ -224,7 +239,11 @@ fn libraries(row: &mut Row) {
         let mut of = null_mut();
         row.value("getlib", cuda.cuKernelGetLibrary(&mut of, kernel), of == library);
         let (mut offset, mut size) = (0, 0);
-        row.value("kpi", cuda.cuKernelGetParamInfo(kernel, 1, &mut offset, &mut size), format!("{offset},{size}"));
+        row.value(
+            "kpi",
+            cuda.cuKernelGetParamInfo(kernel, 1, &mut offset, &mut size),
+            format!("{offset},{size}"),
+        );
         row.code("kpi2", cuda.cuKernelGetParamInfo(kernel, 2, &mut offset, &mut size));
         row.code("fpi_on_k", cuda.cuFuncGetParamInfo(kernel.cast(), 1, &mut offset, &mut size));
         let dynamic = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -238,7 +257,11 @@ fn libraries(row: &mut Row) {
         let mut arguments = [argument(&mut memory), argument(&mut number)];
         row.code("launch_k", launch(&cuda, kernel.cast(), null_mut(), &mut arguments));
         row.code("launch_f", launch(&cuda, kernel_function, null_mut(), &mut arguments));
-        row.value("occ_k", cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut value, kernel.cast(), 64, 0), value);
+        row.value(
+            "occ_k",
+            cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut value, kernel.cast(), 64, 0),
+            value,
+        );
         row.code("unload_libmod", cuda.cuModuleUnload(module));
         let mut again = null_mut();
         let code = cuda.cuModuleGetFunction(&mut again, module, c"store".as_ptr());

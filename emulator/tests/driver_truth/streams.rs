@@ -110,9 +110,12 @@ fn hostfn(row: &mut Row) {
     let handles = [first.addr(), second.addr(), event.addr(), module.addr(), nop.addr(), context.addr()];
     let answers = in_host_function(&cuda, first, move |cuda| unsafe {
         let [first, second, event, module, nop, context] = handles;
-        let (first, second) = (std::ptr::without_provenance_mut(first), std::ptr::without_provenance_mut(second));
-        let (event, module) = (std::ptr::without_provenance_mut(event), std::ptr::without_provenance_mut(module));
-        let (nop, context) = (std::ptr::without_provenance_mut(nop), std::ptr::without_provenance_mut(context));
+        let (first, second) =
+            (std::ptr::without_provenance_mut(first), std::ptr::without_provenance_mut(second));
+        let (event, module) =
+            (std::ptr::without_provenance_mut(event), std::ptr::without_provenance_mut(module));
+        let (nop, context) =
+            (std::ptr::without_provenance_mut(nop), std::ptr::without_provenance_mut(context));
         let (mut number, mut pointer, mut bytes) = (0, null_mut(), [0_u8; 4]);
         vec![
             ("getcur", cuda.cuCtxGetCurrent(&mut pointer)),

@@ -206,7 +206,11 @@ pub(in crate::driver) fn checked_cache(config: CUfunc_cache) -> Outcome<CUfunc_c
 
 /// Refuses what is no bank size.
 pub(in crate::driver) fn checked_banks(config: CUsharedconfig) -> Outcome<CUsharedconfig> {
-    if config.0 <= CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 { Ok(config) } else { Err(INVALID_VALUE) }
+    if config.0 <= CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
+        Ok(config)
+    } else {
+        Err(INVALID_VALUE)
+    }
 }
 
 fn get_banks(call: &Call, config: Out<CUsharedconfig>) -> Outcome {

@@ -27,7 +27,9 @@ impl Default for Limits {
 impl Limits {
     pub(super) fn get(&self, limit: CUlimit) -> Outcome<usize> {
         match limit.0 {
-            DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT),
+            DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => {
+                Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
+            }
             SHMEM_SIZE => Ok(232_448),
             CIG_ENABLED => Ok(0),
             number => self.0.get(number as usize).copied().ok_or(INVALID_VALUE),
@@ -42,9 +44,13 @@ impl Limits {
             MALLOC_HEAP_SIZE | DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value),
             MAX_L2_FETCH_GRANULARITY => Some(value).filter(|bytes| *bytes <= 128),
             // The cache is set aside in sixteenths of what can be, at most 37.5 MiB.
-            PERSISTING_L2_CACHE_SIZE => value.checked_next_multiple_of(3_932_160).filter(|bytes| *bytes <= 39_321_600),
+            PERSISTING_L2_CACHE_SIZE => {
+                value.checked_next_multiple_of(3_932_160).filter(|bytes| *bytes <= 39_321_600)
+            }
             SHMEM_SIZE | CIG_ENABLED => return Err(CUresult::CUDA_ERROR_NOT_PERMITTED),
-            DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => return Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT),
+            DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => {
+                return Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT);
+            }
             _ => None,
         };
         let slot = self.0.get_mut(limit.0 as usize).ok_or(INVALID_VALUE)?;

@@ -46,7 +46,11 @@ const KNOWN_FLAGS: u32 = 0xf8;
 
 /// Refuses flags that driver 580 refuses: unknown bits, and scheduling modes that are none.
 fn checked_flags(flags: u32) -> Outcome<u32> {
-    if flags & !(KNOWN_FLAGS | 7) == 0 && matches!(flags & 7, 0 | 1 | 2 | 4) { Ok(flags) } else { Err(INVALID_VALUE) }
+    if flags & !(KNOWN_FLAGS | 7) == 0 && matches!(flags & 7, 0 | 1 | 2 | 4) {
+        Ok(flags)
+    } else {
+        Err(INVALID_VALUE)
+    }
 }
 
 impl Context {

@@ -77,7 +77,8 @@ fn name(_: &Call, name: Buffer, size: c_int, device: CUdevice) -> Outcome {
 /// Writes a text that may be cut.
 #[allow(unsafe_code, reason = "the size of a buffer is the caller's word")]
 fn text(buffer: &Buffer, size: c_int, text: &str) -> Outcome {
-    let size = usize::try_from(size).ok().filter(|size| *size > 0 && !buffer.is_null()).ok_or(INVALID_VALUE)?;
+    let size =
+        usize::try_from(size).ok().filter(|size| *size > 0 && !buffer.is_null()).ok_or(INVALID_VALUE)?;
     // SAFETY: the buffer has the size that the caller gives.
     unsafe { buffer.write(text.as_bytes(), size) };
     Ok(())
@@ -161,7 +162,8 @@ fn pci_bus_id(_: &Call, buffer: Buffer, size: c_int, device: CUdevice) -> Outcom
 /// Takes `domain:bus:device.function` and `bus:device.function`.
 fn by_pci_bus_id(_: &Call, device: Out<CUdevice>, id: Text) -> Outcome {
     let (place, id) = (device.required()?, id.required()?);
-    let numbers: Option<Vec<u32>> = id.split([':', '.']).map(|part| u32::from_str_radix(part, 16).ok()).collect();
+    let numbers: Option<Vec<u32>> =
+        id.split([':', '.']).map(|part| u32::from_str_radix(part, 16).ok()).collect();
     match numbers.as_deref() {
         Some([0, 0, 0, 0] | [0, 0, 0] | [0, 0]) => place.set(0),
         Some([_, _, _, _] | [_, _, _] | [_, _]) => return Err(CUresult::CUDA_ERROR_INVALID_DEVICE),
@@ -187,7 +189,13 @@ fn can_access_peer(_: &Call, can: Out<c_int>, device: CUdevice, peer: CUdevice) 
 }
 
 /// There are no two devices to ask about.
-fn p2p(_: &Call, value: Out<c_int>, _attribute: CUdevice_P2PAttribute, _device: CUdevice, _peer: CUdevice) -> Outcome {
+fn p2p(
+    _: &Call,
+    value: Out<c_int>,
+    _attribute: CUdevice_P2PAttribute,
+    _device: CUdevice,
+    _peer: CUdevice,
+) -> Outcome {
     value.required()?;
     Err(CUresult::CUDA_ERROR_INVALID_DEVICE)
 }

@@ -36,7 +36,9 @@ impl Settings {
         Settings {
             dynamic_shared: SHARED_DEFAULT.saturating_sub(kernel.static_shared),
             carveout: -1,
-            cluster: shape.cluster.map_or([0; 3], |dimensions| dimensions.map(|dimension| dimension as c_int)),
+            cluster: shape
+                .cluster
+                .map_or([0; 3], |dimensions| dimensions.map(|dimension| dimension as c_int)),
             non_portable: false,
             policy: 0,
         }
@@ -55,7 +57,8 @@ impl Function {
 
     /// Most threads of a block: by `.maxntid` and by registers, of which a warp takes 256 at a time.
     pub(in crate::driver) fn max_threads(&self) -> u32 {
-        let declared = self.shape.maxntid.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z).min(1024));
+        let declared =
+            self.shape.maxntid.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z).min(1024));
         declared.min(self.warps_by_registers() * 32)
     }
 
@@ -109,7 +112,8 @@ pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) ->
     match attribute {
         A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
             let most = SHARED_OPTIN.saturating_sub(function.kernel.static_shared);
-            settings.dynamic_shared = u32::try_from(value).ok().filter(|bytes| *bytes <= most).ok_or(INVALID_VALUE)?;
+            settings.dynamic_shared =
+                u32::try_from(value).ok().filter(|bytes| *bytes <= most).ok_or(INVALID_VALUE)?;
         }
         A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
             settings.carveout = value;
@@ -118,7 +122,9 @@ pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) ->
         A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => dimension(1)?,
         A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => dimension(2)?,
         A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => settings.non_portable = value != 0,
-        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => settings.policy = value,
+        A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE if (0..=2).contains(&value) => {
+            settings.policy = value
+        }
         _ => return Err(INVALID_VALUE),
     }
     Ok(())
@@ -141,7 +147,12 @@ pub(in crate::driver) fn offsets(kernel: &Kernel) -> (Vec<usize>, usize) {
 }
 
 /// `cuFuncGetParamInfo`
-pub(in crate::driver) fn parameter(function: &Function, index: usize, offset: &Out<usize>, size: &Out<usize>) -> Outcome {
+pub(in crate::driver) fn parameter(
+    function: &Function,
+    index: usize,
+    offset: &Out<usize>,
+    size: &Out<usize>,
+) -> Outcome {
     let parameter = function.kernel.parameters.get(index).ok_or(INVALID_VALUE)?;
     if offset.is_null() {
         return Err(INVALID_VALUE);

@@ -80,7 +80,12 @@ pub(super) fn resolve(
     call.function(handle)
 }
 
-fn get_attribute(call: &Call, value: Out<c_int>, attribute: CUfunction_attribute, function: CUfunction) -> Outcome {
+fn get_attribute(
+    call: &Call,
+    value: Out<c_int>,
+    attribute: CUfunction_attribute,
+    function: CUfunction,
+) -> Outcome {
     let function = call.function(function)?;
     let place = value.required()?;
     let needs_code = matches!(
@@ -97,14 +102,27 @@ fn get_attribute(call: &Call, value: Out<c_int>, attribute: CUfunction_attribute
     Ok(())
 }
 
-fn set_attribute(call: &Call, function: CUfunction, attribute: CUfunction_attribute, value: c_int) -> Outcome {
+fn set_attribute(
+    call: &Call,
+    function: CUfunction,
+    attribute: CUfunction_attribute,
+    value: c_int,
+) -> Outcome {
     attributes::set(&*call.function(function)?, attribute, value)
 }
 
 /// A handle that is none answers as an index that is too big: driver 580 does.
-fn get_parameter(call: &Call, function: CUfunction, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+fn get_parameter(
+    call: &Call,
+    function: CUfunction,
+    index: usize,
+    offset: Out<usize>,
+    size: Out<usize>,
+) -> Outcome {
     let function = call.function(function).map_err(|code| match code {
-        INVALID_HANDLE if call.state().is_ok_and(|state| state.kernels.get(function.addr()).is_none()) => INVALID_VALUE,
+        INVALID_HANDLE if call.state().is_ok_and(|state| state.kernels.get(function.addr()).is_none()) => {
+            INVALID_VALUE
+        }
         code => code,
     })?;
     attributes::parameter(&function, index, &offset, &size)

@@ -57,7 +57,13 @@ fn function(call: &Call, handle: CUfunction) -> Outcome<Arc<Function>> {
     resolve(call, handle, || Ok(context))
 }
 
-fn active_blocks(call: &Call, blocks: Out<c_int>, handle: CUfunction, threads: c_int, shared: usize) -> Outcome {
+fn active_blocks(
+    call: &Call,
+    blocks: Out<c_int>,
+    handle: CUfunction,
+    threads: c_int,
+    shared: usize,
+) -> Outcome {
     active_blocks_with_flags(call, blocks, handle, threads, shared, 0)
 }
 
@@ -71,7 +77,8 @@ fn active_blocks_with_flags(
 ) -> Outcome {
     let function = function(call, handle)?;
     let place = blocks.required()?;
-    let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0 && flags <= 1).ok_or(INVALID_VALUE)?;
+    let threads =
+        u32::try_from(threads).ok().filter(|threads| *threads > 0 && flags <= 1).ok_or(INVALID_VALUE)?;
     place.set(function.blocks_per_multiprocessor(threads, shared) as c_int);
     Ok(())
 }
@@ -127,7 +134,13 @@ fn potential_block_with_flags(
 }
 
 /// What each of `blocks` blocks on a multiprocessor can have, within what the function may.
-fn available_shared(call: &Call, bytes: Out<usize>, handle: CUfunction, blocks: c_int, threads: c_int) -> Outcome {
+fn available_shared(
+    call: &Call,
+    bytes: Out<usize>,
+    handle: CUfunction,
+    blocks: c_int,
+    threads: c_int,
+) -> Outcome {
     let function = function(call, handle)?;
     let place = bytes.required()?;
     let positive = |number| u32::try_from(number).ok().filter(|number| *number > 0).ok_or(INVALID_VALUE);
@@ -142,7 +155,12 @@ fn available_shared(call: &Call, bytes: Out<usize>, handle: CUfunction, blocks: 
 }
 
 /// The largest cluster of which one fits.
-fn potential_cluster(call: &Call, size: Out<c_int>, handle: CUfunction, config: In<CUlaunchConfig>) -> Outcome {
+fn potential_cluster(
+    call: &Call,
+    size: Out<c_int>,
+    handle: CUfunction,
+    config: In<CUlaunchConfig>,
+) -> Outcome {
     let function = function(call, handle)?;
     let (place, config) = (size.required()?, config.read()?);
     let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
@@ -159,7 +177,12 @@ const PROCESSING_CLUSTERS: [u32; 8] = [16, 16, 18, 18, 18, 16, 14, 16];
 /// Blocks of a multiprocessor that belong to clusters.
 const CLUSTERED_BLOCKS: u32 = 8;
 
-fn active_clusters(call: &Call, clusters: Out<c_int>, handle: CUfunction, config: In<CUlaunchConfig>) -> Outcome {
+fn active_clusters(
+    call: &Call,
+    clusters: Out<c_int>,
+    handle: CUfunction,
+    config: In<CUlaunchConfig>,
+) -> Outcome {
     let function = function(call, handle)?;
     let (place, config) = (clusters.required()?, config.read()?);
     let request = Request::read(call, &config)?;
@@ -170,7 +193,8 @@ fn active_clusters(call: &Call, clusters: Out<c_int>, handle: CUfunction, config
     };
     let size: u32 = cluster.iter().product();
     let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
-    let blocks = function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize).min(CLUSTERED_BLOCKS);
+    let blocks =
+        function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize).min(CLUSTERED_BLOCKS);
     let whole = |multiprocessors: &u32| multiprocessors - multiprocessors % size.min(4);
     let count: u32 = PROCESSING_CLUSTERS.iter().map(|gpc| whole(gpc) * blocks / size).sum();
     place.set(count as c_int);

@@ -86,8 +86,12 @@ impl Request {
                     valid(default_ < 4 && remote < 4)
                 }
                 A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => valid(value.memSyncDomain.0 <= 1),
-                A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => valid(value.sharedMemCarveout <= 100),
-                A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => valid(value.nvlinkUtilCentricScheduling <= 1),
+                A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+                    valid(value.sharedMemCarveout <= 100)
+                }
+                A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => {
+                    valid(value.nvlinkUtilCentricScheduling <= 1)
+                }
                 A::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
                     let asked = value.programmaticEvent;
                     self.events.push(event(call, asked.event, asked.flags)?);
@@ -108,13 +112,20 @@ impl Request {
 
     /// The cluster of a launch: what is asked for, what the kernel was compiled for or what its attributes require;
     /// `None` for a launch without clusters. All that do not fit together are `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
-    pub(in crate::driver) fn cluster(&self, function: &Function, grid: [u32; 3]) -> Outcome<Option<[u32; 3]>> {
+    pub(in crate::driver) fn cluster(
+        &self,
+        function: &Function,
+        grid: [u32; 3],
+    ) -> Outcome<Option<[u32; 3]>> {
         let (settings, shape) = (function.settings(), &function.shape);
-        let required = (settings.cluster != [0; 3]).then(|| settings.cluster.map(|dimension| dimension.max(1) as u32));
+        let required =
+            (settings.cluster != [0; 3]).then(|| settings.cluster.map(|dimension| dimension.max(1) as u32));
         let cluster = match (self.dimensions, required) {
             (Some(asked), Some(required)) if asked != required => return Err(INVALID_CLUSTER),
             (Some(cluster), _) | (None, Some(cluster)) => cluster,
-            (None, None) if shape.explicit_cluster || self.preferred.is_some() => return Err(INVALID_CLUSTER),
+            (None, None) if shape.explicit_cluster || self.preferred.is_some() => {
+                return Err(INVALID_CLUSTER);
+            }
             (None, None) => return Ok(None),
         };
         let largest = if settings.non_portable { LARGEST } else { PORTABLE };

@@ -69,7 +69,11 @@ fn launch_cooperative(
 ) -> Outcome {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     let request = Request::cooperative();
-    launch(call, function, Asked { grid, block, shared, stream, request, packet: Packet { parameters, extra: None } })
+    launch(
+        call,
+        function,
+        Asked { grid, block, shared, stream, request, packet: Packet { parameters, extra: None } },
+    )
 }
 
 fn launch_kernel_ex(
@@ -124,7 +128,8 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
     if asked.request.cooperative {
-        let blocks = grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
+        let blocks =
+            grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
         let fit = function.blocks_per_multiprocessor(threads, asked.shared as usize) * MULTIPROCESSORS;
         if blocks > u64::from(fit) {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);

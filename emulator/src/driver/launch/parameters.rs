@@ -4,7 +4,9 @@
 //! parameter's size; `extra` is a list with its end, and its buffer has the size it says.
 #![allow(unsafe_code)]
 
-use cuda_driver_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUresult};
+use cuda_driver_sys::{
+    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUresult,
+};
 use std::ffi::c_void;
 
 use crate::driver::entry::{INVALID_VALUE, In, Outcome};

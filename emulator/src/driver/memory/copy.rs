@@ -66,7 +66,11 @@ impl End {
 
     /// A device range.
     fn device(state: &State, address: u64, bytes: usize) -> Outcome<End> {
-        if state.is_device_range(address, bytes as u64) { Ok(End::Device(address)) } else { Err(INVALID_VALUE) }
+        if state.is_device_range(address, bytes as u64) {
+            Ok(End::Device(address))
+        } else {
+            Err(INVALID_VALUE)
+        }
     }
 
     /// A generic address as the API passes it.
@@ -111,7 +115,10 @@ unsafe fn transfer(memory: &Memory, target: End, source: End, bytes: usize) -> R
 }
 
 /// Calls `copy` with the offset of each chunk and a buffer of its size.
-fn chunks(bytes: usize, mut copy: impl FnMut(usize, &mut [u8]) -> Result<(), BadRange>) -> Result<(), BadRange> {
+fn chunks(
+    bytes: usize,
+    mut copy: impl FnMut(usize, &mut [u8]) -> Result<(), BadRange>,
+) -> Result<(), BadRange> {
     let mut buffer = vec![0; bytes.min(CHUNK)];
     (0..bytes).step_by(CHUNK).try_for_each(|at| {
         let part = buffer.len().min(bytes - at);
@@ -137,7 +144,9 @@ fn start(call: &Call, stream: &Arc<Stream>, target: End, source: End, bytes: usi
         unsafe { transfer(&state.memory, target, source, bytes) }.map_err(|error| fault(name, &error))
     };
     match (target, source) {
-        (End::Device(_), End::Device(_)) if bytes <= CHUNK => stream.submit_small(move || run(target, source)),
+        (End::Device(_), End::Device(_)) if bytes <= CHUNK => {
+            stream.submit_small(move || run(target, source))
+        }
         (End::Device(_), End::Device(_)) => submit(stream, move || run(target, source)),
         (End::Device(_), End::Pinned(_)) | (End::Pinned(_), End::Device(_)) if mode == Mode::Asynchronous => {
             submit(stream, move || run(target, source))
@@ -149,7 +158,8 @@ fn start(call: &Call, stream: &Arc<Stream>, target: End, source: End, bytes: usi
             submit(stream, move || state.memory.write(address, &kept).map_err(|error| fault(name, &error)))
         }
         _ => {
-            let done = stream.perform(|| if state.fault.check().is_ok() { run(target, source) } else { Ok(()) });
+            let done =
+                stream.perform(|| if state.fault.check().is_ok() { run(target, source) } else { Ok(()) });
             if let Err(report) = done {
                 state.fault.raise(*report);
             }
@@ -236,7 +246,13 @@ fn device_to_device_async(
     on_device(call, &call.stream(stream)?, target, source, bytes)
 }
 
-fn on_device(call: &Call, stream: &Arc<Stream>, target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Outcome {
+fn on_device(
+    call: &Call,
+    stream: &Arc<Stream>,
+    target: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+) -> Outcome {
     let state = call.healthy()?;
     if bytes == 0 {
         return Ok(());
@@ -249,7 +265,13 @@ fn any(call: &Call, target: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> O
     generic(call, &call.context()?.legacy(), target, source, bytes, Mode::Blocking)
 }
 
-fn any_async(call: &Call, target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream) -> Outcome {
+fn any_async(
+    call: &Call,
+    target: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+    stream: CUstream,
+) -> Outcome {
     generic(call, &call.stream(stream)?, target, source, bytes, Mode::Asynchronous)
 }
 
@@ -270,7 +292,14 @@ fn generic(
 }
 
 /// There is one device: every context reaches all its memory.
-fn peer(call: &Call, target: CUdeviceptr, to: CUcontext, source: CUdeviceptr, from: CUcontext, bytes: usize) -> Outcome {
+fn peer(
+    call: &Call,
+    target: CUdeviceptr,
+    to: CUcontext,
+    source: CUdeviceptr,
+    from: CUcontext,
+    bytes: usize,
+) -> Outcome {
     contexts(call, to, from)?;
     device_to_device(call, target, source, bytes)
 }
@@ -290,6 +319,7 @@ fn peer_async(
 
 fn contexts(call: &Call, to: CUcontext, from: CUcontext) -> Outcome {
     let state = call.healthy()?;
-    let alive = |context: CUcontext| state.contexts.get(context.addr()).is_some_and(|context| context.is_alive());
+    let alive =
+        |context: CUcontext| state.contexts.get(context.addr()).is_some_and(|context| context.is_alive());
     if alive(to) && alive(from) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_CONTEXT) }
 }

@@ -57,7 +57,10 @@ impl Pinned {
     fn overlaps(&self, address: usize, bytes: usize) -> bool {
         let ranges = lock(&self.0);
         let end = address.saturating_add(bytes);
-        ranges.range(..end).next_back().is_some_and(|(first, range)| first.saturating_add(range.bytes) > address)
+        ranges
+            .range(..end)
+            .next_back()
+            .is_some_and(|(first, range)| first.saturating_add(range.bytes) > address)
     }
 
     /// Takes out the range that starts at `address`, if it is of the wanted kind.
@@ -94,8 +97,14 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     }
     let state = call.state()?;
-    let range =
-        Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: Some(layout) };
+    let range = Range {
+        bytes,
+        flags,
+        context: context.id,
+        owner: context.handle,
+        id: state.id(),
+        layout: Some(layout),
+    };
     // The program gives the address back as a plain number of C.
     lock(&state.pinned.0).insert(memory.expose_provenance(), range);
     place.set(memory.cast());
@@ -126,7 +135,8 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     if state.pinned.overlaps(pointer.addr(), bytes) {
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }
-    let range = Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: None };
+    let range =
+        Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: None };
     lock(&state.pinned.0).insert(pointer.addr(), range);
     Ok(())
 }
@@ -152,7 +162,12 @@ fn get_flags(call: &Call, flags: Out<c_uint>, pointer: *mut c_void) -> Outcome {
 }
 
 /// Kernels reach device memory only; the device does not claim `CAN_MAP_HOST_MEMORY`.
-fn get_device_pointer(call: &Call, address: Out<CUdeviceptr>, pointer: *mut c_void, flags: c_uint) -> Outcome {
+fn get_device_pointer(
+    call: &Call,
+    address: Out<CUdeviceptr>,
+    pointer: *mut c_void,
+    flags: c_uint,
+) -> Outcome {
     let state = call.healthy()?;
     address.required()?;
     if flags != 0 || state.pinned.find(pointer.addr(), 1).is_none() {

@@ -175,7 +175,12 @@ fn get_info(call: &Call, free: Out<usize>, total: Out<usize>) -> Outcome {
     Ok(())
 }
 
-fn get_address_range(call: &Call, base: Out<CUdeviceptr>, bytes: Out<usize>, address: CUdeviceptr) -> Outcome {
+fn get_address_range(
+    call: &Call,
+    base: Out<CUdeviceptr>,
+    bytes: Out<usize>,
+    address: CUdeviceptr,
+) -> Outcome {
     call.context()?;
     let state = call.state()?;
     let allocation = state.memory.find(address).filter(|_| state.is_device_range(address, 0));

@@ -53,37 +53,61 @@ struct Target {
 
 impl Target {
     fn of(state: &State, address: u64) -> Option<Target> {
-        let Some(allocation) = state.memory.find(address).filter(|_| state.is_device_range(address, 0)) else {
+        let Some(allocation) = state.memory.find(address).filter(|_| state.is_device_range(address, 0))
+        else {
             let (base, range) = state.pinned.find(usize::try_from(address).ok()?, 1)?;
             let (base, bytes) = (base as u64, range.bytes as u64);
-            return Some(Target { device: false, context: range.owner, base, bytes, id: range.id, pooled: false });
+            return Some(Target {
+                device: false,
+                context: range.owner,
+                base,
+                bytes,
+                id: range.id,
+                pooled: false,
+            });
         };
         let record = state.allocations.get(allocation.base());
         let pooled = record.is_some_and(|record| record.pooled);
-        let owner = |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
+        let owner =
+            |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
         // Variables of modules have no record.
-        let context = record.filter(|record| !record.pooled).and_then(|record| owner(record.context)).unwrap_or(0);
+        let context =
+            record.filter(|record| !record.pooled).and_then(|record| owner(record.context)).unwrap_or(0);
         let (base, bytes) = (allocation.base(), allocation.len());
-        Some(Target { device: true, context, base, bytes, id: record.map_or(base, |record| record.id), pooled })
+        Some(Target {
+            device: true,
+            context,
+            base,
+            bytes,
+            id: record.map_or(base, |record| record.id),
+            pooled,
+        })
     }
 
     fn attribute(&self, attribute: CUpointer_attribute, address: u64) -> Option<Value> {
         use CUpointer_attribute as A;
-        let kind = if self.device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
+        let kind =
+            if self.device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
         Some(match attribute {
             A::CU_POINTER_ATTRIBUTE_CONTEXT => Value::Pointer(to_c(self.context)),
             A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => Value::Int(kind.0 as c_int),
             A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER if self.device => Value::U64(address),
             A::CU_POINTER_ATTRIBUTE_HOST_POINTER if !self.device => Value::U64(address),
             A::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Int(c_int::from(self.device)),
-            A::CU_POINTER_ATTRIBUTE_BUFFER_ID | A::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Value::U64(self.id),
+            A::CU_POINTER_ATTRIBUTE_BUFFER_ID | A::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => {
+                Value::U64(self.id)
+            }
             A::CU_POINTER_ATTRIBUTE_IS_MANAGED
             | A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
             | A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Int(0),
-            A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => Value::U64(self.base),
-            A::CU_POINTER_ATTRIBUTE_RANGE_SIZE | A::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => Value::U64(self.bytes),
+            A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {
+                Value::U64(self.base)
+            }
+            A::CU_POINTER_ATTRIBUTE_RANGE_SIZE | A::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => {
+                Value::U64(self.bytes)
+            }
             A::CU_POINTER_ATTRIBUTE_MAPPED => Value::Int(c_int::from(self.device)),
             A::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => Value::U64(0),
             A::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Int(3),
@@ -115,7 +139,8 @@ fn get_many(
     let target = Target::of(call.state()?, address);
     for (attribute, value) in attributes.into_iter().zip(values) {
         // SAFETY: the caller gives a place for each attribute.
-        let place = unsafe { <Untyped as crate::driver::entry::FromC<*mut c_void>>::from_c(value) }.required()?;
+        let place =
+            unsafe { <Untyped as crate::driver::entry::FromC<*mut c_void>>::from_c(value) }.required()?;
         let answer = target.as_ref().and_then(|target| target.attribute(attribute, address));
         // SAFETY: as above.
         unsafe { answer.unwrap_or_else(|| nothing(attribute)).write(&place) };

@@ -140,12 +140,13 @@ fn set_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, v
         *setting = unsafe { value.read() };
         return Ok(());
     }
+    // SAFETY: the other attributes are a `cuuint64_t`.
+    let value: u64 = unsafe { value.read() };
     match attribute {
-        // SAFETY: this attribute is a `cuuint64_t`.
-        A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => settings.threshold = unsafe { value.read() },
-        // SAFETY: as above. The highest use can only be reset.
-        A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | A::CU_MEMPOOL_ATTR_USED_MEM_HIGH if unsafe { value.read::<u64>() } == 0 => {
-            settings.high = 0;
+        A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => settings.threshold = value,
+        // The highest use can only be reset.
+        A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | A::CU_MEMPOOL_ATTR_USED_MEM_HIGH if value == 0 => {
+            settings.high = 0
         }
         _ => return Err(INVALID_VALUE),
     }

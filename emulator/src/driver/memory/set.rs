@@ -46,14 +46,20 @@ fn fill<const SIZE: usize>(call: &Call, stream: &Arc<Stream>, area: Area, value:
         return Ok(());
     }
     let row = area.width.checked_mul(SIZE).ok_or(INVALID_VALUE)?;
-    let whole = area.pitch.checked_mul(area.height - 1).and_then(|rows| rows.checked_add(row)).ok_or(INVALID_VALUE)?;
+    let whole = area
+        .pitch
+        .checked_mul(area.height - 1)
+        .and_then(|rows| rows.checked_add(row))
+        .ok_or(INVALID_VALUE)?;
     let aligned = area.target.is_multiple_of(SIZE as u64) && area.pitch.is_multiple_of(SIZE);
     if !aligned || area.height > 1 && area.pitch < row || !state.is_device_range(area.target, whole as u64) {
         return Err(INVALID_VALUE);
     }
     let run = move || {
         (0..area.height as u64)
-            .try_for_each(|index| state.memory.fill(area.target + index * area.pitch as u64, &value, area.width as u64))
+            .try_for_each(|index| {
+                state.memory.fill(area.target + index * area.pitch as u64, &value, area.width as u64)
+            })
             .map_err(|error| fault(name, &error))
     };
     if whole as u64 <= SMALL {

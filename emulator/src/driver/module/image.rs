@@ -81,12 +81,15 @@ fn cubin(start: *const u8) -> Refusal {
 
 fn fatbin<'a>(start: *const u8) -> Result<Cow<'a, str>, Refusal> {
     // SAFETY: a fatbin's header has 16 bytes; the last 8 are the number of those that follow it.
-    let (header, body) = unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
+    let (header, body) =
+        unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
     let bytes = usize::try_from(body).ok().and_then(|body| body.checked_add(usize::from(header)));
-    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(CUresult::CUDA_ERROR_INVALID_IMAGE)?;
+    let bytes =
+        bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(CUresult::CUDA_ERROR_INVALID_IMAGE)?;
     // SAFETY: by its own header the fatbin is that long.
     let bytes: &[u8] = unsafe { std::slice::from_raw_parts(start, bytes) };
-    let fatbin = Fatbin::read(bytes).map_err(|error| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, error.to_string()))?;
+    let fatbin = Fatbin::read(bytes)
+        .map_err(|error| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, error.to_string()))?;
     let fits = |entry: &&Entry<'_>| entry.kind() == EntryKind::Ptx && entry.arch().sm <= 90;
     let best = fatbin.entries().iter().filter(fits).max_by_key(|entry| entry.arch().sm);
     let entry = best.ok_or_else(|| {
@@ -101,13 +104,15 @@ const LARGEST: u64 = 256 << 20;
 
 /// The text of an entry.
 fn plain(entry: &Entry<'_>) -> Result<String, Refusal> {
-    let corrupt = || Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "error   : a corrupt entry in the fatbin".into());
+    let corrupt =
+        || Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "error   : a corrupt entry in the fatbin".into());
     let mut text = match entry.compression() {
         None => return Ok(entry.ptx().map_err(|_| corrupt())?.to_owned()),
         Some(_) if entry.size() > LARGEST => return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY.into()),
         Some(Compression::Lz4) => {
             let mut text = vec![0; entry.size() as usize];
-            let bytes = lz4_flex::block::decompress_into(entry.payload(), &mut text).map_err(|_| corrupt())?;
+            let bytes =
+                lz4_flex::block::decompress_into(entry.payload(), &mut text).map_err(|_| corrupt())?;
             text.truncate(bytes);
             text
         }

@@ -96,7 +96,8 @@ impl Library {
         }
         let handle = state.kernels.reserve();
         let c_name = CString::new(name).map_err(|_| INVALID_VALUE)?;
-        let kernel = Arc::new(Kernel { handle, name: c_name, library: Arc::clone(self), set: Mutex::default() });
+        let kernel =
+            Arc::new(Kernel { handle, name: c_name, library: Arc::clone(self), set: Mutex::default() });
         state.kernels.insert(handle, Arc::clone(&kernel));
         loaded.kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Ok(kernel)
@@ -106,7 +107,10 @@ impl Library {
 /// The library's calls have no log to fill: the log goes to standard error.
 fn refused(refusal: &Refusal) -> CUresult {
     if !refusal.log.is_empty() {
-        crate::driver::report::line(format_args!("a library does not load: {:?}\n{}", refusal.code, refusal.log));
+        crate::driver::report::line(format_args!(
+            "a library does not load: {:?}\n{}",
+            refusal.code, refusal.log
+        ));
     }
     refusal.code
 }
@@ -117,7 +121,11 @@ impl Kernel {
     }
 
     /// Its function in a context.
-    pub(in crate::driver) fn function(&self, state: &State, context: &Arc<Context>) -> Outcome<Arc<Function>> {
+    pub(in crate::driver) fn function(
+        &self,
+        state: &State,
+        context: &Arc<Context>,
+    ) -> Outcome<Arc<Function>> {
         let module = self.library.module(state, context)?;
         let function = module.function(state, self.name()?)?;
         if function.mark_loaded() {
@@ -297,7 +305,13 @@ fn get_name(call: &Call, name: Out<*const c_char>, handle: CUkernel) -> Outcome 
     Ok(())
 }
 
-fn get_parameter(call: &Call, handle: CUkernel, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+fn get_parameter(
+    call: &Call,
+    handle: CUkernel,
+    index: usize,
+    offset: Out<usize>,
+    size: Out<usize>,
+) -> Outcome {
     let kernel = kernel(call, handle).map_err(|_| INVALID_VALUE)?;
     attributes::parameter(&*kernel.sample(call.state()?)?, index, &offset, &size)
 }

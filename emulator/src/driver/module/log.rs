@@ -55,7 +55,11 @@ impl Refusal {
             LoadFailureKind::Syntax => match message.strip_suffix("` is no PTX instruction") {
                 Some(name) => {
                     let name = name.trim_start_matches('`');
-                    Refusal::at(failure.line, "error", &format!("Not a name of any known instruction: '{name}'"))
+                    Refusal::at(
+                        failure.line,
+                        "error",
+                        &format!("Not a name of any known instruction: '{name}'"),
+                    )
                 }
                 None => Refusal::at(failure.line, "fatal", &format!("Parsing error: {message}")),
             },
@@ -74,7 +78,8 @@ impl Refusal {
     pub(super) fn version(text: &str) -> Refusal {
         let before = text.split(".version").next().unwrap_or_default();
         let line = 1 + before.matches('\n').count();
-        let version = text.get(before.len()..).and_then(|rest| rest.split_whitespace().nth(1)).unwrap_or_default();
+        let version =
+            text.get(before.len()..).and_then(|rest| rest.split_whitespace().nth(1)).unwrap_or_default();
         let log = format!(
             "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '9.0'"
         );

@@ -54,7 +54,12 @@ struct Contents {
 
 impl Module {
     /// Loads PTX into a context.
-    fn load(state: &State, context: &Arc<Context>, text: &str, of_library: bool) -> Result<Arc<Module>, log::Refusal> {
+    fn load(
+        state: &State,
+        context: &Arc<Context>,
+        text: &str,
+        of_library: bool,
+    ) -> Result<Arc<Module>, log::Refusal> {
         Module::load_into(state, &state.memory, context, text, of_library)
     }
 
@@ -181,7 +186,13 @@ fn get_function(call: &Call, function: Out<CUfunction>, module: CUmodule, name: 
     Ok(())
 }
 
-fn get_global(call: &Call, address: Out<CUdeviceptr>, bytes: Out<usize>, module: CUmodule, name: Text) -> Outcome {
+fn get_global(
+    call: &Call,
+    address: Out<CUdeviceptr>,
+    bytes: Out<usize>,
+    module: CUmodule,
+    name: Text,
+) -> Outcome {
     let module = call.module(module)?;
     let name = name.name()?;
     if address.is_null() && bytes.is_null() {

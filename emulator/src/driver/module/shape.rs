@@ -116,7 +116,8 @@ fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {
     if module.version > NEWEST_VERSION {
         return Err(Refusal::version(text));
     }
-    let line = |directive: &str| 1 + text.split(directive).next().unwrap_or_default().matches('\n').count() as u32;
+    let line =
+        |directive: &str| 1 + text.split(directive).next().unwrap_or_default().matches('\n').count() as u32;
     let Some(target) = module.targets.first() else {
         let message = "Missing .target directive at start of file 'application ptx input'";
         return Err(Refusal::at(line(".version") + 1, "fatal", message));
@@ -154,7 +155,9 @@ fn check_kernel(kernel: &Function<'_>, version: (u32, u32)) -> Result<(), Refusa
     let bytes = kernel.parameter_bytes();
     if bytes > most {
         let name = kernel.name;
-        let message = format!("Entry function '{name}' uses too much parameter space (0x{bytes:x} bytes, 0x{most:x} max).");
+        let message = format!(
+            "Entry function '{name}' uses too much parameter space (0x{bytes:x} bytes, 0x{most:x} max)."
+        );
         return Err(Refusal::at(kernel.line, "error", &message));
     }
     Ok(())

@@ -41,7 +41,13 @@ impl From<CUaccessPolicyWindow> for Window {
 impl From<Window> for CUaccessPolicyWindow {
     fn from(window: Window) -> Self {
         let Window { base, bytes, ratio, hit, miss } = window;
-        CUaccessPolicyWindow { base_ptr: to_c(base), num_bytes: bytes, hitRatio: ratio, hitProp: hit, missProp: miss }
+        CUaccessPolicyWindow {
+            base_ptr: to_c(base),
+            num_bytes: bytes,
+            hitRatio: ratio,
+            hitProp: hit,
+            missProp: miss,
+        }
     }
 }
 
@@ -64,16 +70,27 @@ entries! {
     cuStreamCopyAttributes(target: CUstream, source: CUstream) = copy;
 }
 
-fn get(call: &Call, stream: CUstream, id: CUlaunchAttributeID, value: Out<CUlaunchAttributeValue>) -> Outcome {
+fn get(
+    call: &Call,
+    stream: CUstream,
+    id: CUlaunchAttributeID,
+    value: Out<CUlaunchAttributeValue>,
+) -> Outcome {
     let stream = call.stream(stream)?;
     let value = value.required()?;
     let attributes = *lock(&stream.attributes);
     let mut answer = CUlaunchAttributeValue::default();
     match id {
-        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => answer.accessPolicyWindow = attributes.window.into(),
-        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => answer.syncPolicy = attributes.synchronization,
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
+            answer.accessPolicyWindow = attributes.window.into()
+        }
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
+            answer.syncPolicy = attributes.synchronization
+        }
         CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY => answer.priority = attributes.priority,
-        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => answer.memSyncDomainMap = attributes.domains,
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
+            answer.memSyncDomainMap = attributes.domains
+        }
         CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => answer.memSyncDomain = attributes.domain,
         _ => return Err(INVALID_VALUE),
     }
@@ -88,9 +105,12 @@ fn set(call: &Call, stream: CUstream, id: CUlaunchAttributeID, value: In<CUlaunc
     // SAFETY: the caller sets the member that the id names.
     unsafe {
         match id {
-            CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => attributes.window = value.accessPolicyWindow.into(),
+            CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
+                attributes.window = value.accessPolicyWindow.into()
+            }
             CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
-                attributes.synchronization = checked(value.syncPolicy, (1..=4).contains(&value.syncPolicy.0))?;
+                attributes.synchronization =
+                    checked(value.syncPolicy, (1..=4).contains(&value.syncPolicy.0))?;
             }
             CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY => {
                 attributes.priority = value.priority.clamp(GREATEST_PRIORITY, 0);

@@ -43,7 +43,13 @@ fn launch_host_function(call: &Call, stream: CUstream, function: CUhostFn, data:
     Ok(())
 }
 
-fn add_callback(call: &Call, stream: CUstream, callback: CUstreamCallback, data: *mut c_void, flags: c_uint) -> Outcome {
+fn add_callback(
+    call: &Call,
+    stream: CUstream,
+    callback: CUstreamCallback,
+    data: *mut c_void,
+    flags: c_uint,
+) -> Outcome {
     let callback = callback.ok_or(INVALID_VALUE)?;
     if flags != 0 {
         return Err(INVALID_VALUE);

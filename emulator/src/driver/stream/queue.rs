@@ -48,7 +48,11 @@ const LINGER: Duration = Duration::from_millis(50);
 
 impl Stream {
     /// Gives work to the stream, to be done after `after` and after all that the stream waits for.
-    pub(in crate::driver) fn submit(self: &Arc<Self>, after: Option<Arc<Completion>>, work: Work) -> Outcome<Arc<Completion>> {
+    pub(in crate::driver) fn submit(
+        self: &Arc<Self>,
+        after: Option<Arc<Completion>>,
+        work: Work,
+    ) -> Outcome<Arc<Completion>> {
         let streams = lock(&self.context.order);
         let mut before = self.turn(&streams);
         before.extend(after.filter(|completion| !completion.is_done()));
@@ -133,7 +137,8 @@ impl Stream {
                 queue.worker = false;
                 return None;
             }
-            let (guard, timeout) = self.ready.wait_timeout(queue, LINGER).unwrap_or_else(PoisonError::into_inner);
+            let (guard, timeout) =
+                self.ready.wait_timeout(queue, LINGER).unwrap_or_else(PoisonError::into_inner);
             queue = guard;
             waited = timeout.timed_out();
         }
@@ -162,7 +167,9 @@ impl Task {
             Ok(Ok(())) => {}
             Ok(Err(fault)) => state.fault.raise(*fault),
             Err(_) => {
-                crate::driver::report::line(format_args!("internal error (the panic above), please report it"));
+                crate::driver::report::line(format_args!(
+                    "internal error (the panic above), please report it"
+                ));
                 state.fault.latch(CUresult::CUDA_ERROR_UNKNOWN);
             }
         }

@@ -44,8 +44,13 @@ pub(crate) struct Body<'a> {
     pub(super) carry: Option<Register>,
 }
 
-/// Decodes one function.
-pub(super) fn decode<'a>(image: &'a Image, link: &'a Link<'a>, reached: &'a Reached<'a>) -> Code {
+/// Decodes one function. `sites` counts the kernel's memory instructions.
+pub(super) fn decode<'a>(
+    image: &'a Image,
+    link: &'a Link<'a>,
+    reached: &'a Reached<'a>,
+    sites: &mut u32,
+) -> Code {
     let mut body = Body {
         image,
         link,
@@ -71,7 +76,7 @@ pub(super) fn decode<'a>(image: &'a Image, link: &'a Link<'a>, reached: &'a Reac
         body.labels.iter_mut().for_each(|label| *label = 0);
         body.refuse(message);
     }
-    finish::finish(body, &reached.function)
+    finish::finish(body, &reached.function, sites)
 }
 
 impl<'a> Body<'a> {

@@ -4,7 +4,6 @@ use cuda_ptx::Function;
 
 use super::super::code::{Code, Control, Inst, Row, Slot};
 use super::super::exec::alu::GUARDED;
-use super::super::exec::lanes::SITES;
 use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::body::Body;
@@ -12,17 +11,16 @@ use super::builder::guard_bits;
 use super::draft::{Draft, Flow, Label, Operand};
 
 /// Makes the code of a decoded function.
-pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>) -> Code {
+pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut u32) -> Code {
     let end = body.drafts.len() as u32 - 1;
     // A label that stands nowhere belongs to an instruction that was refused.
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     let mut controls = Vec::new();
-    let mut site = 0;
     let mut insts = Vec::with_capacity(body.drafts.len());
     for draft in &mut body.drafts {
-        insts.push(inst(draft, &frame, &body.labels, &mut controls, &mut site));
+        insts.push(inst(draft, &frame, &body.labels, &mut controls, sites));
     }
     let mut block_end = vec![0; insts.len()];
     for block in &blocks {
@@ -64,8 +62,8 @@ fn inst(
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;
-    let own_site = if draft.site { *site } else { 0 };
-    *site = (*site + u32::from(draft.site)) % SITES as u32;
+    let own_site = if draft.site { *site } else { u32::MAX };
+    *site += u32::from(draft.site);
     Inst {
         exec: if wrapped { GUARDED } else { draft.exec },
         inner: draft.exec,

@@ -20,7 +20,9 @@ pub(super) const MOST_LOCAL: u32 = 512 << 10;
 /// instruction that stops the kernel.
 pub(super) fn kernel(image: &Image, index: usize) -> Kernel {
     let (link, reached) = link::link(image, index);
-    let codes: Vec<Code> = reached.iter().map(|function| body::decode(image, &link, function)).collect();
+    let mut sites = 0;
+    let codes: Vec<Code> =
+        reached.iter().map(|function| body::decode(image, &link, function, &mut sites)).collect();
     let entry = reached.first().map(|reached| &reached.function);
     let directives = entry.map(|function| function.directives.clone()).unwrap_or_default();
     let threads = directives.reqntid.or(directives.maxntid);
@@ -41,6 +43,7 @@ pub(super) fn kernel(image: &Image, index: usize) -> Kernel {
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),
+        sites,
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),
         files: image.files.clone(),

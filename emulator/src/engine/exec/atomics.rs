@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
 use super::lanes::{Dest, Lanes, Source};
-use super::memory::{Access, Spot, address, live, spot, together};
+use super::memory::{Access, Spot, address, live, spot, together_apart};
 use crate::memory::access::Word;
 
 /// A number that memory holds and that can be changed atomically.
@@ -58,7 +58,7 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
     // SAFETY: operands as above; `together` and `spot` checked the accesses.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
-        let together = if lanes.few() { None } else { together(lanes, inst, inst.ops[1], bytes) };
+        let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };
         for lane in live(lanes) {
             let (pointer, private) = match &together {
                 Some(together) => (together.host.add(together.offsets[lane] as usize), together.private),

@@ -13,9 +13,6 @@ use super::memory::Region;
 /// Fewer live lanes than this run one by one.
 const FEW: u32 = 4;
 
-/// Memory sites that remember the allocation they last hit.
-pub(crate) const SITES: usize = 64;
-
 /// Why an instruction stopped the kernel: what the scheduler needs to write the report.
 #[derive(Debug)]
 pub(crate) struct Trouble {
@@ -64,8 +61,10 @@ pub(crate) struct Lanes<'e> {
     pub(crate) env: &'e Env<'e>,
     block: *const Block,
     warp: *mut WarpState,
-    /// The allocations that memory instructions hit last.
-    pub(crate) sites: [Region; SITES],
+    /// What each memory instruction of the kernel hit last.
+    pub(crate) sites: Box<[Region]>,
+    /// Instructions of which that was memory of the running block.
+    private_sites: Vec<u32>,
     /// Weak hint that the split waits for others: counts loads that can only be meant to see other threads' stores.
     pub(crate) polls: u32,
     /// Instructions executed so far, each counted once for every live lane.
@@ -92,7 +91,8 @@ impl<'e> Lanes<'e> {
             env,
             block: std::ptr::null(),
             warp: std::ptr::null_mut(),
-            sites: [Region::NONE; SITES],
+            sites: vec![Region::NONE; env.kernel.sites as usize].into(),
+            private_sites: Vec::new(),
             polls: 0,
             instructions: 0,
             trouble: None,
@@ -102,6 +102,19 @@ impl<'e> Lanes<'e> {
     /// Points the lanes at a block.
     pub(crate) fn enter_block(&mut self, block: &Block) {
         self.block = block;
+        for site in self.private_sites.drain(..) {
+            self.sites[site as usize] = Region::NONE;
+        }
+    }
+
+    /// Remembers what a memory instruction hit.
+    pub(crate) fn remember(&mut self, site: u32, region: Region) {
+        if let Some(cached) = self.sites.get_mut(site as usize) {
+            *cached = region;
+            if region.private {
+                self.private_sites.push(site);
+            }
+        }
     }
 
     /// Points the lanes at a warp of that block.
@@ -327,7 +340,9 @@ macro_rules! register {
                 if lanes.mask() == !0 {
                     *target = *rows;
                 } else {
-                    blend(target, rows, lanes.mask());
+                    // A copy, so that `rows` is nothing but vector registers on the other path.
+                    let rows = *rows;
+                    blend(target, &rows, lanes.mask());
                 }
             }
 

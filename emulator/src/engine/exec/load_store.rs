@@ -11,16 +11,18 @@ use std::sync::atomic::{Ordering::SeqCst, fence};
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Class, Dest, Lanes, Source};
 use super::memory::{
-    Access, Spot, address, live, local_index, local_read, local_write, spot, together, uniform_local,
+    Access, Run, Spot, address, live, local_index, local_read, local_write, runs, spot, together, uniform_local,
 };
-use crate::memory::access::Word;
+use crate::memory::access::{Word, copy_run};
 
 /// A number in memory and the register it is loaded into.
 trait Load: Copy + 'static {
     /// What memory holds.
     type Memory: Word + Into<u64>;
-    /// What the register holds.
+    /// What the register holds: `u32` or `u64`, of which its row has 32.
     type Register: Dest + Copy + 'static;
+    /// Whether memory and register hold the same bits.
+    const AS_IS: bool = size_of::<Self::Memory>() == size_of::<Self::Register>();
     /// Extends.
     fn extend(value: Self::Memory) -> Self::Register;
     /// Extends bits that were read from local memory.
@@ -147,31 +149,31 @@ pub(crate) fn load_uniform(bytes: usize, signed: bool, class: Class) -> Option<E
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_load<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: duties of `Exec`, passed on.
-    unsafe { load_body::<L>(lanes, inst) }
+    unsafe { load_body::<L, true>(lanes, inst) }
 }
 
 // SAFETY: duties of `Exec`, passed on.
 unsafe fn plain_load<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: duties of `Exec`, passed on.
-    unsafe { load_body::<L>(lanes, inst) }
+    unsafe { load_body::<L, false>(lanes, inst) }
 }
 
 // SAFETY: duties of `Exec`, passed on.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_store<S: Store>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: duties of `Exec`, passed on.
-    unsafe { store_body::<S>(lanes, inst) }
+    unsafe { store_body::<S, true>(lanes, inst) }
 }
 
 // SAFETY: duties of `Exec`, passed on.
 unsafe fn plain_store<S: Store>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: duties of `Exec`, passed on.
-    unsafe { store_body::<S>(lanes, inst) }
+    unsafe { store_body::<S, false>(lanes, inst) }
 }
 
 /// Operands: the elements' destinations, then the address.
 #[inline(always)]
-unsafe fn load_body<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+unsafe fn load_body<L: Load, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let access = Access(inst.aux);
     let elements = access.elements();
     let slot = inst.ops[elements];
@@ -180,24 +182,32 @@ unsafe fn load_body<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     lanes.polls += u32::from(access.polls());
     // SAFETY: the last operand is the address; `together` checked every live lane's whole access.
     unsafe {
-        if !lanes.few()
+        if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
+            for element in 0..elements {
+                // All lanes are live: results go to the register without a detour.
+                let row = lanes.row(inst.ops[element]).cast::<L::Register>();
+                for (half, run) in runs.into_iter().enumerate() {
+                    load_run::<L>(run, element * size, bytes as usize, row.add(half * 16));
+                }
+            }
+        } else if VECTOR
+            && !lanes.few()
             && let Some(together) = together(lanes, inst, slot, bytes)
         {
             for element in 0..elements {
                 let host = together.host.add(element * size);
-                let mut rows = L::Register::empty();
+                let row = lanes.row(inst.ops[element]).cast::<L::Register>();
                 if lanes.mask() == !0 {
                     for lane in 0..32 {
                         let value = L::Memory::load(host.add(together.offsets[lane] as usize));
-                        L::Register::put(&mut rows, lane, L::extend(value));
+                        row.add(lane).write(L::extend(value));
                     }
                 } else {
                     for lane in live(lanes) {
                         let value = L::Memory::load(host.add(together.offsets[lane] as usize));
-                        L::Register::put(&mut rows, lane, L::extend(value));
+                        row.add(lane).write(L::extend(value));
                     }
                 }
-                L::Register::commit(lanes, &inst.ops[element..], &rows);
             }
         } else if load_uniform_local::<L>(lanes, inst, slot, bytes)
             || load_each::<L>(lanes, inst, slot, bytes)
@@ -210,6 +220,57 @@ unsafe fn load_body<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         fence(SeqCst);
     }
     Step::Next
+}
+
+/// Sixteen lanes of one run: `offset` bytes into what each accesses, `stride` bytes apart.
+///
+/// # Safety
+/// The run was checked for its access; `row` has room for sixteen lanes; the CPU has AVX.
+#[inline(always)]
+unsafe fn load_run<L: Load>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let host = run.host.add(offset);
+        if run.uniform {
+            let value = L::extend(L::Memory::load(host));
+            for lane in 0..16 {
+                row.add(lane).write(value);
+            }
+        } else if stride == L::Memory::BYTES && L::AS_IS {
+            match L::Memory::BYTES {
+                4 => copy_run::<64, true>(host, row.cast()),
+                _ => copy_run::<128, true>(host, row.cast()),
+            }
+        } else {
+            for lane in 0..16 {
+                row.add(lane).write(L::extend(L::Memory::load(host.add(lane * stride))));
+            }
+        }
+    }
+}
+
+/// Sixteen lanes of one run, as for [`load_run`]. Of lanes with one address the last wins.
+///
+/// # Safety
+/// The run was checked for its access; `row` holds sixteen lanes; the CPU has AVX.
+#[inline(always)]
+unsafe fn store_run<S: Store>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let host = run.host.add(offset);
+        if run.uniform {
+            S::Memory::store(host, S::truncate(*row.add(15)));
+        } else if stride == S::Memory::BYTES && size_of::<S::Register>() == S::Memory::BYTES {
+            match S::Memory::BYTES {
+                4 => copy_run::<64, true>(row.cast(), host),
+                _ => copy_run::<128, true>(row.cast(), host),
+            }
+        } else {
+            for lane in 0..16 {
+                S::Memory::store(host.add(lane * stride), S::truncate(*row.add(lane)));
+            }
+        }
+    }
 }
 
 /// All lanes at one local address: whether that was the case.
@@ -265,7 +326,7 @@ unsafe fn load_each<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, byt
 
 /// Operands: the elements, then the address.
 #[inline(always)]
-unsafe fn store_body<S: Store>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+unsafe fn store_body<S: Store, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let access = Access(inst.aux);
     let elements = access.elements();
     let slot = inst.ops[elements];
@@ -276,7 +337,17 @@ unsafe fn store_body<S: Store>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     }
     // SAFETY: the last operand is the address, those before are values; `together` checked every live lane.
     unsafe {
-        if !lanes.few()
+        if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
+            for (half, run) in runs.into_iter().enumerate() {
+                for element in 0..elements {
+                    let row = lanes.row(inst.ops[element]).cast::<S::Register>();
+                    store_run::<S>(run, element * size, bytes as usize, row.add(half * 16));
+                }
+            }
+            return Step::Next;
+        }
+        if VECTOR
+            && !lanes.few()
             && let Some(together) = together(lanes, inst, slot, bytes)
         {
             // Lane by lane outside, so that of lanes with one address the last wins with all its elements.

@@ -9,7 +9,7 @@ use cuda_ptx::Space;
 use super::super::code::{Inst, Slot};
 use super::super::fault::FaultKind;
 use super::super::windows;
-use super::lanes::{Lanes, SITES, Source, bits};
+use super::lanes::{Lanes, Source, bits};
 
 /// A piece of memory: `len` bytes that the device sees at `base` and the host at `host`.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Region {
     pub(crate) len: u64,
     /// The bytes.
     pub(crate) host: *mut u8,
+    /// Whether only the threads of this block group can touch it.
+    pub(crate) private: bool,
 }
 
 // SAFETY: the bytes are accessed through relaxed atomics only; the rest is numbers.
@@ -29,7 +31,7 @@ unsafe impl Sync for Region {}
 
 impl Region {
     /// No bytes.
-    pub(crate) const NONE: Region = Region { base: 0, len: 0, host: std::ptr::null_mut() };
+    pub(crate) const NONE: Region = Region { base: 0, len: 0, host: std::ptr::null_mut(), private: false };
 
     /// The same bytes seen from another address.
     pub(crate) fn at(self, base: u64) -> Region {
@@ -174,7 +176,7 @@ pub(crate) unsafe fn together(
 ) -> Option<Together> {
     // SAFETY: passed on to the caller; a live lane exists, or no instruction runs.
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
-    let (region, private) = region(lanes, inst, first)?;
+    let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
     let shift = inst.imm.wrapping_sub(region.base);
     let (mut offsets, mut bad) = ([0; 32], 0u32);
@@ -196,42 +198,94 @@ pub(crate) unsafe fn together(
         let wrong = (offsets[lane] > limit) | (offsets[lane] & (bytes - 1) != 0);
         bad |= u32::from(wrong) << lane;
     }
-    (bad & lanes.mask() == 0).then_some(Together { offsets, host: region.host, private })
+    (bad & lanes.mask() == 0).then_some(Together { offsets, host: region.host, private: region.private })
 }
 
-/// The region around `address`, and whether it is private to the block group.
+/// Sixteen lanes at one address, or at addresses that follow each other: nearly all accesses of real kernels.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    /// What the first lane accesses.
+    pub(crate) host: *mut u8,
+    /// Whether all lanes access that.
+    pub(crate) uniform: bool,
+}
+
+/// Checks a full warp whose two halves each are such a run: only the ends of a run have to be looked at. `None` if
+/// they are not, or not where they may be.
+///
+/// # Safety
+/// `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(always)]
-fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<(Region, bool)> {
-    match Access(inst.aux).space() {
-        GLOBAL => Some((global(lanes, inst.site, address)?, false)),
-        SHARED => Some((shared(lanes, address)?, true)),
-        PARAM => Some((lanes.env.params, true)),
-        GENERIC if address < windows::SHARED => Some((global(lanes, inst.site, address)?, false)),
+pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<[Run; 2]> {
+    if lanes.mask() != !0 || Access(inst.aux).narrow() {
+        return None;
+    }
+    // SAFETY: passed on to the caller.
+    let place = unsafe { &*<u64 as Source>::place(lanes, slot).cast::<[[u64; 16]; 2]>() };
+    let mut differs = 0;
+    let mut runs = [Run { host: std::ptr::null_mut(), uniform: false }; 2];
+    for (half, run) in place.iter().zip(&mut runs) {
+        let (start, step) = (half[0], half[1].wrapping_sub(half[0]));
+        run.uniform = step == 0;
+        for lane in 0..16 {
+            differs |= half[lane] ^ start.wrapping_add(if step == 0 { 0 } else { lane as u64 * bytes });
+        }
+        let address = start.wrapping_add(inst.imm);
+        let region = region(lanes, inst, address)?;
+        let offset = address.wrapping_sub(region.base);
+        let span = if step == 0 { bytes } else { 16 * bytes };
+        if region.len < span || offset > region.len - span || offset & (bytes - 1) != 0 {
+            return None;
+        }
+        // SAFETY: the offset lies inside the region.
+        run.host = unsafe { region.host.add(offset as usize) };
+    }
+    (differs == 0).then_some(runs)
+}
+
+/// [`together`] out of line, for instructions that do much more than that.
+///
+/// # Safety
+/// As for [`together`].
+#[inline(never)]
+pub(crate) unsafe fn together_apart(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {
+    // SAFETY: passed on to the caller.
+    unsafe { together(lanes, inst, slot, bytes) }
+}
+
+/// The region around `address`: nearly always that which the instruction hit last.
+#[inline(always)]
+fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
+    match lanes.sites.get(inst.site as usize) {
+        Some(cached) if address.wrapping_sub(cached.base) < cached.len => Some(*cached),
+        _ => look_up(lanes, inst, address),
+    }
+}
+
+#[inline(never)]
+fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
+    let region = match Access(inst.aux).space() {
+        GLOBAL => global(lanes, address),
+        SHARED => shared(lanes, address),
+        PARAM => Some(lanes.env.params),
+        GENERIC if address < windows::SHARED => global(lanes, address),
         GENERIC if windows::inside(windows::SHARED, address) => {
             let region = shared(lanes, address - windows::SHARED)?;
-            Some((region.at(region.base + windows::SHARED), true))
+            Some(region.at(region.base + windows::SHARED))
         }
-        GENERIC if windows::inside(windows::PARAM, address) => {
-            Some((lanes.env.params.at(windows::PARAM), true))
-        }
+        GENERIC if windows::inside(windows::PARAM, address) => Some(lanes.env.params.at(windows::PARAM)),
         _ => None,
-    }
-}
-
-#[inline(always)]
-fn global(lanes: &mut Lanes<'_>, site: u32, address: u64) -> Option<Region> {
-    let cached = lanes.sites[site as usize % SITES];
-    if address.wrapping_sub(cached.base) < cached.len {
-        return Some(cached);
-    }
-    let snapshot = &lanes.env.snapshot;
-    let allocation = snapshot.get(snapshot.find(address)?)?;
-    let region = Region { base: allocation.base(), len: allocation.len(), host: allocation.host() };
-    lanes.sites[site as usize % SITES] = region;
+    }?;
+    lanes.remember(inst.site, region);
     Some(region)
 }
 
-#[inline(always)]
+fn global(lanes: &Lanes<'_>, address: u64) -> Option<Region> {
+    let snapshot = &lanes.env.snapshot;
+    let allocation = snapshot.get(snapshot.find(address)?)?;
+    Some(Region { base: allocation.base(), len: allocation.len(), host: allocation.host(), private: false })
+}
+
 fn shared(lanes: &Lanes<'_>, address: u64) -> Option<Region> {
     let tag = address >> windows::RANK_SHIFT;
     let rank = if tag == 0 { u64::from(lanes.block().rank) } else { tag - 1 };
@@ -262,17 +316,17 @@ pub(crate) fn spot(
         return refuse(lanes, inst, lane, address, bytes, inside);
     }
     match region(lanes, inst, address) {
-        Some((region, private)) if region.contains(address, bytes) => {
+        Some(region) if region.contains(address, bytes) => {
             let offset = address - region.base;
             if offset % bytes != 0 {
                 return refuse(lanes, inst, lane, address, bytes, true);
             }
             // SAFETY: the offset lies inside the region.
             let pointer = unsafe { region.host.add(offset as usize) };
-            Some(Spot::Host { pointer, private })
+            Some(Spot::Host { pointer, private: region.private })
         }
         // The first byte is there: what is wrong is the alignment, if that is wrong too.
-        Some((region, _)) if region.contains(address, 1) => {
+        Some(region) if region.contains(address, 1) => {
             refuse(lanes, inst, lane, address, bytes, address % bytes != 0)
         }
         _ => refuse(lanes, inst, lane, address, bytes, false),
@@ -423,7 +477,7 @@ pub(crate) fn local_write(local: &mut [u32], offset: u32, lane: usize, bytes: u3
 /// where memory ends. For functions of the device runtime.
 pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize, text: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let inst = Inst { aux: Access::new(1, None, 0).0, ..Inst::NOTHING };
+    let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };
     for at in 0..len as u64 {
         let byte = match spot(lanes, &inst, lane, address.wrapping_add(at), 1) {
             // SAFETY: `spot` checked the byte.

@@ -8,17 +8,15 @@
 #[path = "references/child.rs"]
 mod child;
 
+#[path = "references/site.rs"]
+mod site;
+
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CudaContext, CudaEvent, CudaModule, CudaStream, DeviceBuffer, DevicePtr, DevicePtrMut, Error, EventFlags,
-    LaunchConfig, cuda_launch,
-};
+use cuda_launch::{DeviceBuffer, DevicePtr, DevicePtrMut, Error, LaunchConfig, cuda_launch};
+use site::{Site, fault, line, on_emulator};
 
 const FAULTS: &str = include_str!("kernels/faults.ptx");
 const LINEINFO: &str = include_str!("kernels/lineinfo/fill.ptx");
-
-/// What a child ends with when all went as it should.
-const AS_EXPECTED: i32 = 42;
 
 /// Far outside everything that a GPU maps.
 const FAR: i64 = 1 << 40;
@@ -26,103 +24,6 @@ const FAR: i64 = 1 << 40;
 const ILLEGAL: CUresult = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
 const MISALIGNED: CUresult = CUresult::CUDA_ERROR_MISALIGNED_ADDRESS;
 const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
-
-/// What a kernel can go wrong with.
-struct Site {
-    ctx: CudaContext,
-    stream: CudaStream,
-    module: CudaModule,
-    words: DeviceBuffer<u32>,
-}
-
-impl Site {
-    fn new(ptx: &str) -> Self {
-        let ctx = CudaContext::new(0).unwrap();
-        let stream = ctx.new_stream().unwrap();
-        let module = ctx.load_module(ptx).unwrap();
-        let words = DeviceBuffer::zeroed(&stream, 256).unwrap();
-        stream.synchronize().unwrap();
-        Self { ctx, stream, module, words }
-    }
-
-    /// The address that the emulator must name.
-    fn expect(&self, address: u64) {
-        println!("expected address 0x{address:x}");
-    }
-}
-
-fn line(blocks: u32, threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
-}
-
-fn on_emulator() -> bool {
-    let ctx = CudaContext::new(0).unwrap();
-    ctx.device_name().unwrap().to_lowercase().contains("emulator")
-}
-
-/// In the parent: the child for `test` ends well, and the emulator says `says` about the line of `ptx` that has
-/// `instruction`. In the child: `launch` faults with `code`.
-fn fault(
-    test: &str,
-    ptx: &str,
-    code: CUresult,
-    instruction: &str,
-    says: &[&str],
-    launch: impl FnOnce(&mut Site) -> Result<(), Error>,
-) {
-    if child::is_child(test) {
-        goes_wrong(Site::new(ptx), code, launch);
-        std::process::exit(AS_EXPECTED);
-    }
-    let child = child::run(test);
-    let output = format!("{test}\n{}\n{}", child.stdout, child.stderr);
-    assert_eq!(child.code, Some(AS_EXPECTED), "{output}");
-    if !on_emulator() {
-        return;
-    }
-    for text in says {
-        assert!(child.stderr.contains(text), "should say {text:?}: {output}");
-    }
-    for address in child.stdout.lines().filter_map(|line| line.strip_prefix("expected address ")) {
-        assert!(child.stderr.contains(address), "should name the address {address}: {output}");
-    }
-    let (_, rest) = child.stderr.split_once("PTX line ").unwrap_or_else(|| panic!("a line: {output}"));
-    let number: usize = rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap()].parse().unwrap();
-    let at = ptx.lines().nth(number - 1).unwrap();
-    assert!(at.contains(instruction), "line {number} is {at:?}, not {instruction:?}: {output}");
-}
-
-fn goes_wrong(mut site: Site, code: CUresult, launch: impl FnOnce(&mut Site) -> Result<(), Error>) {
-    let event = CudaEvent::new(&site.ctx, EventFlags::empty()).unwrap();
-    let other = site.ctx.new_stream().unwrap();
-    launch(&mut site).unwrap();
-    let first = site.stream.synchronize().unwrap_err();
-    assert_eq!((first.code(), first.call()), (Some(code), Some("cuStreamSynchronize")), "{first}");
-    assert!(first.is_sticky() && first.to_string().contains("restart it"), "{first}");
-    let Site { ctx, stream, module, words } = site;
-    let p = words.as_device_ptr();
-    let again = unsafe { cuda_launch! { kernel: shared_misaligned, module: module, stream: stream, config: line(1, 32), args: [0u32, p] } };
-    for (call, answer) in [
-        ("wait again", stream.synchronize()),
-        ("wait on another stream", other.synchronize()),
-        ("wait on the context", ctx.synchronize()),
-        ("launch", again),
-        ("allocate", DeviceBuffer::<u8>::uninit(&stream, 100).map(drop)),
-        ("copy to host", words.to_host_vec(&stream).map(drop)),
-        ("load", ctx.load_module(FAULTS).map(drop)),
-        ("new stream", ctx.new_stream().map(drop)),
-        ("new event", CudaEvent::new(&ctx, EventFlags::empty()).map(drop)),
-        ("record", event.record(&other)),
-        ("free", words.close()),
-    ] {
-        let error = answer.expect_err(call);
-        assert!(error.code() == Some(code) && error.is_sticky(), "{call}: {error}");
-    }
-    // Dropping the rest, and opening the device anew, neither panics nor hangs.
-    drop((event, other, stream, module));
-    drop(ctx);
-    assert!(CudaContext::new(0).and_then(|ctx| ctx.new_stream()).is_err());
-}
 
 /// Launches `kernel`, which takes an address, an offset and one more argument, with one thread.
 macro_rules! access {
@@ -146,19 +47,33 @@ fn write_far_past_the_end() {
 
 #[test]
 fn read_far_past_the_end() {
-    fault("read_far_past_the_end", FAULTS, ILLEGAL, "ld.global.u64", &["read_u64", "illegal read of 8 bytes"], |site| {
-        let base = site.words.cu_deviceptr();
-        site.expect(base + FAR as u64);
-        access!(site, read_u64, base, FAR, DevicePtr::<u32>::from_raw(base))
-    });
+    fault(
+        "read_far_past_the_end",
+        FAULTS,
+        ILLEGAL,
+        "ld.global.u64",
+        &["read_u64", "illegal read of 8 bytes"],
+        |site| {
+            let base = site.words.cu_deviceptr();
+            site.expect(base + FAR as u64);
+            access!(site, read_u64, base, FAR, DevicePtr::<u32>::from_raw(base))
+        },
+    );
 }
 
 #[test]
 fn write_through_null() {
-    fault("write_through_null", FAULTS, ILLEGAL, "st.global.f32", &["write_f32", "illegal write of 4 bytes"], |site| {
-        site.expect(16);
-        access!(site, write_f32, 0, 16i64, 1.0f32)
-    });
+    fault(
+        "write_through_null",
+        FAULTS,
+        ILLEGAL,
+        "st.global.f32",
+        &["write_f32", "illegal write of 4 bytes"],
+        |site| {
+            site.expect(16);
+            access!(site, write_f32, 0, 16i64, 1.0f32)
+        },
+    );
 }
 
 #[test]
@@ -181,11 +96,18 @@ fn misaligned_write() {
 
 #[test]
 fn misaligned_read() {
-    fault("misaligned_read", FAULTS, MISALIGNED, "ld.global.u16", &["read_u16", "misaligned read of 2 bytes"], |site| {
-        let base = site.words.cu_deviceptr();
-        site.expect(base + 33);
-        access!(site, read_u16, base, 33i64, DevicePtr::<u32>::from_raw(base))
-    });
+    fault(
+        "misaligned_read",
+        FAULTS,
+        MISALIGNED,
+        "ld.global.u16",
+        &["read_u16", "misaligned read of 2 bytes"],
+        |site| {
+            let base = site.words.cu_deviceptr();
+            site.expect(base + 33);
+            access!(site, read_u16, base, 33i64, DevicePtr::<u32>::from_raw(base))
+        },
+    );
 }
 
 #[test]
@@ -254,14 +176,21 @@ fn misaligned_shared_memory() {
 
 #[test]
 fn dynamic_shared_memory_out_of_range() {
-    fault("dynamic_shared_memory_out_of_range", FAULTS, ILLEGAL, "st.shared.u32", &["dynamic_write"], |site| {
-        let p = site.words.as_mut_device_ptr();
-        let config = LaunchConfig { shared_mem_bytes: 1024, ..line(1, 1) };
-        unsafe {
-            cuda_launch! { kernel: dynamic_write, module: site.module, stream: site.stream, config: config,
-            args: [1u32 << 20, p] }
-        }
-    });
+    fault(
+        "dynamic_shared_memory_out_of_range",
+        FAULTS,
+        ILLEGAL,
+        "st.shared.u32",
+        &["dynamic_write"],
+        |site| {
+            let p = site.words.as_mut_device_ptr();
+            let config = LaunchConfig { shared_mem_bytes: 1024, ..line(1, 1) };
+            unsafe {
+                cuda_launch! { kernel: dynamic_write, module: site.module, stream: site.stream, config: config,
+                args: [1u32 << 20, p] }
+            }
+        },
+    );
 }
 
 /// Faults that a GPU does not see, or that hang it.
@@ -285,7 +214,8 @@ mod emulator {
 
     #[test]
     fn one_element_past_the_end() {
-        let says = ["write_all", "0 bytes past the end of the allocation", "of 1024 bytes", "thread (256, 0, 0)"];
+        let says =
+            ["write_all", "0 bytes past the end of the allocation", "of 1024 bytes", "thread (256, 0, 0)"];
         finds("one_element_past_the_end", FAULTS, ILLEGAL, "st.global.u32", &says, |site| {
             site.expect(site.words.cu_deviceptr() + 1024);
             let p = site.words.as_mut_device_ptr();
@@ -301,7 +231,13 @@ mod emulator {
         finds("half_an_element_past_the_end", FAULTS, ILLEGAL, "ld.global.v2.u32", &says, |site| {
             let odd = DeviceBuffer::<u32>::zeroed(&site.stream, 7)?;
             site.expect(odd.cu_deviceptr() + 24);
-            let launched = access!(site, read_uint2, odd.cu_deviceptr(), 24i64, DevicePtr::<u32>::from_raw(site.words.cu_deviceptr()));
+            let launched = access!(
+                site,
+                read_uint2,
+                odd.cu_deviceptr(),
+                24i64,
+                DevicePtr::<u32>::from_raw(site.words.cu_deviceptr())
+            );
             std::mem::forget(odd);
             launched
         });
@@ -309,22 +245,36 @@ mod emulator {
 
     #[test]
     fn before_the_beginning() {
-        finds("before_the_beginning", FAULTS, ILLEGAL, "st.global.u8", &["write_u8", "1 bytes before the allocation"], |site| {
-            let base = site.words.cu_deviceptr();
-            site.expect(base - 1);
-            access!(site, write_u8, base, -1i64, 7u8)
-        });
+        finds(
+            "before_the_beginning",
+            FAULTS,
+            ILLEGAL,
+            "st.global.u8",
+            &["write_u8", "1 bytes before the allocation"],
+            |site| {
+                let base = site.words.cu_deviceptr();
+                site.expect(base - 1);
+                access!(site, write_u8, base, -1i64, 7u8)
+            },
+        );
     }
 
     #[test]
     fn freed_memory() {
-        finds("freed_memory", FAULTS, ILLEGAL, "st.global.u32", &["write_u32", "freed allocation", "offset 8"], |site| {
-            let freed = DeviceBuffer::<u32>::zeroed(&site.stream, 100)?;
-            let base = freed.cu_deviceptr();
-            freed.close()?;
-            site.expect(base + 8);
-            access!(site, write_u32, base, 8i64, 7u32)
-        });
+        finds(
+            "freed_memory",
+            FAULTS,
+            ILLEGAL,
+            "st.global.u32",
+            &["write_u32", "freed allocation", "offset 8"],
+            |site| {
+                let freed = DeviceBuffer::<u32>::zeroed(&site.stream, 100)?;
+                let base = freed.cu_deviceptr();
+                freed.close()?;
+                site.expect(base + 8);
+                access!(site, write_u32, base, 8i64, 7u32)
+            },
+        );
     }
 
     #[test]
@@ -362,20 +312,34 @@ mod emulator {
     #[test]
     fn barriers_that_never_meet() {
         let says = ["barrier_never_met", "deadlock", "barrier 1", "barrier 2"];
-        finds("barriers_that_never_meet", FAULTS, CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "bar.sync", &says, |site| {
-            let p = site.words.as_mut_device_ptr();
-            unsafe {
-                cuda_launch! { kernel: barrier_never_met, module: site.module, stream: site.stream, config: line(1, 64), args: [p] }
-            }
-        });
+        finds(
+            "barriers_that_never_meet",
+            FAULTS,
+            CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+            "bar.sync",
+            &says,
+            |site| {
+                let p = site.words.as_mut_device_ptr();
+                unsafe {
+                    cuda_launch! { kernel: barrier_never_met, module: site.module, stream: site.stream, config: line(1, 64), args: [p] }
+                }
+            },
+        );
     }
 
     /// With `-lineinfo` the report also names the line of the source.
     #[test]
     fn the_line_of_the_source() {
-        finds("the_line_of_the_source", LINEINFO, ILLEGAL, "st.global.u32", &["`fill`", "fill.cu:6"], |site| unsafe {
-            cuda_launch! { kernel: fill, module: site.module, stream: site.stream, config: line(1, 64),
-            args: [DevicePtrMut::<u32>::from_raw(0), 64u32, 1u32] }
-        });
+        finds(
+            "the_line_of_the_source",
+            LINEINFO,
+            ILLEGAL,
+            "st.global.u32",
+            &["`fill`", "fill.cu:6"],
+            |site| unsafe {
+                cuda_launch! { kernel: fill, module: site.module, stream: site.stream, config: line(1, 64),
+                args: [DevicePtrMut::<u32>::from_raw(0), 64u32, 1u32] }
+            },
+        );
     }
 }

@@ -73,7 +73,10 @@ fn a_cubin_runs_where_it_fits() {
         }
         let text = refused(&gpu, cubin);
         let (have, minor) = gpu.ctx.limits().compute_capability;
-        assert!(text.contains(&format!("is for {arch}")) && text.contains(&format!("sm_{have}{minor}")), "{text}");
+        assert!(
+            text.contains(&format!("is for {arch}")) && text.contains(&format!("sm_{have}{minor}")),
+            "{text}"
+        );
         assert_eq!(text.contains("emulator runs PTX only"), gpu.is_emulator(), "{text}");
     }
 }
@@ -81,7 +84,8 @@ fn a_cubin_runs_where_it_fits() {
 #[test]
 fn damaged_images_are_refused_before_the_driver() {
     let gpu = Gpu::new();
-    for (image, len) in [(SM90, SM90.len() - 100), (SM90, 70), (FATBIN, FATBIN.len() - 1), (PLAIN_FATBIN, 20)] {
+    for (image, len) in [(SM90, SM90.len() - 100), (SM90, 70), (FATBIN, FATBIN.len() - 1), (PLAIN_FATBIN, 20)]
+    {
         let error = gpu.ctx.load_module(&image[..len]).unwrap_err();
         assert!(error.is_invalid_image() && error.code().is_none(), "{error}");
     }
@@ -104,12 +108,15 @@ fn printed(test: &str, work: impl FnOnce(&Gpu, &CudaModule)) -> Option<String> {
 #[test]
 fn lines_of_threads_are_never_torn() {
     let printed = printed("lines_of_threads_are_never_torn", |gpu, module| {
-        unsafe { cuda_launch! { kernel: hello, module: module, stream: gpu.stream, config: line(3, 40), args: [] } }
-            .unwrap();
+        unsafe {
+            cuda_launch! { kernel: hello, module: module, stream: gpu.stream, config: line(3, 40), args: [] }
+        }
+        .unwrap();
     });
     let Some(printed) = printed else { return };
     // The harness prints the beginning of a line before the first.
-    let mut lines: Vec<&str> = printed.lines().filter_map(|line| line.find("hello").map(|at| &line[at..])).collect();
+    let mut lines: Vec<&str> =
+        printed.lines().filter_map(|line| line.find("hello").map(|at| &line[at..])).collect();
     let mut expected: Vec<String> =
         (0..120).map(|i| format!("hello from block {}, thread {}", i / 40, i % 40)).collect();
     lines.sort();
@@ -136,9 +143,15 @@ no arguments
 ok text      right|left      |cu
 -1 -2 100%
 -0x1.34a4584f4c6e7p+10 -1234.57 -1.234568E+03
-    42|-1234.57
-";
-    assert!(printed.contains(expected), "expected\n{expected}in\n{printed}");
+    42|-1234.57";
+    // A GPU's driver (580) reads too much for %hd and does not know %.*f.
+    let differs = |line: &str| !Gpu::new().is_emulator() && (line.contains("-2") || line.contains("    42|"));
+    // The harness prints the beginning of a line before the first.
+    let (_, printed) = printed.split_at(printed.find("no arguments").unwrap());
+    for (line, expected) in printed.lines().zip(expected.lines()) {
+        assert!(line == expected || differs(expected), "expected\n{expected}\nin\n{printed}");
+    }
+    assert!(printed.lines().count() >= expected.lines().count(), "{printed}");
 }
 
 #[test]
@@ -186,7 +199,8 @@ fn work_that_takes_its_time_runs_beside_the_host_and_in_order() {
     // The later, shorter one writes last.
     launch(steps);
     launch(1000);
-    let after = |steps: u32| (0..steps).fold(0u32, |x, _| x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+    let after =
+        |steps: u32| (0..steps).fold(0u32, |x, _| x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
     assert_eq!(gpu.get(&out), [after(1000)]);
     assert_ne!(after(1000), after(steps));
 }
@@ -204,6 +218,43 @@ fn a_stack_of_many_calls() {
         }
         .unwrap();
         assert_eq!(gpu.get(&out), [depth * (depth + 1) / 2]);
+    }
+}
+
+/// The kernels that fault elsewhere, where they may access: a value is written, and read back to the next place.
+#[test]
+fn accesses_that_are_allowed() {
+    let gpu = Gpu::new();
+    let module = gpu.module(FAULTS);
+    macro_rules! there_and_back {
+        ($($write:ident $read:ident $value:expr;)*) => {$(
+            let value = $value;
+            let mut bytes = gpu.zeros::<u8>(256);
+            let size = size_of_val(&value) as i64;
+            let p = bytes.as_mut_device_ptr();
+            unsafe {
+                cuda_launch! { kernel: $write, module: module, stream: gpu.stream, config: line(1, 1),
+                args: [p, 3 * size, value] }
+                .unwrap();
+                cuda_launch! { kernel: $read, module: module, stream: gpu.stream, config: line(1, 1),
+                args: [p, 3 * size, p.wrapping_add(4 * size as u64)] }
+                .unwrap();
+            }
+            let (size, raw) = (size as usize, &raw const value);
+            let expected = unsafe { std::slice::from_raw_parts(raw.cast::<u8>(), size) };
+            each(&gpu.get(&bytes), stringify!($write), |i| {
+                if (3 * size..5 * size).contains(&i) { expected[i % size] } else { 0 }
+            });
+        )*};
+    }
+    there_and_back! {
+        write_u8 read_u8 0xa5u8;
+        write_u16 read_u16 0xa55au16;
+        write_u32 read_u32 0xdead_beefu32;
+        write_u64 read_u64 0x0123_4567_89ab_cdefu64;
+        write_f32 read_f32 -1.5f32;
+        write_uint2 read_uint2 [1u32, 0x8000_0000];
+        write_uint4 read_uint4 [1u32, 2, 3, 0xffff_ffff];
     }
 }
 

@@ -125,7 +125,12 @@ fn structs_field_by_field() {
     let gpu = Gpu::new();
     let module = gpu.module(MEMORY);
     let source: Vec<Element> = (0..100)
-        .map(|i| Element { tag: i as u8, position: [i as f32, 0.5, -1.0], mass: 0.1 * f64::from(i), charge: [i, 2, -3] })
+        .map(|i| Element {
+            tag: i as u8,
+            position: [i as f32, 0.5, -1.0],
+            mass: 0.1 * f64::from(i),
+            charge: [i, 2, -3],
+        })
         .collect();
     let (input, mut out) = (gpu.put(&source), gpu.zeros::<Element>(100));
     unsafe {
@@ -162,7 +167,8 @@ fn device_addresses_in_device_memory() {
         .unwrap();
         assert_eq!(gpu.get(&sum), [expected]);
     }
-    let rows: Vec<_> = (0..5).map(|r| gpu.put(&(0..33).map(|c| (r * 100 + c) as f32).collect::<Vec<_>>())).collect();
+    let rows: Vec<_> =
+        (0..5).map(|r| gpu.put(&(0..33).map(|c| (r * 100 + c) as f32).collect::<Vec<_>>())).collect();
     let table = gpu.put(&rows.iter().map(|row| row.as_device_ptr()).collect::<Vec<_>>());
     let mut out = gpu.zeros::<f32>(5 * 33);
     unsafe {
@@ -177,7 +183,8 @@ fn device_addresses_in_device_memory() {
 fn arrays_in_local_memory() {
     let gpu = Gpu::new();
     let module = gpu.module(LOCAL);
-    let input: Vec<i32> = Random::new(33).u32s(16 * 96).into_iter().map(|x| x as i32 >> (x % 3 * 12)).collect();
+    let input: Vec<i32> =
+        Random::new(33).u32s(16 * 96).into_iter().map(|x| x as i32 >> (x % 3 * 12)).collect();
     let (x, mut sorted) = (gpu.put(&input), gpu.zeros::<i32>(input.len()));
     let numbers = Random::new(34).u32s(96);
     let (y, mut sums) = (gpu.put(&numbers), gpu.zeros::<f64>(96));
@@ -194,7 +201,8 @@ fn arrays_in_local_memory() {
     same(&gpu.get(&sorted), &expected, "sort_16");
     each(&gpu.get(&sums), "digits", |t| {
         let (mut count, mut last) = ([0u8; 10], [0u16; 10]);
-        for (place, digit) in numbers[t].to_string().bytes().rev().map(|b| usize::from(b - b'0')).enumerate() {
+        for (place, digit) in numbers[t].to_string().bytes().rev().map(|b| usize::from(b - b'0')).enumerate()
+        {
             count[digit] += 1;
             last[digit] = place as u16 + 1;
         }
@@ -250,7 +258,10 @@ fn read<T: DeviceCopy>(gpu: &Gpu, module: &CudaModule, name: &str, len: usize) -
     let mut host = Vec::with_capacity(len);
     gpu.stream.synchronize().unwrap();
     unsafe {
-        assert_eq!(gpu.ctx.driver().cuMemcpyDtoH(host.as_mut_ptr() as *mut _, address, bytes), CUresult::SUCCESS);
+        assert_eq!(
+            gpu.ctx.driver().cuMemcpyDtoH(host.as_mut_ptr() as *mut _, address, bytes),
+            CUresult::SUCCESS
+        );
         host.set_len(len);
     }
     host
@@ -268,7 +279,8 @@ fn variables_with_initial_values() {
     .unwrap();
     let minus = |n: u64| n.wrapping_neg();
     let real = [0.125f64.to_bits(), 2.5f64.to_bits()];
-    let mut expected = vec![0x0123_4567_89ab_cdef, real[0], 1, 2, 3, 4, 255, minus(1), 2, minus(3), 6, 7, 0, 1, 1, 7];
+    let mut expected =
+        vec![0x0123_4567_89ab_cdef, real[0], 1, 2, 3, 4, 255, minus(1), 2, minus(3), 6, 7, 0, 1, 1, 7];
     expected.extend([real[1], minus(2)]);
     expected.extend(b"name\0".map(u64::from));
     expected.resize(24, 0);
@@ -336,7 +348,9 @@ fn constants_from_the_host() {
 fn special_registers() {
     let gpu = Gpu::new();
     let module = gpu.module(INDICES);
-    for (grid, block) in [((1, 1, 1), (1, 1, 1)), ((3, 2, 2), (5, 3, 2)), ((2, 1, 3), (33, 1, 1)), ((1, 5, 1), (2, 2, 64))] {
+    for (grid, block) in
+        [((1, 1, 1), (1, 1, 1)), ((3, 2, 2), (5, 3, 2)), ((2, 1, 3), (33, 1, 1)), ((1, 5, 1), (2, 2, 64))]
+    {
         let (threads, blocks) = (block.0 * block.1 * block.2, grid.0 * grid.1 * grid.2);
         let mut out = gpu.zeros::<u32>((threads * blocks * 12) as usize);
         unsafe {

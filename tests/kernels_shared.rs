@@ -80,7 +80,10 @@ fn more_than_48_kib_after_opting_in() {
         cuda_launch! { function: f, stream: gpu.stream, config: config, args: [out.as_mut_device_ptr()] }
     };
     let error = launch().unwrap_err();
-    assert!(error.is_launch_refused() && error.to_string().contains("set_max_dynamic_shared_memory(102400)"), "{error}");
+    assert!(
+        error.is_launch_refused() && error.to_string().contains("set_max_dynamic_shared_memory(102400)"),
+        "{error}"
+    );
     let limit = gpu.ctx.limits().max_shared_memory_optin;
     let too_much = f.set_max_dynamic_shared_memory(limit + 1).unwrap_err();
     assert_eq!(too_much.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
@@ -91,7 +94,10 @@ fn more_than_48_kib_after_opting_in() {
     // The whole opt-in limit of a block.
     f.set_max_dynamic_shared_memory(limit).unwrap();
     let (config, mut out) = (line_with(2, 1024, limit), gpu.zeros::<u32>(1024));
-    unsafe { cuda_launch! { function: f, stream: gpu.stream, config: config, args: [out.as_mut_device_ptr()] } }.unwrap();
+    unsafe {
+        cuda_launch! { function: f, stream: gpu.stream, config: config, args: [out.as_mut_device_ptr()] }
+    }
+    .unwrap();
     each(&gpu.get(&out), "all shared memory", |t| (t..25600).step_by(1024).map(|i| 25599 - i as u32).sum());
 }
 
@@ -99,9 +105,13 @@ fn more_than_48_kib_after_opting_in() {
 fn counting_barriers() {
     let gpu = Gpu::new();
     let module = gpu.module(SHARED);
-    let cases: [(usize, fn(u32) -> u32); 4] =
-        [(32, |_| 1), (100, |_| 0), (256, |i| i % 3), (1024, |i| u32::from(i == 777))];
-    for (n, bit) in cases {
+    for case in 0..4 {
+        let (n, bit): (usize, fn(u32) -> u32) = match case {
+            0 => (32, |_| 1),
+            1 => (100, |_| 0),
+            2 => (256, |i| i % 3),
+            _ => (1024, |i| u32::from(i == 777)),
+        };
         let bits: Vec<u32> = (0..n as u32).map(bit).collect();
         let (input, mut out) = (gpu.put(&bits), gpu.zeros::<u32>(3));
         unsafe {

@@ -31,7 +31,10 @@ fn lanes(ptx: &str, kernel: &str, names: &[&str], reference: impl Fn(&[u32], usi
         let got = gpu.get(&out);
         let expected = |t: usize| reference(&input[t / 32 * 32..t / 32 * 32 + 32], t % 32, &input);
         let expected: Vec<Vec<u32>> = (0..n).map(expected).collect();
-        assert!(expected.iter().all(|results| results.len() == names.len()), "{kernel}: a name for each result");
+        assert!(
+            expected.iter().all(|results| results.len() == names.len()),
+            "{kernel}: a name for each result"
+        );
         for (k, name) in names.iter().enumerate() {
             each(&got[k * n..k * n + n], format!("{kernel}: {name} of {n} threads"), |t| expected[t][k]);
         }
@@ -47,8 +50,19 @@ fn ballot(warp: &[u32], holds: impl Fn(u32) -> bool) -> u32 {
 #[test]
 fn shuffles() {
     let names = [
-        "idx 5", "idx 7 lane", "idx x", "up 3", "down 9", "xor 21", "idx of 8", "up of 4", "down of 16", "xor of 4",
-        "64 bits", "float", "predicate",
+        "idx 5",
+        "idx 7 lane",
+        "idx x",
+        "up 3",
+        "down 9",
+        "xor 21",
+        "idx of 8",
+        "up of 4",
+        "down of 16",
+        "xor of 4",
+        "64 bits",
+        "float",
+        "predicate",
     ];
     lanes(WARP, "shuffle", &names, |x, lane, _| {
         let down = |n: usize, width: usize| if lane % width + n < width { lane + n } else { lane };
@@ -77,8 +91,18 @@ fn shuffles() {
 #[test]
 fn votes_and_matches() {
     let names = [
-        "all", "any", "uni", "ballot", "activemask", "match_any", "match_any 64", "match_all", "same", "match_all high",
-        "rank", "fns",
+        "all",
+        "any",
+        "uni",
+        "ballot",
+        "activemask",
+        "match_any",
+        "match_any 64",
+        "match_all",
+        "same",
+        "match_all high",
+        "rank",
+        "fns",
     ];
     lanes(WARP, "vote_and_match", &names, |x, lane, _| {
         let odd = ballot(x, |v| v & 1 == 1);
@@ -180,7 +204,7 @@ fn loops_that_lanes_leave_one_by_one() {
         args: [input.as_device_ptr(), counts.as_mut_device_ptr(), 200u32] }
     }
     .unwrap();
-    let is_prime = |n: u32| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0);
+    let is_prime = |n: u32| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
     each(&gpu.get(&counts), "primes", |i| (2..limits[i]).filter(|&n| is_prime(n)).count() as u32);
 }
 
@@ -223,10 +247,15 @@ fn barriers_in_a_loop() {
         let mut slots: Vec<u32> = (0..n).collect();
         for r in 0..rounds {
             let left = |t: u32| slots[((t + n - 1) % n) as usize];
-            let step = |t: u32| if t % 3 == r % 3 { left(t).wrapping_mul(5).wrapping_add(1) } else { left(t) };
+            let step =
+                |t: u32| if t % 3 == r % 3 { left(t).wrapping_mul(5).wrapping_add(1) } else { left(t) };
             slots = (0..n).map(step).collect();
         }
-        same(&one_block!(CONTROL, barriers_in_loop, n as usize, rounds; u32), &slots, format!("{rounds} rounds"));
+        same(
+            &one_block!(CONTROL, barriers_in_loop, n as usize, rounds; u32),
+            &slots,
+            format!("{rounds} rounds"),
+        );
     }
 }
 
@@ -271,7 +300,11 @@ fn calls_through_pointers() {
         2 => a[i].wrapping_mul(b[i]),
         _ => a[i],
     });
-    each(&one_block!(BRANCHES, call_table, 70; u32), "call_table", |t| if t % 2 == 0 { 2 * t } else { t * t } as u32);
+    each(
+        &one_block!(BRANCHES, call_table, 70; u32),
+        "call_table",
+        |t| if t % 2 == 0 { 2 * t } else { t * t } as u32,
+    );
     each(&one_block!(CALLS, virtual_call, 70; f32), "virtual_call", |t| {
         let size = t as f32;
         if t % 2 == 1 { 3.0 * size * size } else { size * size }
@@ -290,7 +323,8 @@ fn structs_in_and_out_of_functions() {
     let gpu = Gpu::new();
     let module = gpu.module(CALLS);
     let mut random = Random::new(23);
-    let mut matrices = || -> Vec<[f32; 9]> { (0..40).map(|_| std::array::from_fn(|_| random.f32())).collect() };
+    let mut matrices =
+        || -> Vec<[f32; 9]> { (0..40).map(|_| std::array::from_fn(|_| random.f32())).collect() };
     let (a, b) = (matrices(), matrices());
     let (da, db, mut out) = (gpu.put(&a), gpu.put(&b), gpu.zeros::<[f32; 9]>(40));
     unsafe {

@@ -41,11 +41,18 @@ fn shifts_and_fields<T: Word + Debug>() {
         let right = |i: u32| if i as u64 + n as u64 > top as u64 { sign } else { bit(x, i + n) };
         assert_eq!(bits::shr(a, n), from_bits(right), "shr {a:?} {n}");
         assert_eq!(bits::shl(a, n), from_bits(|i| if i >= n { bit(x, i - n) } else { 0 }), "shl {a:?} {n}");
-        let (pos, len) = (n & 0xff, m & 0xff);
-        let sbit = if T::SIGNED && len != 0 { bit(x, (pos + len - 1).min(top)) } else { 0 };
-        let field = |i: u32| if i < len && pos + i <= top { bit(x, pos + i) } else { sbit };
+        // The ISA has the low 8 bits for all; an H200 has all bits for 64 (numeric_hardware.rs).
+        let low = if T::BITS == 64 { u32::MAX as u64 } else { 0xff };
+        let (pos, len) = (n as u64 & low, m as u64 & low);
+        let at = |i: u64| bit(x, i.min(top as u64) as u32);
+        let sbit = if T::SIGNED && len != 0 { at(pos + len - 1) } else { 0 };
+        let field =
+            |i: u32| if (i as u64) < len && pos + i as u64 <= top as u64 { at(pos + i as u64) } else { sbit };
         assert_eq!(bits::bfe(a, n, m), from_bits(field), "bfe {a:?} {n} {m}");
-        let inserted = |i: u32| if i >= pos && i < pos + len { bit(x, i - pos) } else { bit(y, i) };
+        let inserted = |i: u32| match (i as u64).checked_sub(pos) {
+            Some(offset) if offset < len => at(offset),
+            _ => bit(y, i),
+        };
         assert_eq!(bits::bfi(a, b, n, m), from_bits(inserted), "bfi {a:?} {b:?} {n} {m}");
         assert_eq!(bits::popc(a), (0..=top).map(|i| bit(x, i)).sum::<u64>() as u32);
         assert_eq!(bits::clz(a), (0..=top).rev().take_while(|&i| bit(x, i) == 0).count() as u32);

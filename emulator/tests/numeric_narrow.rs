@@ -6,7 +6,7 @@ mod numeric_support;
 use cuda_emulator::numeric::half::{self, Bf16, F16};
 use cuda_emulator::numeric::narrow::{self, E4m3, E5m2, Fp8};
 use cuda_emulator::numeric::rounding::{Nearest, Zero};
-use cuda_emulator::numeric::{cvt, fp32};
+use cuda_emulator::numeric::cvt;
 use numeric_support::{F32, Random, cases};
 use rustc_apfloat::ieee::{Float8E4M3FN, Float8E5M2, Half as SoftHalf, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
@@ -100,7 +100,8 @@ fn tf32_rounds_to_ten_bits() {
             // The sequence that the compiler emits works on the bits.
             assert_eq!(narrow::tf32_ties_away::<false>(a), a & !0x1fff, "{a:x}");
             assert_eq!(narrow::tf32_ties_away::<true>(a), (a & !0x1fff) - 0x2000, "{a:x}");
-            assert_eq!(narrow::tf32::<Nearest, true, true>(a), fp32::NAN);
+            assert_eq!(narrow::tf32::<Nearest, true, true>(a), narrow::TF32_NAN);
+            assert_eq!(narrow::tf32::<Zero, false, false>(a), narrow::TF32_NAN);
             continue;
         }
         let down = a & !0x1fff;

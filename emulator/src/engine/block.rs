@@ -7,11 +7,9 @@ use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::Fault;
 use super::report;
-use super::warp::{Outcome, Surroundings, Warp};
+use super::warp::{Outcome, Surroundings, TURN, Warp};
 use super::windows::SHARED_START;
 
-/// Backward branches of a warp's turn.
-const WARP_QUANTUM: u32 = 1 << 14;
 /// Turns of a group before other groups get theirs.
 const GROUP_TURNS: u32 = 32;
 
@@ -30,6 +28,17 @@ struct Running {
 pub(super) struct Group {
     blocks: Vec<Running>,
     cluster: Cluster,
+}
+
+/// What a block did in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Ran {
+    /// No warp could run.
+    Nothing,
+    /// Those that could run waited for other threads' stores.
+    Polling,
+    /// There was progress.
+    Something,
 }
 
 /// What a group's turn came to.
@@ -73,11 +82,14 @@ impl Group {
     /// Runs until all is done, the turn is over, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>) -> Turn {
         for _ in 0..GROUP_TURNS {
-            let (mut progress, mut live) = (false, false);
+            let (mut progress, mut polling, mut live) = (false, true, false);
             for index in 0..self.blocks.len() {
                 let running = &mut self.blocks[index];
                 match running.turn(lanes, &mut self.cluster) {
-                    Ok(ran) => progress |= ran,
+                    Ok(ran) => {
+                        progress |= ran != Ran::Nothing;
+                        polling &= ran != Ran::Something;
+                    }
                     Err(fault) => return Turn::Fault(fault),
                 }
                 live |= running.is_live();
@@ -85,7 +97,7 @@ impl Group {
                     let phase = self.cluster.phase();
                     let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
                     warps.for_each(|warp| warp.open_cluster(phase));
-                    progress = true;
+                    (progress, polling) = (true, false);
                 }
             }
             if !live {
@@ -93,6 +105,10 @@ impl Group {
             }
             if !progress {
                 return Turn::Fault(self.deadlock(lanes));
+            }
+            if polling {
+                // What it waits for has to come from another group.
+                break;
             }
         }
         Turn::Yielded
@@ -138,19 +154,22 @@ impl Running {
         self.warps.iter().any(|warp| warp.live() != 0)
     }
 
-    /// Gives every warp that can run a turn; whether there was one.
-    fn turn(&mut self, lanes: &mut Lanes<'_>, cluster: &mut Cluster) -> Result<bool, Box<Fault>> {
-        let mut progress = false;
+    /// Gives every warp that can run a turn.
+    fn turn(&mut self, lanes: &mut Lanes<'_>, cluster: &mut Cluster) -> Result<Ran, Box<Fault>> {
+        let mut ran = Ran::Nothing;
         lanes.enter_block(&self.block);
         for index in 0..self.warps.len() {
             let warp = &mut self.warps[index];
             if !warp.is_runnable() {
                 continue;
             }
-            progress = true;
-            let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget: WARP_QUANTUM };
-            if let Outcome::Fault(trouble, code, at) = warp.run(lanes, &mut around) {
-                return Err(report::fault(lanes.env, &self.block, &warp.state, *trouble, code, at));
+            let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget: TURN, polled: 0 };
+            match warp.run(lanes, &mut around) {
+                Outcome::Fault(trouble, code, at) => {
+                    return Err(report::fault(lanes.env, &self.block, &warp.state, *trouble, code, at));
+                }
+                Outcome::Polling => ran = ran.max(Ran::Polling),
+                Outcome::Done | Outcome::Blocked | Outcome::Yielded => ran = Ran::Something,
             }
             if self.barriers.has_opened() {
                 for (id, result) in self.barriers.take_opened() {
@@ -158,7 +177,7 @@ impl Running {
                 }
             }
         }
-        Ok(progress)
+        Ok(ran)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::exec::control::NOTHING;
+use super::exec::control::{NOTHING, REFUSED};
 use super::exec::lanes::Lanes;
 use super::exec::warp_ops::WarpOp;
 
@@ -162,6 +162,16 @@ pub(crate) struct Code {
     pub(crate) returns: Box<[ParamRows]>,
     /// Bytes of local memory of a frame.
     pub(crate) local_bytes: u32,
+}
+
+impl Code {
+    /// The instructions that could not be decoded: line and reason.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.insts.iter().zip(&self.origins).filter_map(|(inst, origin)| {
+            let refused = std::ptr::fn_addr_eq(inst.inner, REFUSED);
+            refused.then(|| (origin.line, self.messages.get(inst.imm as usize).map_or("", String::as_str)))
+        })
+    }
 }
 
 /// An instruction that the scheduler carries out.

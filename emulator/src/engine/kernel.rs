@@ -50,6 +50,14 @@ pub struct Kernel {
     pub(super) files: HashMap<u32, String>,
 }
 
+impl Kernel {
+    /// The instructions that would stop the kernel if a thread reached them, because this engine lacks them: line in
+    /// the PTX text and reason.
+    pub fn unsupported(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.codes.iter().flat_map(|code| code.refused())
+    }
+}
+
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kernel").field("name", &self.name).finish_non_exhaustive()

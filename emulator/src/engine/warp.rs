@@ -18,12 +18,14 @@ use super::exec::warp_ops::WarpOp;
 use super::kernel::Kernel;
 use frames::Frames;
 
+/// Backward branches of a warp's turn.
+pub(super) const TURN: u32 = 1 << 14;
 /// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
 const SPLIT_QUANTUM: u32 = 1000;
 /// Basic blocks that the others then run.
 const BOOST: u32 = 1000;
 /// Backward branches that a load counts for which looks for another thread's store.
-const POLL_WEIGHT: u32 = 16;
+const POLL_WEIGHT: u32 = 64;
 
 /// What a split waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +66,10 @@ pub(super) enum Outcome {
     Done,
     /// All its splits wait.
     Blocked,
-    /// Its turn is over.
+    /// Its turn is over, and there is more to do.
     Yielded,
+    /// It does nothing but wait for stores of other threads.
+    Polling,
     /// A fault, at that instruction of that function of the kernel.
     Fault(Box<Trouble>, usize, u32),
 }
@@ -101,6 +105,8 @@ pub(super) struct Surroundings<'r> {
     pub(super) cluster: &'r mut Cluster,
     /// Backward branches left of the turn.
     pub(super) budget: u32,
+    /// Part of the turn that went into waiting for other threads' stores.
+    pub(super) polled: u32,
 }
 
 impl Warp {
@@ -188,6 +194,7 @@ impl Warp {
             let frame = self.splits[index].frame;
             match self.run_split(index, lanes, around) {
                 Event::Switch => {}
+                Event::Yield if around.polled > TURN / 2 => return Outcome::Polling,
                 Event::Yield => return Outcome::Yielded,
                 Event::Fault(at) => {
                     let code = self.frames.code_index(frame);
@@ -327,7 +334,9 @@ impl Warp {
         lanes: &mut Lanes<'_>,
         around: &mut Surroundings<'_>,
     ) -> Option<Event> {
-        let cost = 1 + std::mem::take(&mut lanes.polls) * POLL_WEIGHT;
+        let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
+        let cost = polls.saturating_add(1);
+        around.polled = around.polled.saturating_add(polls);
         around.budget = around.budget.saturating_sub(cost);
         self.patience = self.patience.saturating_sub(cost);
         if around.budget > 0 && self.patience > 0 {
@@ -388,6 +397,7 @@ impl Warp {
             Control::Yield => {
                 self.splits[index].pc += 1;
                 self.rotate(index);
+                around.polled = u32::MAX;
                 return Event::Yield;
             }
         };

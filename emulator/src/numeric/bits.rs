@@ -157,11 +157,19 @@ pub fn bfind_shiftamt<T: Word>(a: T) -> u32 {
     if position == u32::MAX { position } else { (T::BITS - 1).wrapping_sub(position) }
 }
 
-/// `bfe.type d, a, pos, len`: the low 8 bits of `pos` and `len` count; a signed field is extended with its
-/// own highest bit, or with the sign of `a` where it reaches past the top.
+/// A position and a length. The ISA says that the low 8 bits count, and so it is for 32 bits; for 64 bits an
+/// H200 (and the compiler's sequence of shifts) takes all of them, so that 256 is past the top and not 0.
+#[inline(always)]
+fn extent<T: Word>(pos: u32, len: u32) -> (u32, u32) {
+    if T::BITS == 64 { (pos.min(64), len.min(64)) } else { (pos & 0xff, len & 0xff) }
+}
+
+/// `bfe.type d, a, pos, len`: a signed field is extended with its own highest bit, or with the sign of `a` where
+/// it reaches past the top. Of `pos` and `len` the low 8 bits count, but for 64 bits
+/// all.
 #[inline(always)]
 pub fn bfe<T: Word>(a: T, pos: u32, len: u32) -> T {
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = extent::<T>(pos, len);
     let spare = T::BITS.saturating_sub(pos.saturating_add(len));
     // To the top and back: the way back fills with what the type asks for.
     let field = if pos + len > T::BITS { a.shr(pos) } else { a.shl(spare).shr(T::BITS - len) };
@@ -169,10 +177,11 @@ pub fn bfe<T: Word>(a: T, pos: u32, len: u32) -> T {
 }
 
 /// `bfi.type f, a, b, pos, len`: `b` with its field replaced by the low bits of `a`; what reaches past the
-/// top is dropped.
+/// top is dropped. Of `pos` and `len` the low 8 bits count, but for 64 bits
+/// all.
 #[inline(always)]
 pub fn bfi<T: Word>(a: T, b: T, pos: u32, len: u32) -> T {
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = extent::<T>(pos, len);
     let ones = T::default().not();
     let mask = ones.shl(len).not().shl(pos);
     a.shl(pos).and(mask).or(b.and(mask.not()))

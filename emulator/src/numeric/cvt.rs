@@ -4,7 +4,7 @@
 //! Integer operands are native types, float operands register bits. A result narrower than its register is
 //! the caller's to extend: with the sign for signed types, with zeros for everything else.
 
-use super::exact::{Bf16, Exact, F16, F32, F64};
+use super::exact::{Bf16, Exact, F16, F32, F64, Format};
 use super::half::{self, Half};
 use super::int::Int;
 use super::rounding::{self, Mode, Nearest, Rounding};
@@ -31,7 +31,9 @@ const fn highest<D: Int>() -> i128 {
 pub trait Number: Copy {
     /// Is it a NaN?
     fn is_nan(self) -> bool;
-    /// Rounded to an integer by `R`; the canonical NaN of `f32`, or the same NaN of `f64`.
+    /// A NaN of `f32` replaced by the canonical one; numbers, and `f64`, as they are.
+    fn canonical(self) -> Self;
+    /// Rounded to an integer by `R`; NaN as [`canonical`](Self::canonical) says.
     fn integral<R: Rounding>(self) -> Self;
     /// The value of `D` nearest to an integral number; some value for NaN.
     fn to_int<D: Int>(self) -> D;
@@ -47,6 +49,11 @@ macro_rules! number {
                 self.is_nan()
             }
             #[inline(always)]
+            fn canonical(self) -> Self {
+                let nan: fn($float) -> $float = $nan;
+                if self.is_nan() { nan(self) } else { self }
+            }
+            #[inline(always)]
             fn integral<R: Rounding>(self) -> Self {
                 let integral = match R::MODE {
                     Mode::Nearest => self.round_ties_even(),
@@ -54,8 +61,7 @@ macro_rules! number {
                     Mode::Down => self.floor(),
                     Mode::Up => self.ceil(),
                 };
-                let nan: fn($float) -> $float = $nan;
-                if self.is_nan() { nan(self) } else { integral }
+                if self.is_nan() { self.canonical() } else { integral }
             }
             #[inline(always)]
             fn to_int<D: Int>(self) -> D {
@@ -89,6 +95,8 @@ pub trait Float {
     type Number: Number;
     /// Is it `.f64`?
     const DOUBLE: bool = size_of::<Self::Bits>() == 8;
+    /// Is it `.f16`? The conversion from `.f32` then ignores `.ftz`, and the one to `.f32` is arithmetic.
+    const F16: bool = false;
     /// The number, exact, after `.ftz` if it applies to this type.
     fn number<const FTZ: bool>(a: Self::Bits) -> Self::Number;
     /// `a` rounded by `R`; then `.ftz` if it applies to this type, then `.sat`.
@@ -121,7 +129,8 @@ impl Float for Single {
     #[inline(always)]
     fn from_f64<R: Rounding, const FTZ: bool, const SAT: bool>(a: f64) -> u32 {
         // Flushed after rounding, as the compiler's sequence does it, unlike in arithmetic.
-        fp32::finish::<FTZ, SAT>(rounding::narrow::<R>(a))
+        let number = fp32::finish::<FTZ, SAT>(rounding::narrow::<R>(a));
+        if !SAT && a.is_nan() { narrow_nan::<F32>(a.to_bits()) as u32 } else { number }
     }
     #[inline(always)]
     fn from_int<R: Rounding, S: Int>(a: S) -> u32 {
@@ -142,7 +151,8 @@ impl Float for Double {
     }
     #[inline(always)]
     fn from_f32<R: Rounding, const FTZ: bool, const SAT: bool>(a: f32) -> u64 {
-        Self::from_f64::<R, FTZ, SAT>(a as f64)
+        let number = Self::from_f64::<R, FTZ, SAT>(a as f64);
+        if !SAT && a.is_nan() { widen_nan(a.to_bits()) } else { number }
     }
     #[inline(always)]
     fn from_f64<R: Rounding, const FTZ: bool, const SAT: bool>(a: f64) -> u64 {
@@ -161,15 +171,30 @@ impl Float for Double {
     }
 }
 
+/// The NaN of format `F` for a NaN of `.f64`: its sign and the upper bits of its payload, made quiet.
+#[inline(always)]
+fn narrow_nan<F: Format>(a: u64) -> u64 {
+    let sign = a >> (63 - F::EXPONENT - F::FRACTION) & F::SIGN;
+    let payload = (a & ((1 << F64::FRACTION) - 1)) >> (F64::FRACTION - F::FRACTION);
+    sign | F::INFINITY | 1 << (F::FRACTION - 1) | payload
+}
+
+/// The NaN of `.f64` for a NaN of `.f32`: its sign and payload, made quiet.
+#[inline(always)]
+fn widen_nan(a: u32) -> u64 {
+    let fraction = (a & 0x007f_ffff) as u64;
+    ((a & fp32::SIGN) as u64) << 32 | 0x7ff8 << 48 | fraction << (F64::FRACTION - F32::FRACTION)
+}
+
 macro_rules! half_float {
-    ($($format:ident, |$wide:ident| $number:expr;)*) => {$(
+    ($($format:ident, $is_f16:expr;)*) => {$(
         impl Float for $format {
             type Bits = u16;
             type Number = f32;
+            const F16: bool = $is_f16;
             #[inline(always)]
             fn number<const FTZ: bool>(a: u16) -> f32 {
-                let $wide = <$format>::widen(a);
-                $number
+                <$format>::widen(a)
             }
             #[inline(always)]
             fn from_f32<R: Rounding, const FTZ: bool, const SAT: bool>(a: f32) -> u16 {
@@ -178,7 +203,8 @@ macro_rules! half_float {
             }
             #[inline(always)]
             fn from_f64<R: Rounding, const FTZ: bool, const SAT: bool>(a: f64) -> u16 {
-                Self::from_f32::<R, FTZ, SAT>(half::to_odd_f32(a))
+                let number = Self::from_f32::<R, FTZ, SAT>(half::to_odd_f32(a));
+                if !SAT && a.is_nan() { narrow_nan::<$format>(a.to_bits()) as u16 } else { number }
             }
             #[inline(always)]
             fn from_int<R: Rounding, S: Int>(a: S) -> u16 {
@@ -191,8 +217,8 @@ macro_rules! half_float {
     )*};
 }
 half_float! {
-    F16, |wide| if wide.is_nan() { f32::from_bits(fp32::NAN) } else { wide };
-    Bf16, |wide| wide;
+    F16, true;
+    Bf16, false;
 }
 
 /// `a` (exact or rounded to odd) rounded to a half format by `R`; NaN gives [`half::NAN`].
@@ -219,11 +245,16 @@ pub fn int_to_float<S: Int, D: Float, R: Rounding>(a: S) -> D::Bits {
 
 /// `cvt.rnd{.ftz}{.sat}.D.S` between float types. `R` does not matter where the conversion is exact.
 ///
-/// NaN results are canonical, with two exceptions: `.f64` takes the operand's payload, made quiet; and `.f32` from
-/// `.bf16` or `.f32` without `.ftz` keeps all bits (as the compiler emits no arithmetic for it).
+/// NaN results are canonical, with two exceptions: to and from `.f64` a NaN keeps its sign and (the upper bits of)
+/// its payload, made quiet, but for `cvt.ftz.f64.f32`, which multiplies first; and `.f32` from `.bf16` or `.f32`
+/// without `.ftz` keeps all bits (as the compiler emits no arithmetic for it). `.ftz` does nothing where the result
+/// is `.f16`.
 #[inline(always)]
 pub fn float<S: Float, D: Float, R: Rounding, const FTZ: bool, const SAT: bool>(a: S::Bits) -> D::Bits {
-    S::number::<FTZ>(a).to_float::<D, R, FTZ, SAT>()
+    let number = if D::F16 { S::number::<false>(a) } else { S::number::<FTZ>(a) };
+    let arithmetic = if D::DOUBLE { FTZ } else { S::F16 };
+    let number = if arithmetic { number.canonical() } else { number };
+    number.to_float::<D, R, FTZ, SAT>()
 }
 
 /// `cvt.{rni,rzi,rmi,rpi}{.ftz}{.sat}.S.S`: rounded to an integer that stays a float.

@@ -1,8 +1,9 @@
 //! `.f64` arithmetic (PTX ISA, "Floating-Point Instructions"). Operands and results are register bits.
 //!
 //! `R` is the rounding modifier; `.f64` has neither `.ftz` nor `.sat`. NaN results: the ISA says that
-//! payloads are supported and no more. Here the first NaN operand wins, made quiet, and an invalid operation
-//! gives [`NAN`]; both are beliefs about the hardware.
+//! payloads are supported and no more. Here a NaN operand wins, made quiet: of several the second in `add`, `sub`
+//! and `mul`, the first in `div`, and in `fma` the second, else the third. An invalid operation gives [`NAN`].
+//! All as an H200 answers.
 
 use super::exact::{Exact, F64};
 use super::rounding::{Mode, Rounding};
@@ -20,7 +21,7 @@ pub fn is_nan(a: u64) -> bool {
     a & !SIGN > INFINITY
 }
 
-/// Bits of `r`, or the NaN that stands for the operands `a`, `b`, `c` if it is one.
+/// Bits of `r`, or if it is a NaN the first NaN of `a`, `b`, `c`, made quiet, or else [`NAN`].
 #[inline(always)]
 pub fn finish(r: f64, a: u64, b: u64, c: u64) -> u64 {
     let nan = if is_nan(c) { c | QUIET } else { NAN };
@@ -40,7 +41,7 @@ pub fn add<R: Rounding>(a: u64, b: u64) -> u64 {
     if R::MODE != Mode::Nearest && is_finite2(a, b) {
         return add_directed(a, b, R::MODE);
     }
-    finish(f64::from_bits(a) + f64::from_bits(b), a, b, a)
+    finish(f64::from_bits(a) + f64::from_bits(b), b, a, b)
 }
 
 fn add_directed(a: u64, b: u64, mode: Mode) -> u64 {
@@ -53,7 +54,7 @@ pub fn sub<R: Rounding>(a: u64, b: u64) -> u64 {
     if R::MODE != Mode::Nearest && is_finite2(a, b) {
         return add_directed(a, b ^ SIGN, R::MODE);
     }
-    finish(f64::from_bits(a) - f64::from_bits(b), a, b, a)
+    finish(f64::from_bits(a) - f64::from_bits(b), b, a, b)
 }
 
 /// `mul{.rnd}.f64`
@@ -62,7 +63,7 @@ pub fn mul<R: Rounding>(a: u64, b: u64) -> u64 {
     if R::MODE != Mode::Nearest && is_finite2(a, b) {
         return mul_directed(a, b, R::MODE);
     }
-    finish(f64::from_bits(a) * f64::from_bits(b), a, b, a)
+    finish(f64::from_bits(a) * f64::from_bits(b), b, a, b)
 }
 
 fn mul_directed(a: u64, b: u64, mode: Mode) -> u64 {
@@ -76,7 +77,7 @@ pub fn fma<R: Rounding>(a: u64, b: u64, c: u64) -> u64 {
     if R::MODE != Mode::Nearest && is_finite2(a, b) && is_finite(c) {
         return fma_directed(a, b, c, R::MODE);
     }
-    finish(f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)), a, b, c)
+    finish(f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)), b, c, a)
 }
 
 fn fma_directed(a: u64, b: u64, c: u64, mode: Mode) -> u64 {
@@ -116,16 +117,16 @@ fn sqrt_directed(a: u64, mode: Mode) -> u64 {
     Exact::unpack::<F64>(a).square_root().round::<F64>(mode)
 }
 
-/// `abs.f64`: a NaN is passed through unchanged.
+/// `abs.f64`: a NaN keeps its sign and is made quiet.
 #[inline(always)]
 pub fn abs(a: u64) -> u64 {
-    if is_nan(a) { a } else { a & !SIGN }
+    if is_nan(a) { a | QUIET } else { a & !SIGN }
 }
 
-/// `neg.f64`: a NaN is passed through unchanged (the ISA leaves it open, the programming guide says so).
+/// `neg.f64`: a NaN keeps its sign and is made quiet.
 #[inline(always)]
 pub fn neg(a: u64) -> u64 {
-    if is_nan(a) { a } else { a ^ SIGN }
+    if is_nan(a) { a | QUIET } else { a ^ SIGN }
 }
 
 /// `copysign.f64 d, a, b`: the magnitude of `b` with the sign of `a`.

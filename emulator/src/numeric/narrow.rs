@@ -27,12 +27,8 @@ pub fn half_x2_from_f32<H: Half, R: Rounding, const RELU: bool, const SATFINITE:
     pack(half(b), half(a))
 }
 
-/// `.relu` on `.f32` bits: negative numbers and `-0` give `+0`, NaN the canonical one.
-#[inline(always)]
-fn relu(a: u32) -> u32 {
-    let number = if a & fp32::SIGN != 0 { 0 } else { a };
-    if fp32::is_nan(a) { fp32::NAN } else { number }
-}
+/// The NaN of `cvt.{rn,rz}.tf32`: all ones in the bits that `.tf32` has.
+pub const TF32_NAN: u32 = 0x7fff_e000;
 
 /// `cvt.rna{.satfinite}.tf32.f32`: to nearest, ties away from zero. The result is `.f32` bits whose lowest 13
 /// are zero. This is the compiler's integer sequence, also for NaN: it loses the low bits (without any others
@@ -43,15 +39,15 @@ pub fn tf32_ties_away<const SATFINITE: bool>(a: u32) -> u32 {
     if SATFINITE && !fp32::is_finite(rounded) { rounded.wrapping_sub(0x2000) } else { rounded }
 }
 
-/// `cvt.{rn,rz}{.satfinite}{.relu}.tf32.f32`; NaN gives [`fp32::NAN`].
+/// `cvt.{rn,rz}{.satfinite}{.relu}.tf32.f32`; NaN gives [`TF32_NAN`], also with `.relu`.
 #[inline(always)]
 pub fn tf32<R: Rounding, const RELU: bool, const SATFINITE: bool>(a: u32) -> u32 {
     let up = if R::MODE == Mode::Nearest { 0xfff + (a >> 13 & 1) } else { 0 };
     let rounded = a.wrapping_add(up) & !0x1fff;
     let infinite = fp32::is_infinite(rounded);
     let rounded = if SATFINITE && infinite { rounded.wrapping_sub(0x2000) } else { rounded };
-    let rounded = if fp32::is_nan(a) { fp32::NAN } else { rounded };
-    if RELU { relu(rounded) } else { rounded }
+    let rounded = if RELU && rounded & fp32::SIGN != 0 { 0 } else { rounded };
+    if fp32::is_nan(a) { TF32_NAN } else { rounded }
 }
 
 /// An 8-bit float format.

@@ -1,7 +1,7 @@
 //! Approximate instructions and the math library, within the errors that the PTX ISA and the CUDA C++ Programming Guide
 //! ("Mathematical Functions") promise; the host's f64 functions stand for the exact values.
 
-use super::float::{F32, F64, Mode};
+use super::float::{F32, F64};
 use super::operands::Triples;
 use super::table::{Want, table};
 use crate::references::{Gpu, Random};
@@ -19,8 +19,26 @@ fn single(bits: u64) -> f64 {
 /// Special values against each other, then `random`.
 fn singles(count: usize, mut random: impl FnMut(&mut Random) -> f32) -> Triples {
     const SPECIAL: [f32; 20] = [
-        0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, 0.1, 10.0, -10.0, 1e-30, 1e30, 1e-42, -1e-42, 100.0,
-        f32::INFINITY, f32::NEG_INFINITY, f32::NAN,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.0,
+        -2.0,
+        3.0,
+        0.1,
+        10.0,
+        -10.0,
+        1e-30,
+        1e30,
+        1e-42,
+        -1e-42,
+        100.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
     ];
     let mut next = Random::new(11);
     let mut columns: Triples = Default::default();
@@ -73,7 +91,9 @@ fn flushed(bits: u64) -> f64 {
 /// Results that `.ftz` flushes to zero may also be the exact ones.
 fn or_zero(want: Want) -> Want {
     match want {
-        Want::Between(f, low, high) if low.abs().min(high.abs()) < 1.2e-38 => Want::Between(f, low.min(0.0), high.max(0.0)),
+        Want::Between(f, low, high) if low.abs().min(high.abs()) < 1.2e-38 => {
+            Want::Between(f, low.min(0.0), high.max(0.0))
+        }
         want => want,
     }
 }
@@ -127,14 +147,18 @@ fn fast_math() {
         // exp2 of a rounded product: its error grows with the exponent, as that of the logarithm below it does.
         let power = b * a.log2();
         let error = (2.0 + power.abs() + b.abs()) * 2f64.powi(-21);
-        let powf = if a > 0.0 && a.is_finite() && power.abs() < 120.0 { Want::near(F32, a.powf(b), error) } else { Want::Anything };
+        let powf = if a > 0.0 && a.is_finite() && power.abs() < 120.0 {
+            Want::near(F32, a.powf(b), error)
+        } else {
+            Want::Anything
+        };
         let exponential = match a * LOG2_E {
             e if e.abs() > 125.0 && e.is_finite() => Want::Anything,
             e if e.is_infinite() => ulps(a.exp(), 0.0),
             _ => or_zero(Want::near(F32, a.exp(), (3.0 + 1.2 * a.abs()) * 2f64.powi(-23))),
         };
         vec![
-            Want::Exactly(F32.flush(F32.fma(p, q, p, Mode::Nearest))),
+            Want::Exactly(F32.flushed(|mode| F32.fma(p, q, p, mode))),
             or_zero(divided(a, b)),
             or_zero(ulps(a.sqrt(), 2.0)),
             exponential,
@@ -175,8 +199,26 @@ fn positive_difference(a: f32, b: f32) -> Want {
 #[test]
 fn library_f32() {
     let names = [
-        "expf", "exp2f", "expm1f", "logf", "log2f", "log1pf", "powf", "sinf", "cosf", "tanf", "asinf", "atan2f", "tanhf",
-        "cbrtf", "hypotf", "rsqrtf", "erff", "ldexpf", "nextafterf", "fdimf",
+        "expf",
+        "exp2f",
+        "expm1f",
+        "logf",
+        "log2f",
+        "log1pf",
+        "powf",
+        "sinf",
+        "cosf",
+        "tanf",
+        "asinf",
+        "atan2f",
+        "tanhf",
+        "cbrtf",
+        "hypotf",
+        "rsqrtf",
+        "erff",
+        "ldexpf",
+        "nextafterf",
+        "fdimf",
     ];
     let gpu = Gpu::new();
     let module = gpu.module(include_str!("../../kernels/library.ptx"));

@@ -28,7 +28,13 @@ fn to_integer(from: Format, x: u64, mode: Mode, bits: u32, signed: bool) -> u64 
     };
     let integer = match from.decode(x) {
         Value::Nan => extend(nan::as_integer(from, bits), bits, signed),
-        Value::Infinite { negative } => if negative { least } else { most },
+        Value::Infinite { negative } => {
+            if negative {
+                least
+            } else {
+                most
+            }
+        }
         Value::Finite(number) => {
             let (negative, magnitude) = number.to_integer(mode);
             let magnitude = magnitude.min(1 << 100) as i128;
@@ -46,13 +52,32 @@ fn extend(x: u64, bits: u32, signed: bool) -> i128 {
 #[test]
 fn from_i64() {
     let names = [
-        "s8", "u8", "s16", "u16", "s32", "u32", "f32.s8", "f32.u16", "f32.s32 rn", "rz", "ru", "rd", "f32.u32 rn",
-        "f64.s32", "f64.u32", "f32.s64 rn", "f32.u64 rz", "f64.s64 rn", "f64.s64 ru", "f64.u64 rd",
+        "s8",
+        "u8",
+        "s16",
+        "u16",
+        "s32",
+        "u32",
+        "f32.s8",
+        "f32.u16",
+        "f32.s32 rn",
+        "rz",
+        "ru",
+        "rd",
+        "f32.u32 rn",
+        "f64.s32",
+        "f64.u32",
+        "f32.s64 rn",
+        "f32.u64 rz",
+        "f64.s64 rn",
+        "f64.s64 ru",
+        "f64.u64 rd",
     ];
     let [column, ..] = integers(64, 4000);
     check::<u64>("from_i64", &names, column, |x| {
         let as_type = |bits, signed| extend(x, bits, signed);
-        let (near, [rn, rz, ru, rd]) = (Mode::Nearest, MODES.map(|m| from_integer(F32, as_type(32, true), m)));
+        let (near, [rn, rz, ru, rd]) =
+            (Mode::Nearest, MODES.map(|m| from_integer(F32, as_type(32, true), m)));
         let integers = [(8, true), (8, false), (16, true), (16, false), (32, true), (32, false)];
         let mut all: Vec<u64> = integers.map(|(bits, signed)| as_type(bits, signed) as u64).to_vec();
         all.extend([
@@ -78,8 +103,8 @@ fn from_i64() {
 #[test]
 fn from_f32() {
     let names = [
-        "s32 rn", "rz", "ru", "rd", "u32 rn", "rz", "ru", "rd", "s64 rn", "s64 rz", "u64 ru", "u64 rd", "s16 rzi",
-        "u16 rni", "s8 rzi", "u8 rzi", "f64", "f16 rn", "f16 rz", "f16 ru", "f16 rd", "bits",
+        "s32 rn", "rz", "ru", "rd", "u32 rn", "rz", "ru", "rd", "s64 rn", "s64 rz", "u64 ru", "u64 rd",
+        "s16 rzi", "u16 rni", "s8 rzi", "u8 rzi", "f64", "f16 rn", "f16 rz", "f16 ru", "f16 rd", "bits",
     ];
     check::<u32>("from_f32", &names, F32.column(6000), |x| {
         let to = |mode, bits, signed| to_integer(F32, x, mode, bits, signed);
@@ -105,8 +130,8 @@ fn from_f32() {
 #[test]
 fn from_f64() {
     let names = [
-        "s32 rn", "s32 rz", "u32 ru", "u32 rd", "s64 rn", "s64 rz", "u64 ru", "u64 rd", "f32 rn", "f32 rz", "f32 ru",
-        "f32 rd", "f16", "high", "low", "swapped",
+        "s32 rn", "s32 rz", "u32 ru", "u32 rd", "s64 rn", "s64 rz", "u64 ru", "u64 rd", "f32 rn", "f32 rz",
+        "f32 ru", "f32 rd", "f16", "high", "low", "swapped",
     ];
     check::<u64>("from_f64", &names, F64.column(6000), |x| {
         let to = |mode, bits, signed| to_integer(F64, x, mode, bits, signed);

@@ -94,7 +94,11 @@ impl Number {
     /// Rounded to an integer: its sign and magnitude, the latter held to 2^127.
     pub fn to_integer(self, mode: Mode) -> (bool, u128) {
         let top = 128 - self.mantissa.leading_zeros() as i32 + self.exponent;
-        let magnitude = if self.mantissa != 0 && top > 127 { 1 << 127 } else { self.rounded_to(0.max(self.exponent), mode) };
+        let magnitude = if self.mantissa != 0 && top > 127 {
+            1 << 127
+        } else {
+            self.rounded_to(0.max(self.exponent), mode)
+        };
         (self.negative, if top <= 127 && self.exponent > 0 { magnitude << self.exponent } else { magnitude })
     }
 }
@@ -211,8 +215,7 @@ impl Format {
     /// To another format; what does not change the value is exact in every mode.
     pub fn convert(self, a: u64, to: Format, mode: Mode) -> u64 {
         match self.decode(a) {
-            Nan if to.width > self.width => nan::widened(to),
-            Nan => nan::arithmetic(to, &[]),
+            Nan => nan::converted(self, a, to),
             value => to.encode(value, mode, &[]),
         }
     }
@@ -231,6 +234,12 @@ impl Format {
     /// Subnormal numbers to zero of their sign.
     pub fn flush(self, a: u64) -> u64 {
         if a & !self.sign() < self.smallest_normal() { a & self.sign() } else { a }
+    }
+
+    /// The result of an operation with `.ftz`, of operands that are flushed: zero if it is subnormal before it is rounded.
+    pub fn flushed(self, operation: impl Fn(Mode) -> u64) -> u64 {
+        let cut = operation(Mode::Zero);
+        if self.flush(cut) == cut { operation(Mode::Nearest) } else { self.flush(cut) }
     }
 
     /// Held to 0 ..= 1; NaN gives 0.
@@ -254,7 +263,8 @@ impl Format {
             (true, false) => b,
             (false, true) => a,
             (false, false) => {
-                let ordering = self.compare(a, b).map(|o| o.then(self.is_negative(b).cmp(&self.is_negative(a))));
+                let ordering =
+                    self.compare(a, b).map(|o| o.then(self.is_negative(b).cmp(&self.is_negative(a))));
                 if (ordering == Some(std::cmp::Ordering::Greater)) == largest { a } else { b }
             }
         }

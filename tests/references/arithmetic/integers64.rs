@@ -9,8 +9,30 @@ const PTX: &str = include_str!("../../kernels/integers.ptx");
 #[test]
 fn arithmetic_u64() {
     let names = [
-        "a+b", "a-b", "a*b+c", "umul64hi", "mul64hi", "a/b", "a%b", "x/y", "x%y", "a/10", "x/10", "min", "max signed",
-        "logic", "<<", ">>", ">> signed", "popc", "clz", "ffs", "brev", "x<y", "128 bits", "field",
+        "a+b",
+        "a-b",
+        "a*b+c",
+        "umul64hi",
+        "mul64hi",
+        "a/b",
+        "a%b",
+        "x/y",
+        "x%y",
+        "a/10",
+        "x/10",
+        "min",
+        "max signed",
+        "logic",
+        "<<",
+        ">>",
+        ">> signed",
+        "popc",
+        "clz",
+        "ffs",
+        "brev",
+        "x<y",
+        "128 bits",
+        "field",
     ];
     let gpu = Gpu::new();
     table::<u64, u64>(&gpu, &gpu.module(PTX), "arithmetic_u64", &names, &integers(64, 3000), |operands| {
@@ -50,8 +72,20 @@ fn arithmetic_u64() {
 #[test]
 fn arithmetic_small() {
     let names = [
-        "a+b", "a*b+c", "a/b", "a%b", "a/3 signed", ">> signed", "<<", "u8 a*b", "s8 a-b", "u8 a+b", "s8 a<b",
-        "mul.hi.u16", "mad.lo.s16", "max.s16",
+        "a+b",
+        "a*b+c",
+        "a/b",
+        "a%b",
+        "a/3 signed",
+        ">> signed",
+        "<<",
+        "u8 a*b",
+        "s8 a-b",
+        "u8 a+b",
+        "s8 a<b",
+        "mul.hi.u16",
+        "mad.lo.s16",
+        "max.s16",
     ];
     let gpu = Gpu::new();
     table::<u16, u16>(&gpu, &gpu.module(PTX), "arithmetic_small", &names, &integers(16, 3000), |operands| {

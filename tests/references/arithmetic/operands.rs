@@ -24,7 +24,8 @@ fn triples(special: &[u64], count: usize, mut random: impl FnMut() -> [u64; 3]) 
 /// Integers of `bits` bits: around zero, around the ends of narrower types, patterns, and random ones of every length.
 pub fn integers(bits: u32, count: usize) -> Triples {
     let mask = u64::MAX >> (64 - bits);
-    let mut special: Vec<u64> = (0..4).chain([7, 8, 9, 10, 15, 16, 31, 32, 33, 63, 64, 65, 100, 255, 1000]).collect();
+    let mut special: Vec<u64> =
+        (0..4).chain([7, 8, 9, 10, 15, 16, 31, 32, 33, 63, 64, 65, 100, 255, 1000]).collect();
     special.extend((1..bits).step_by(8).map(|k| 1 << (k + 6).min(bits - 1)));
     special.extend([mask, mask - 1, mask >> 1, (mask >> 1) + 1, 0x5555_5555_5555_5555 & mask, mask - 6]);
     special.sort();

@@ -56,7 +56,7 @@ report() {
     [ $((p + f + g)) -gt 0 ] && counted="$p passed, $f failed, $g ignored"
     printf '%-36s %-34s %4d s  %s\n' "$2" "$counted" "$4" "$verdict"
     if [ "$1" -ne 0 ]; then
-        grep -E '^(test .*FAILED|---- |thread .*panicked|Error|=========)' "$3" | head -n 12 | sed 's/^/    /'
+        grep -E -A 2 '(panicked at|^Error|^=========)' "$3" | grep -v '^--$' | head -n 12 | sed 's/^/    /'
     fi
 }
 
@@ -68,22 +68,10 @@ one() {
     report "$status" "$label" "$log" $((SECONDS - start))
 }
 
-# A kernel fault ends CUDA for its whole process: each test of such a binary gets a process of its own.
-each_alone() {
-    local name status=0
-    for name in $("$1" --list --format terse | sed -n 's/: test$//p'); do
-        timeout -k 10 "$TEST_SECONDS" "$1" --exact "$name" || status=$?
-    done
-    return "$status"
-}
-
 tests() {
     local program
     for program in bin/tests/*; do
-        case $program in
-            *fault*) one "test ${program##*/}" each_alone "$program" ;;
-            *) one "test ${program##*/}" timeout -k 10 "$TEST_SECONDS" "$program" ;;
-        esac
+        one "test ${program##*/}" timeout -k 10 "$TEST_SECONDS" "$program"
     done
 }
 
@@ -99,7 +87,8 @@ bench() {
     cat "$logs/bench-launch_cost.log"
 }
 
-# The tests provoke errors of the driver on purpose, which are not the kernels' doing; the examples must have none at all.
+# Binaries with `fault` in their name stop kernels on purpose. The other tests provoke errors of the driver, which are not the
+# kernels' doing; the examples must have none at all.
 memcheck() {
     local program sanitizer
     sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
@@ -119,10 +108,13 @@ memcheck() {
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
 echo "driver: $CUDA_LAUNCH_DRIVER; phases: $phases"
 for phase in $phases; do
+    before=("$passed" "$failed" "$ignored") start=$SECONDS
     case $phase in
         tests | examples | bench | memcheck) "$phase" ;;
         *) echo "no phase $phase" >&2; exit 2 ;;
     esac
+    printf '= %s: %d passed, %d failed, %d ignored, %d s\n' "$phase" $((passed - before[0])) $((failed - before[1])) \
+        $((ignored - before[2])) $((SECONDS - start))
 done
 printf '\n%d passed, %d failed, %d ignored; programs that failed: %d\n' "$passed" "$failed" "$ignored" "${#broken[@]}"
 [ ${#broken[@]} -eq 0 ] || { printf '    %s\n' "${broken[@]}"; exit 1; }

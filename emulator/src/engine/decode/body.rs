@@ -277,7 +277,7 @@ impl<'a> Body<'a> {
             return Some(symbol);
         }
         if let Some(global) = self.image.globals.get(name) {
-            return Some(Symbol::Global { address: global.address, constant: global.constant });
+            return Some(Symbol::Global(global.address));
         }
         if let Some(address) = self.link.shared(name, None) {
             return Some(Symbol::Shared(address));

@@ -68,11 +68,6 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
     }
 
-    /// Whether there is a guard.
-    pub(crate) fn guarded(&self) -> bool {
-        self.guard.is_some()
-    }
-
     /// Appends an instruction under the guard of the text.
     pub(crate) fn push(&mut self, mut draft: Draft) {
         draft.guard = self.guard;
@@ -297,7 +292,7 @@ impl<'b, 'a> Builder<'b, 'a> {
 /// The address of a variable or function, if it is the same for all threads.
 fn constant_address(symbol: &Symbol<'_>) -> Option<u64> {
     match symbol {
-        Symbol::Global { address, .. } => Some(*address),
+        Symbol::Global(address) => Some(*address),
         Symbol::Shared(address) => Some(u64::from(*address)),
         Symbol::KernelParam(offset) => Some(u64::from(*offset)),
         Symbol::Function(index) => Some(function_address(*index)),

@@ -10,8 +10,6 @@ use super::super::windows::SHARED_START;
 
 /// A function that the kernel reaches.
 pub(super) struct Reached<'a> {
-    /// Index in the program.
-    pub(super) index: usize,
     /// The function.
     pub(super) function: Function<'a>,
     /// Its body, or why it cannot be read.
@@ -66,7 +64,7 @@ fn read(image: &Image, index: usize) -> Option<Reached<'_>> {
     // Both were parsed once when the module was loaded.
     let function = cuda_ptx::parse_function(image.text.get(entry.span.clone())?, entry.line).ok()?;
     let body = function.statements().map_err(|error| error.to_string());
-    Some(Reached { index, function, body })
+    Some(Reached { function, body })
 }
 
 impl<'a> Link<'a> {

@@ -20,12 +20,7 @@ pub(crate) enum Symbol<'a> {
     /// A shared variable at that address.
     Shared(u32),
     /// A variable in device memory at that address.
-    Global {
-        /// The address.
-        address: u64,
-        /// `.const` rather than `.global`.
-        constant: bool,
-    },
+    Global(u64),
     /// A kernel parameter at that offset.
     KernelParam(u32),
     /// A parameter of a device function or of a call, in rows of the frame.

@@ -217,31 +217,52 @@ pub(crate) struct Run {
 /// `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(always)]
 pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<[Run; 2]> {
-    if lanes.mask() != !0 || Access(inst.aux).narrow() {
+    if lanes.mask() != !0 {
         return None;
     }
-    // SAFETY: passed on to the caller.
-    let place = unsafe { &*<u64 as Source>::place(lanes, slot).cast::<[[u64; 16]; 2]>() };
-    let mut differs = 0;
-    let mut runs = [Run { host: std::ptr::null_mut(), uniform: false }; 2];
-    for (half, run) in place.iter().zip(&mut runs) {
-        let (start, step) = (half[0], half[1].wrapping_sub(half[0]));
-        run.uniform = step == 0;
-        for lane in 0..16 {
-            differs |= half[lane] ^ start.wrapping_add(if step == 0 { 0 } else { lane as u64 * bytes });
+    // SAFETY: passed on to the caller: the operand's row has 32 numbers of the width that the access names.
+    let starts = unsafe {
+        if Access(inst.aux).narrow() {
+            let [low, high] = &*<u32 as Source>::place(lanes, slot).cast::<[[u32; 16]; 2]>();
+            [narrow_run(low, bytes as u32)?, narrow_run(high, bytes as u32)?]
+        } else {
+            let [low, high] = &*<u64 as Source>::place(lanes, slot).cast::<[[u64; 16]; 2]>();
+            [wide_run(low, bytes)?, wide_run(high, bytes)?]
         }
+    };
+    let mut runs = [Run { host: std::ptr::null_mut(), uniform: false }; 2];
+    for ((start, uniform), run) in starts.into_iter().zip(&mut runs) {
         let address = start.wrapping_add(inst.imm);
         let region = region(lanes, inst, address)?;
         let offset = address.wrapping_sub(region.base);
-        let span = if step == 0 { bytes } else { 16 * bytes };
+        let span = if uniform { bytes } else { 16 * bytes };
         if region.len < span || offset > region.len - span || offset & (bytes - 1) != 0 {
             return None;
         }
         // SAFETY: the offset lies inside the region.
-        run.host = unsafe { region.host.add(offset as usize) };
+        *run = Run { host: unsafe { region.host.add(offset as usize) }, uniform };
     }
-    (differs == 0).then_some(runs)
+    Some(runs)
 }
+
+macro_rules! run_of {
+    ($name:ident, $number:ty) => {
+        /// The address of a run, and whether it is the same for all its lanes.
+        #[inline(always)]
+        fn $name(lanes: &[$number; 16], bytes: $number) -> Option<(u64, bool)> {
+            let start = lanes[0];
+            let uniform = lanes[1] == start;
+            let step = if uniform { 0 } else { bytes };
+            let mut differs = 0;
+            for lane in 0..16 {
+                differs |= lanes[lane] ^ start.wrapping_add((lane as $number).wrapping_mul(step));
+            }
+            (differs == 0).then_some((u64::from(start), uniform))
+        }
+    };
+}
+run_of!(narrow_run, u32);
+run_of!(wide_run, u64);
 
 /// [`together`] out of line, for instructions that do much more than that.
 ///

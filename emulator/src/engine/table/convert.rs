@@ -214,12 +214,12 @@ fn saturated(steps: &mut Steps, from: Type, to: Type) {
     steps.push(if signed(from) { to_type!(i64) } else { to_type!(u64) });
 }
 
-/// Half floats become `.f32`; `.ftz` flushes what is `.f32` at the start.
-fn to_single(steps: &mut Steps, form: &Form<'_>, from: Type) {
+/// Half floats become `.f32`; `.ftz` flushes what is `.f32` at the start, unless it becomes an `.f16`.
+fn to_single(steps: &mut Steps, form: &Form<'_>, from: Type, to: Type) {
     match from {
         Type::F16 => steps.push(lane1(cvt::float::<F16, Single, Nearest, false, false>)),
         Type::Bf16 => steps.push(lane1(cvt::float::<Bf16, Single, Nearest, false, false>)),
-        Type::F32 if form.has("ftz") => steps.push(lane1(fp32::flush::<true>)),
+        Type::F32 if form.has("ftz") && to != Type::F16 => steps.push(lane1(fp32::flush::<true>)),
         _ => {}
     }
 }
@@ -240,7 +240,7 @@ fn to_integer(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
     let (to, from) = (form.ty(), form.source_ty());
     let operand = source(builder, from)?;
     let mut steps = Steps::default();
-    to_single(&mut steps, form, from);
+    to_single(&mut steps, form, from, to);
     to_integral(&mut steps, form, from, false);
     macro_rules! to_type {
         ($from:ty) => {
@@ -298,8 +298,10 @@ fn floats(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
     let operand = source(builder, from)?;
     let mut steps = Steps::default();
     let integral = form.any(&["rni", "rzi", "rmi", "rpi"]).is_some();
-    let wide = if from.size() < 4 && (to != from || integral) || from == Type::F32 && (to != from || integral) {
-        to_single(&mut steps, form, from);
+    let wide = if (from, to) == (Type::F16, Type::F64) && !integral {
+        from
+    } else if from.size() <= 4 && (to != from || integral) {
+        to_single(&mut steps, form, from, to);
         Type::F32
     } else {
         from
@@ -308,7 +310,10 @@ fn floats(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
         to_integral(&mut steps, form, wide, true);
     }
     match (wide, to) {
-        (Type::F32, Type::F64) => steps.push(lane1(cvt::float::<Single, Double, Nearest, false, false>)),
+        (Type::F16, Type::F64) => steps.push(lane1(cvt::float::<F16, Double, Nearest, false, false>)),
+        (Type::F32, Type::F64) => {
+            steps.push(flag!(form, "ftz", FTZ => lane1(cvt::float::<Single, Double, Nearest, FTZ, false>)));
+        }
         (Type::F32, Type::F32) if form.has("ftz") => {
             steps.push(lane1(cvt::float::<Single, Single, Nearest, true, false>));
         }

@@ -1,10 +1,7 @@
 //! The kernels of the examples, as nvcc makes them (plain, with line information, for debugging) and as clang does,
 //! against results computed on the host.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{Args, Device, launch};
+use crate::support::{Args, Device, launch};
 
 /// The module in every form that there is.
 fn each(name: &str, test: impl Fn(&Device)) {

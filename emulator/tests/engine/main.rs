@@ -1,0 +1,12 @@
+//! The engine through its own interface: PTX in, results and faults out. No driver is involved.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod atomics;
+mod control;
+mod faults;
+mod kernels;
+mod load;
+mod memory;
+mod print;
+mod support;
+mod sync;

@@ -76,6 +76,26 @@ fn any(kind: Kind, random: &mut Random) -> u64 {
     }
 }
 
+/// Operands that no combination of special ones has: products that `.rn` rounds up to the smallest normal number,
+/// even if the exponent had no bound, and positions and lengths that use all 32 bits.
+fn edges(row: &Row) -> Vec<[u64; 3]> {
+    match row.inputs[..] {
+        [Kind::Float(layout), Kind::Float(_), ..] => {
+            let normal = 1 << layout.fraction;
+            let (a, b) = (layout.one() - normal + 1, 2 * normal - 2);
+            let with_signs = |c: u64| [[a, b, c], [a | layout.sign(), b, c]];
+            [0, layout.sign()].into_iter().flat_map(with_signs).collect()
+        }
+        [Kind::Int(bits), Kind::Amount, Kind::Amount] => {
+            let amounts = [3, 255, 256, 257, 1 << 31, u32::MAX as u64 - 1, u32::MAX as u64];
+            let values = [3, 1 << (bits - 1), u64::MAX >> (64 - bits)];
+            let pairs = amounts.iter().flat_map(|&p| amounts.map(|n| (p, n)));
+            pairs.flat_map(|(p, n)| values.map(|a| [a, p, n])).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Special operands in all combinations (of three, every third).
 fn combinations(row: &Row) -> Vec<[u64; 3]> {
     let mut all = vec![[0; 3]];
@@ -98,10 +118,11 @@ struct Amount {
     halves: usize,
 }
 
-/// The special combinations; all numbers of 16 bits; a sweep over `.f32`; and random ones, of which
+/// The special combinations and the edges; all numbers of 16 bits; a sweep over `.f32`; and random ones, of which
 /// the later operands often lie near the first.
 fn operands(row: &Row, amount: Amount) -> Vec<[u64; 3]> {
     let mut all = combinations(row);
+    all.extend(edges(row));
     let is = |kind: Kind, layout: Layout| matches!(kind, Kind::Float(l) if l.exponent + l.fraction == layout.exponent + layout.fraction);
     if let [kind] = row.inputs[..] {
         if kind.width() == 16 {

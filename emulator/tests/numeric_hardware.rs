@@ -1,7 +1,6 @@
-//! What hardware answered where the ISA leaves it open or ours was different: an H200 (driver 580), 2026-11-21.
-//!
-//! Operands and bits are from a run of `numeric_device.rs` and of the root package's `kernels_arithmetic`; each was a
-//! difference then. Here they stay checked without a GPU.
+//! What hardware answered where ours was different, or where the ISA leaves it open: an H200 with driver 580, on
+//! 2026-11-21. Operands and bits are from a run of `numeric_device.rs` and one of the root package's
+//! `kernels_arithmetic`. Here they stay checked without a GPU.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreadable_literal)]
 
 mod numeric_support;
@@ -15,7 +14,10 @@ type Answers = (&'static [&'static str], &'static [(&'static [u64], u64)]);
 #[rustfmt::skip]
 const ANSWERS: &[Answers] = &[
     (
-        &["add.rn.f64", "sub.rn.f64", "mul.rn.f64", "add.rz.f64", "sub.rz.f64", "mul.rz.f64", "add.rm.f64", "sub.rm.f64", "mul.rm.f64", "add.rp.f64", "sub.rp.f64", "mul.rp.f64"],
+        &[
+            "add.rn.f64", "sub.rn.f64", "mul.rn.f64", "add.rz.f64", "sub.rz.f64", "mul.rz.f64",
+            "add.rm.f64", "sub.rm.f64", "mul.rm.f64", "add.rp.f64", "sub.rp.f64", "mul.rp.f64",
+        ],
         &[
             (&[0x7ff0000000000001, 0xfff0000000000001], 0xfff8000000000001),
             (&[0xffffbeda96b53b7f, 0x7fffbeda96b53b83], 0x7fffbeda96b53b83),
@@ -60,7 +62,10 @@ const ANSWERS: &[Answers] = &[
         ],
     ),
     (
-        &["cvt.rn.f32.f64", "cvt.rn.ftz.f32.f64", "cvt.rz.f32.f64", "cvt.rz.ftz.f32.f64", "cvt.rm.f32.f64", "cvt.rm.ftz.f32.f64", "cvt.rp.f32.f64", "cvt.rp.ftz.f32.f64"],
+        &[
+            "cvt.rn.f32.f64", "cvt.rn.ftz.f32.f64", "cvt.rz.f32.f64", "cvt.rz.ftz.f32.f64",
+            "cvt.rm.f32.f64", "cvt.rm.ftz.f32.f64", "cvt.rp.f32.f64", "cvt.rp.ftz.f32.f64",
+        ],
         &[
             (&[0x7ff0000000000001], 0x7fc00000),
             (&[0xfff8000000000005], 0xffc00000),

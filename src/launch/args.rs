@@ -110,11 +110,11 @@ unsafe impl ArgumentList for Nil {
 
 // SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
 unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
-    const SIGNATURE: Option<&'static Signature> = if size_of::<T>() == 0 {
-        R::SIGNATURE
-    } else {
-        Some(Entry::<T, R>::VALUE)
-    };
+    // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
+    const SIGNATURE: Option<&'static Signature> = [
+        R::SIGNATURE,
+        Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value), rest: R::SIGNATURE }),
+    ][(size_of::<T>() != 0) as usize];
     type Slots = Slots<1, R::Slots>;
 
     #[inline(always)]
@@ -131,7 +131,10 @@ unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
 unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Slice<'_, T>, R> {
-    const SIGNATURE: Option<&'static Signature> = Some(Entry::<T, R>::ADDRESS);
+    const SIGNATURE: Option<&'static Signature> = Some(&Signature {
+        parameter: parameter::<T>(8, Role::Address),
+        rest: Some(&Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE }),
+    });
     type Slots = Slots<2, R::Slots>;
 
     #[inline(always)]
@@ -163,18 +166,6 @@ unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
         slot.write(std::ptr::from_ref(value).cast_mut().cast());
         slot.add(1)
     }
-}
-
-/// The entries that an argument of type `T` in front of the list `R` makes.
-struct Entry<T, R>(T, R);
-
-impl<T, R: ArgumentList> Entry<T, R> {
-    const VALUE: &'static Signature =
-        &Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value), rest: R::SIGNATURE };
-    const ADDRESS: &'static Signature =
-        &Signature { parameter: parameter::<T>(8, Role::Address), rest: Some(Self::LENGTH) };
-    const LENGTH: &'static Signature =
-        &Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE };
 }
 
 const fn parameter<T>(size: usize, role: Role) -> ParameterType {

@@ -77,10 +77,12 @@ pub fn symbol_address(symbol: &str) -> *const c_void {
     }
 }
 
-/// The name that programs ask for: without the number of the ABI.
-fn base_name(function: &FunctionInfo) -> &'static str {
-    let alias = ALIASES.iter().find(|(_, symbol)| *symbol == function.name);
-    alias.map_or(function.name, |(alias, _)| alias)
+/// Whether programs ask for a function by that name: its symbol without the number of the ABI, or the header's alias.
+fn is_called(function: &FunctionInfo, name: &str) -> bool {
+    let number =
+        |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    let base = function.name.rsplit_once("_v").filter(number).map_or(function.name, |(base, _)| base);
+    base == name || ALIASES.binary_search(&(name, function.name)).is_ok()
 }
 
 /// Finds a function by its unversioned name and the CUDA version that the program was written for: the newest ABI that
@@ -107,7 +109,7 @@ fn get_proc_address(
         return Err(NOT_SUPPORTED);
     }
     let found: Vec<_> =
-        FUNCTIONS.iter().filter(|f| base_name(f) == name && f.since <= DRIVER_VERSION as u32).collect();
+        FUNCTIONS.iter().filter(|f| is_called(f, name) && f.since <= DRIVER_VERSION as u32).collect();
     // Driver 580 takes a negative version for any.
     let limit = u32::try_from(version).unwrap_or(u32::MAX);
     let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);

@@ -10,7 +10,7 @@ const FIRST: u64 = 0x3000_0000_0000;
 /// Where addresses end; past it they start again from [`FIRST`], in holes.
 const END: u64 = 0x5000_0000_0000;
 /// Unused bytes behind every allocation, so that an overrun does not land in the neighbour.
-const GAP: u64 = 64 << 10;
+const GAP: u64 = 1 << 20;
 /// Freed ranges remembered for reports.
 const REMEMBERED: usize = 4096;
 
@@ -149,17 +149,15 @@ impl Map {
     fn describe_distance(&self, address: u64) -> String {
         /// Farther than this, the neighbour has nothing to do with it.
         const NEAR: u64 = 1 << 30;
-        let below = self.nearest_below(address);
-        let above = self.live.range(address..).next();
+        let below = self.nearest_below(address).map(|(base, len, freed)| (address - (base + len), base, len, freed));
+        let above = self.live.range(address..).next().map(|(base, allocation)| (base - address, *base, allocation.len()));
         match (below, above) {
-            (Some((base, len, freed)), _) if address - (base + len) < NEAR => {
+            (Some((past, base, len, freed)), _) if past < NEAR.min(above.map_or(NEAR, |(before, ..)| before)) => {
                 let freed = if freed { "freed " } else { "" };
-                let past = address - (base + len);
                 format!("{past} bytes past the end of the {freed}allocation 0x{base:x} of {len} bytes")
             }
-            (_, Some((base, allocation))) if base - address < NEAR => {
-                let len = allocation.len();
-                format!("{} bytes before the allocation 0x{base:x} of {len} bytes", base - address)
+            (_, Some((before, base, len))) if before < NEAR => {
+                format!("{before} bytes before the allocation 0x{base:x} of {len} bytes")
             }
             _ if address < 4096 => "a null pointer, or one computed from it".to_owned(),
             _ => "no allocation is near".to_owned(),

@@ -103,22 +103,38 @@ const VARIABLE: &str = "DRIVER_TRUTH_CASE";
 fn the_emulator_answers_as_the_driver_did() {
     let (rows, cases) = (rows(), cases());
     assert_eq!(rows.keys().collect::<Vec<_>>(), cases.keys().collect::<Vec<_>>());
-    let (mut answers, mut wrong) = (0, Vec::new());
-    for (case, expected) in &rows {
-        let output = support::child("one_case", &[(VARIABLE, case)]);
-        let text = String::from_utf8_lossy(&output.stdout);
-        let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("answer ")).collect();
-        let expected: Vec<_> = expected.iter().map(|answer| deviated(case, answer)).collect();
-        answers += expected.len();
-        if found != expected {
-            let pairs = expected.iter().zip(found.iter().chain(std::iter::repeat(&"nothing")));
-            let differ: Vec<_> = pairs.filter(|(a, b)| a != b).map(|(a, b)| format!("{a} but {b}")).collect();
-            let errors = String::from_utf8_lossy(&output.stderr);
-            wrong.push(format!("{case}: expected {}\n{errors}", differ.join(", ")));
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let rows: Vec<_> = rows.iter().collect();
+    let work = || {
+        let mut wrong = Vec::new();
+        while let Some((case, expected)) = rows.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            wrong.extend(ask(case, expected));
         }
-    }
+        wrong
+    };
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(8);
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    let answers: usize = rows.iter().map(|(_, answers)| answers.len()).sum();
     println!("{} cases, {answers} answers", rows.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Asks one case; what is wrong, if something is.
+fn ask(case: &str, expected: &[&str]) -> Option<String> {
+    let output = support::child("one_case", &[(VARIABLE, case)]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("answer ")).collect();
+    let expected: Vec<_> = expected.iter().map(|answer| deviated(case, answer)).collect();
+    if found == expected {
+        return None;
+    }
+    let pairs = expected.iter().zip(found.iter().chain(std::iter::repeat(&"nothing")));
+    let differ: Vec<_> = pairs.filter(|(a, b)| a != b).map(|(a, b)| format!("{a} but {b}")).collect();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Some(format!("{case}: {}, expected {}\n{errors}", output.status, differ.join(", ")))
 }
 
 #[test]
@@ -165,6 +181,11 @@ fn list_cases() {
 #[test]
 fn one_case() {
     let Ok(name) = std::env::var(VARIABLE) else { return };
+    // A driver that hangs in one case shall not keep the others from being asked.
+    std::thread::spawn(|| {
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        std::process::exit(3);
+    });
     let mut row = Row::default();
     cases()[name.as_str()](&mut row);
     // The harness prints on the same line before.

@@ -122,7 +122,15 @@ fn src_overwrite(row: &mut Row) {
                 source = host.cast();
                 unsafe { source.write_bytes(1, bytes) };
             }
-            let held = Busy::new(&cuda, stream);
+            let mut held = Some(Busy::new(&cuda, stream));
+            if !pinned && bytes > 65_536 {
+                // A driver may keep the caller of a large copy from pageable memory until its turn comes.
+                let held = held.take();
+                std::thread::spawn(move || {
+                    std::thread::sleep(std::time::Duration::from_millis(30));
+                    drop(held);
+                });
+            }
             ok(unsafe { cuda.cuMemcpyHtoDAsync(memory, source.cast(), bytes, stream) });
             unsafe { source.write_bytes(2, bytes) };
             drop(held);

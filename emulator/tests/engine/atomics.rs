@@ -1,1 +1,118 @@
-//! 
+//! `atom`, `red`, and what several threads make of them.
+
+use cuda_emulator::engine::run;
+
+use crate::support::{Args, Device, HEADER, launch, snippet};
+
+/// The old and the new value of one atomic on `start`, as a thread alone performs it.
+fn once(instruction: &str, ty: &str, start: u64, b: u64, c: Option<u64>) -> (u64, u64) {
+    let wide = ty.ends_with("64");
+    let register = if wide { "%rd" } else if ty.ends_with("16") { "%h" } else { "%r" };
+    let store = if wide { "u64" } else if ty.ends_with("16") { "u16" } else { "u32" };
+    let c = c.map_or(String::new(), |c| format!(", {c}"));
+    let mut results = Vec::new();
+    // In global memory, in shared memory, and generic.
+    for (space, base) in [(".global", "%out"), (".shared", "s"), ("", "%rd20")] {
+        let text = snippet(&format!(
+            ".shared .u64 s; mov.u64 %rd20, s; cvta.shared.u64 %rd20, %rd20;
+             st{space}.u64 [{base}], {start};
+             atom{space}.{instruction}.{ty} {register}1, [{base}], {b}{c};
+             ld{space}.u64 %rd2, [{base}]; st.global.u64 [%out], %rd2; st.global.{store} [%out+8], {register}1;"
+        ));
+        let out: Vec<u64> = crate::support::outputs(&text, 1, 2);
+        results.push((out[1], out[0]));
+    }
+    assert!(results.iter().all(|result| *result == results[0]), "{instruction}.{ty}: {results:x?}");
+    results[0]
+}
+
+#[test]
+fn every_operation_once() {
+    let minus = |n: i64| n as u64;
+    assert_eq!(once("add", "u32", 7, 5, None), (7, 12));
+    assert_eq!(once("add", "u32", 0xffff_ffff, 2, None), (0xffff_ffff, 1));
+    assert_eq!(once("add", "u64", 1 << 40, 5, None), (1 << 40, (1 << 40) + 5));
+    assert_eq!(once("min", "u32", 7, 0xffff_ffff, None), (7, 7));
+    assert_eq!(once("min", "s32", 7, 0xffff_ffff, None), (7, 0xffff_ffff));
+    assert_eq!(once("max", "s32", 7, 0xffff_ffff, None), (7, 7));
+    assert_eq!(once("max", "u64", 7, minus(-1), None), (7, u64::MAX));
+    assert_eq!(once("max", "s64", 7, minus(-1), None), (7, 7));
+    assert_eq!(once("min", "s64", 7, minus(-9), None), (7, minus(-9)));
+    assert_eq!(once("and", "b32", 0b1100, 0b1010, None), (0b1100, 0b1000));
+    assert_eq!(once("or", "b32", 0b1100, 0b1010, None), (0b1100, 0b1110));
+    assert_eq!(once("xor", "b64", 0b1100, 0b1010, None), (0b1100, 0b0110));
+    assert_eq!(once("exch", "b32", 7, 9, None), (7, 9));
+    assert_eq!(once("exch", "b64", 7, 9 << 33, None), (7, 9 << 33));
+    assert_eq!(once("cas", "b32", 7, 7, Some(9)), (7, 9));
+    assert_eq!(once("cas", "b32", 7, 8, Some(9)), (7, 7));
+    assert_eq!(once("cas", "b64", 7, 7, Some(9)), (7, 9));
+    assert_eq!(once("cas", "b16", 0x5_0007, 7, Some(9)), (7, 0x5_0009));
+    assert_eq!(once("inc", "u32", 7, 9, None), (7, 8));
+    assert_eq!(once("inc", "u32", 9, 9, None), (9, 0));
+    assert_eq!(once("dec", "u32", 7, 9, None), (7, 6));
+    assert_eq!(once("dec", "u32", 0, 9, None), (0, 9));
+    assert_eq!(once("dec", "u32", 10, 9, None), (10, 9));
+}
+
+#[test]
+fn floating_point_additions() {
+    let text = snippet(
+        ".shared .align 8 .b8 s[16];
+         atom.global.add.f32 %f1, [%out], 0f3f000000; red.global.add.f64 [%out+8], 0d3fe0000000000000;
+         red.global.add.noftz.f16x2 [%out+16], %r1; mov.b32 %r1, 0x3c003800; red.global.add.noftz.f16x2 [%out+16], %r1;
+         mov.f32 %f2, 0f00000001; st.shared.f32 [s], %f2; red.shared.add.f32 [s], %f2; ld.shared.u32 %r2, [s]; st.global.u32 [%out+20], %r2;
+         st.global.f32 [%out+24], %f2; red.global.add.f32 [%out+24], %f2;",
+    );
+    let device = Device::new(&text);
+    let out = device.zeroed::<u32>(8);
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    let words: Vec<u32> = device.download(out, 8);
+    assert_eq!(words[0], 0.5f32.to_bits());
+    assert_eq!(u64::from(words[2]) | u64::from(words[3]) << 32, 0.5f64.to_bits());
+    assert_eq!(words[4], 0x3c00_3800);
+    assert_eq!(words[5], 2, "shared memory keeps subnormal numbers");
+    assert_eq!(words[6], 0, "global memory flushes them");
+}
+
+#[test]
+fn lanes_of_a_warp_take_turns() {
+    // Every lane sees another old value.
+    let text = snippet("atom.global.add.u32 %r1, [%out+256], 1; st.global.u32 [%at], %r1;");
+    let device = Device::new(&text);
+    let out = device.zeroed::<u32>(65);
+    device.launch("k", [1, 1, 1], [64, 1, 1], &Args::new().add(out));
+    let mut old: Vec<u32> = device.download(out, 64);
+    assert_eq!(old[..32], (0..32).collect::<Vec<u32>>());
+    old.sort_unstable();
+    assert_eq!(old, (0..64).collect::<Vec<u32>>());
+    assert_eq!(device.download::<u32>(out + 256, 1), [64]);
+}
+
+#[test]
+fn blocks_on_several_workers() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out) {{
+         .reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .f64 %fd<2>;
+         ld.param.u64 %rd1, [out];
+         red.global.add.u32 [%rd1], 1; red.relaxed.gpu.global.add.u64 [%rd1+8], 3; red.add.f64 [%rd1+16], 0d3ff0000000000000;
+         mov.u32 %r1, %ctaid.x; red.global.max.u32 [%rd1+24], %r1; atom.acq_rel.gpu.global.xor.b32 %r2, [%rd1+28], %r1; ret; }}"
+    );
+    let device = Device::new(&text);
+    for workers in [1, 2, 4] {
+        let out = device.zeroed::<u64>(4);
+        let launch = launch(&device, "k", [300, 1, 1], [64, 1, 1], &Args::new().add(out));
+        run(&device.kernel("k"), &launch, &device.memory, workers).unwrap();
+        let words: Vec<u64> = device.download(out, 4);
+        assert_eq!(words, [19_200, 57_600, 19_200f64.to_bits(), 299], "{workers} workers");
+    }
+}
+
+#[test]
+fn atomics_of_the_test_kernels_decode() {
+    let device = Device::file("tests/kernels/atomics.ptx");
+    for name in device.program.kernels() {
+        let kernel = device.kernel(name);
+        let refused: Vec<_> = kernel.unsupported().collect();
+        assert!(refused.is_empty(), "{name}: {refused:?}");
+    }
+}

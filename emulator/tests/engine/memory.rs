@@ -1,1 +1,287 @@
-//! 
+//! State spaces, widths, addresses, initial values; and the device memory behind them.
+
+use std::sync::Arc;
+
+use cuda_emulator::memory::Memory;
+
+use crate::support::{Args, Device, HEADER, launch, outputs, snippet, snippet_with};
+
+#[test]
+fn widths_and_signs() {
+    // -2 as a byte, read in every way.
+    let text = snippet(
+        "mov.u32 %r1, 0xfffffffe;
+         st.global.u8 [%out], %r1; st.global.u16 [%out+2], %r1; mul.wide.s32 %rd1, %r1, 1; st.global.u64 [%out+8], %rd1;
+         ld.global.u8 %r2, [%out]; st.global.u32 [%out+16], %r2;
+         ld.global.s8 %r2, [%out]; st.global.u32 [%out+20], %r2;
+         ld.global.s16 %r2, [%out+2]; st.global.u32 [%out+24], %r2;
+         ld.global.u16 %h1, [%out+2]; cvt.s32.s16 %r2, %h1; st.global.u32 [%out+28], %r2;
+         ld.global.s8 %rd2, [%out]; st.global.u64 [%out+32], %rd2;
+         ld.global.u8 %rd2, [%out]; st.global.u64 [%out+40], %rd2;
+         ld.global.s32 %rd2, [%out+8]; st.global.u64 [%out+48], %rd2;
+         ld.global.u32 %rd2, [%out+8]; st.global.u64 [%out+56], %rd2;
+         ld.global.s8 %h2, [%out]; cvt.u32.u16 %r2, %h2; st.global.u32 [%out+64], %r2;
+         ld.global.b64 %rd3, [%out+8]; st.global.u32 [%out+68], %rd3;",
+    );
+    let out: Vec<u32> = outputs(&text, 1, 18);
+    assert_eq!(out[0] & 0xff, 0xfe);
+    assert_eq!(out[0] >> 16, 0xfffe);
+    let two = u32::MAX - 1;
+    assert_eq!(out[2..8], [two, u32::MAX, 0xfe, two, two, two]);
+    assert_eq!(out[8..16], [two, u32::MAX, 0xfe, 0, two, u32::MAX, two, 0]);
+    assert_eq!(out[16..], [0xfffe, two]);
+}
+
+#[test]
+fn vectors() {
+    let text = snippet(
+        "mul.wide.u32 %rd1, %t, 16; add.u64 %rd1, %rd1, %out;
+         add.u32 %r1, %t, 1; add.u32 %r2, %t, 2; add.u32 %r3, %t, 3;
+         st.global.v4.u32 [%rd1], {%t, %r1, %r2, %r3};
+         ld.global.v4.u32 {%r4, _, %r5, %r6}, [%rd1];
+         add.u32 %r4, %r4, %r5; add.u32 %r4, %r4, %r6;
+         ld.global.v2.u64 {%rd2, %rd3}, [%rd1];
+         shr.u64 %rd3, %rd3, 32; cvt.u32.u64 %r7, %rd3;
+         st.global.v2.b32 [%rd1+8], {%r4, %r7};
+         ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [%rd1]; cvt.u32.u16 %r8, %h1; st.global.u32 [%rd1+4], %r8;",
+    );
+    // All lanes, and few enough that they run one by one.
+    for threads in [64, 2] {
+        let out: Vec<u32> = outputs(&text, threads, 256);
+        for t in 0..threads {
+            let element = &out[t as usize * 4..][..4];
+            assert_eq!(element, [t, t, t + (t + 2) + (t + 3), t + 3], "thread {t}");
+        }
+    }
+}
+
+#[test]
+fn vector_registers() {
+    let text = snippet(
+        ".reg .v4 .f32 %v; .reg .v2 .u32 %w;
+         mov.f32 %f1, 0f3f800000;
+         st.global.v4.f32 [%out], {%f1, %f1, 0f40000000, 2.5};
+         ld.global.v4.f32 %v, [%out];
+         add.f32 %f2, %v.x, %v.w; st.global.f32 [%out], %f2;
+         mov.b64 %rd1, 0x0000000500000007; mov.b64 {%r1, %r2}, %rd1; sub.u32 %r1, %r1, %r2; st.global.u32 [%out+4], %r1;
+         mov.b32 {%h1, %h2}, 0x00050007; mov.b32 %r3, {%h2, %h1}; st.global.u32 [%out+8], %r3;",
+    );
+    let out: Vec<u32> = outputs(&text, 1, 4);
+    assert_eq!(out, [3.5f32.to_bits(), 2, 0x0007_0005, 2.5f32.to_bits()]);
+}
+
+#[test]
+fn local_memory_is_each_threads_own() {
+    let text = snippet(
+        ".local .align 8 .b8 a[64]; .local .u32 b;
+         mov.u64 %rd1, a; mul.wide.u32 %rd2, %t, 8; and.b64 %rd2, %rd2, 56; add.u64 %rd3, %rd1, %rd2;
+         st.local.u32 [b], %t;
+         st.local.u64 [%rd1], 0; st.local.u64 [%rd1+24], 0;
+         mul.wide.u32 %rd4, %t, 100; st.local.u64 [%rd3], %rd4;
+         cvta.local.u64 %rd5, %rd3; ld.u64 %rd6, [%rd5]; cvt.u32.u64 %r1, %rd6;
+         ld.local.u32 %r2, [b]; add.u32 %r1, %r1, %r2;
+         st.local.u8 [a+3], 7; ld.local.u16 %h1, [a+2]; cvt.u32.u16 %r3, %h1; shr.u32 %r3, %r3, 8; add.u32 %r1, %r1, %r3;
+         cvta.to.local.u64 %rd7, %rd5; ld.local.u32 %r4, [%rd7+4]; add.u32 %r1, %r1, %r4;
+         st.global.u32 [%at], %r1;",
+    );
+    for threads in [40, 3] {
+        let expected: Vec<u32> = (0..threads).map(|t| t * 101 + 7).collect();
+        // In threads whose element is the first, the 7 is part of the number read before it was written.
+        assert_eq!(outputs::<u32>(&text, threads, threads as usize), expected);
+    }
+}
+
+#[test]
+fn generic_addresses_of_every_space() {
+    let declarations = ".global .u32 g = 5; .const .u32 c = 6; .shared .u32 s;";
+    let text = snippet_with(
+        "",
+        ".local .u32 l; .shared .u32 own;
+         st.local.u32 [l], 7; st.shared.u32 [s], 8; st.shared.u32 [own], 9;
+         mov.u64 %rd1, g; cvta.global.u64 %rd1, %rd1; ld.u32 %r1, [%rd1]; st.global.u32 [%out], %r1;
+         mov.u64 %rd2, c; cvta.const.u64 %rd2, %rd2; ld.u32 %r1, [%rd2]; st.global.u32 [%out+4], %r1;
+         mov.u64 %rd3, l; cvta.local.u64 %rd3, %rd3; ld.u32 %r1, [%rd3]; st.global.u32 [%out+8], %r1;
+         mov.u64 %rd4, s; cvta.shared.u64 %rd4, %rd4; ld.u32 %r1, [%rd4]; st.global.u32 [%out+12], %r1;
+         cvta.param.u64 %rd5, out; ld.u64 %rd6, [%rd5]; sub.u64 %rd6, %rd6, %out; st.global.u32 [%out+16], %rd6;
+         mov.u32 %r2, own; ld.shared.u32 %r1, [%r2]; st.global.u32 [%out+20], %r1;
+         ld.const.u32 %r1, [c]; st.global.u32 [%out+24], %r1; ld.global.u32 %r1, [g]; st.global.u32 [%out+28], %r1;
+         mov.u32 %r10, 0;
+         isspacep.global %p1, %rd1; selp.u32 %r1, 1, 0, %p1; or.b32 %r10, %r10, %r1;
+         isspacep.const %p1, %rd2; selp.u32 %r1, 2, 0, %p1; or.b32 %r10, %r10, %r1;
+         isspacep.local %p1, %rd3; selp.u32 %r1, 4, 0, %p1; or.b32 %r10, %r10, %r1;
+         isspacep.shared %p1, %rd4; selp.u32 %r1, 8, 0, %p1; or.b32 %r10, %r10, %r1;
+         isspacep.global %p1, %rd4; selp.u32 %r1, 16, 0, %p1; or.b32 %r10, %r10, %r1;
+         isspacep.shared %p1, %rd1; selp.u32 %r1, 32, 0, %p1; or.b32 %r10, %r10, %r1;
+         isspacep.const %p1, %rd1; selp.u32 %r1, 64, 0, %p1; or.b32 %r10, %r10, %r1;
+         st.global.u32 [%out+32], %r10;
+         cvta.to.shared.u64 %rd7, %rd4; ld.shared.u32 %r1, [%rd7]; st.global.u32 [%out+36], %r1;",
+    )
+    .replace(HEADER, &format!("{HEADER}{declarations} "));
+    for threads in [1, 32] {
+        assert_eq!(outputs::<u32>(&text, threads, 10), [5, 6, 7, 8, 0, 9, 6, 5, 15, 8]);
+    }
+}
+
+#[test]
+fn initial_values() {
+    let declarations = "
+        .global .align 4 .b8 bytes[8] = {1, 2, 255};
+        .global .u32 matrix[2][3] = {{1, 2}, {4, 5, 6}};
+        .global .f32 floats[3] = {1.5, 0f40000000, -2};
+        .global .f64 wide = 0d3ff8000000000000;
+        .global .u64 pointers[3] = {bytes, matrix+8, generic(floats)};
+        .global .u16 counted[] = {7, 8, 9};
+        .const .align 8 .b8 low[4] = {0xff(matrix), 0xff00(matrix), 0xff0000(matrix), 0};
+        .visible .entry k() { ret; }";
+    let device = Device::new(&format!("{HEADER}{declarations}"));
+    let global = |name: &str| device.program.global(name).unwrap();
+    assert_eq!(device.download::<u8>(global("bytes").0, 8), [1, 2, 255, 0, 0, 0, 0, 0]);
+    assert_eq!(device.download::<u32>(global("matrix").0, 6), [1, 2, 0, 4, 5, 6]);
+    assert_eq!(device.download::<f32>(global("floats").0, 3), [1.5, 2.0, -2.0]);
+    assert_eq!(device.download::<f64>(global("wide").0, 1), [1.5]);
+    let pointers = [global("bytes").0, global("matrix").0 + 8, global("floats").0];
+    assert_eq!(device.download::<u64>(global("pointers").0, 3), pointers);
+    assert_eq!(global("counted").1, 6);
+    let matrix = global("matrix").0;
+    assert_eq!(device.download::<u8>(global("low").0, 4), [matrix as u8, (matrix >> 8) as u8, (matrix >> 16) as u8, 0]);
+    assert_eq!(device.program.global("nothing"), None);
+}
+
+#[test]
+fn globals_of_the_test_kernels_load() {
+    let device = Device::file("tests/kernels/globals.ptx");
+    assert!(device.program.kernels().count() > 0);
+    let used = device.memory.used();
+    assert!(used > 0);
+    let Device { memory, program, .. } = device;
+    drop(program);
+    assert_eq!(memory.used(), 0, "a module gives its variables back");
+}
+
+#[test]
+fn static_and_dynamic_shared_memory() {
+    let text = snippet_with(
+        ".extern .shared .align 16 .b8 dynamic[];",
+        ".shared .align 4 .b8 fixed[20];
+         mov.u32 %r1, dynamic; mov.u32 %r2, fixed; sub.u32 %r3, %r1, %r2;
+         st.global.u32 [%out], %r3;
+         mov.u32 %r4, %dynamic_smem_size; st.global.u32 [%out+4], %r4;
+         st.shared.u32 [dynamic+60], 5; ld.shared.u32 %r5, [%r1+60]; st.global.u32 [%out+8], %r5;
+         mov.u32 %r6, %total_smem_size; st.global.u32 [%out+12], %r6;",
+    );
+    let text = {
+        // The declaration has to come first.
+        let declaration = ".extern .shared .align 16 .b8 dynamic[];";
+        let without = text.replace(declaration, "");
+        without.replace(HEADER, &format!("{HEADER}{declaration} "))
+    };
+    let device = Device::new(&text);
+    let out = device.zeroed::<u32>(4);
+    let mut launch = launch(&device, "k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    launch.dynamic_shared = 64;
+    device.try_launch("k", launch).unwrap();
+    assert_eq!(device.download::<u32>(out, 4), [32, 64, 5, 96]);
+    assert_eq!(device.kernel("k").static_shared, 20);
+}
+
+#[test]
+fn what_a_kernel_says_of_itself() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u32 a, .param .align 16 .b8 s[20], .param .u64 p) .reqntid 8, 4
+         .reqnctapercluster 2 {{ .local .align 8 .b8 l[40]; .reg .u32 %r; ld.param.u32 %r, [a]; ret; }}"
+    );
+    let device = Device::new(&text);
+    let kernel = device.kernel("k");
+    assert_eq!((kernel.reqntid, kernel.cluster, kernel.max_threads), (Some([8, 4, 1]), Some([2, 1, 1]), 32));
+    assert_eq!((kernel.local_bytes, kernel.static_shared, kernel.parameter_bytes), (48, 0, 48));
+    assert_eq!((kernel.ptx_version, kernel.target), (90, 90));
+    let offsets: Vec<usize> = kernel.parameters.iter().map(|p| p.offset).collect();
+    assert_eq!(offsets, [0, 16, 40]);
+    assert!(Arc::ptr_eq(&kernel, &device.kernel("k")));
+    assert_eq!(kernel.unsupported().count(), 0);
+}
+
+#[test]
+fn parameters_by_value_through_pointers() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .align 8 .b8 s[64], .param .u64 out) {{
+         .reg .b32 %r<4>; .reg .b64 %rd<8>;
+         ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;
+         mov.b64 %rd3, s; add.u64 %rd4, %rd3, %rd2; ld.param.u32 %r2, [%rd4];
+         cvta.param.u64 %rd5, %rd3; add.u64 %rd5, %rd5, %rd2; ld.u32 %r3, [%rd5];
+         add.u32 %r2, %r2, %r3; add.u64 %rd6, %rd1, %rd2; st.global.u32 [%rd6], %r2; ret; }}"
+    );
+    let device = Device::new(&text);
+    let out = device.zeroed::<u32>(16);
+    let bytes: Vec<u8> = (0..16u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+    device.launch("k", [1, 1, 1], [16, 1, 1], &Args::new().bytes(&bytes).add(out));
+    assert_eq!(device.download::<u32>(out, 16), (0..16).map(|i| 2 * i * i).collect::<Vec<u32>>());
+}
+
+#[test]
+fn asynchronous_copies() {
+    let text = snippet(
+        ".shared .align 16 .b8 s[512];
+         mul.wide.u32 %rd1, %t, 16; add.u64 %rd2, %out, %rd1; mov.u64 %rd3, s; add.u64 %rd3, %rd3, %rd1;
+         cp.async.cg.shared.global [%rd3], [%rd2], 16; cp.async.commit_group; cp.async.wait_group 0;
+         cp.async.ca.shared.global [%rd3+4], [%rd2+4], 4, 0; cp.async.wait_all;
+         ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%rd3]; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r2;
+         st.global.u32 [%rd2+12], %r1;",
+    );
+    let device = Device::new(&text);
+    let data: Vec<u32> = (0..128).collect();
+    let out = device.upload(&data);
+    device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
+    let result: Vec<u32> = device.download(out, 128);
+    assert!((0..32).all(|t| result[t * 4 + 3] == data[t * 4] + data[t * 4 + 2]));
+}
+
+#[test]
+fn device_memory() {
+    let memory = Memory::new(1 << 20);
+    let (a, b) = (memory.allocate(1000).unwrap(), memory.allocate(10).unwrap());
+    assert!(a % 256 == 0 && b % 256 == 0 && a != b);
+    assert_eq!((memory.used(), memory.capacity()), (1024 + 256, 1 << 20));
+    assert_eq!(memory.allocate(1 << 20).unwrap_err().free, (1 << 20) - 1280);
+    assert!(memory.allocate(u64::MAX).is_err());
+
+    memory.write(a + 1, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).unwrap();
+    memory.copy(a + 4, a + 1, 11).unwrap();
+    let mut bytes = [0; 14];
+    memory.read(a + 1, &mut bytes).unwrap();
+    assert_eq!(bytes, [1, 2, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    memory.copy(a + 1, a + 4, 11).unwrap();
+    memory.read(a + 1, &mut bytes[..11]).unwrap();
+    assert_eq!(bytes[..11], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    memory.fill(b, &[7, 8], 5).unwrap();
+    memory.read(b, &mut bytes[..10]).unwrap();
+    assert_eq!(bytes[..10], [7, 8, 7, 8, 7, 8, 7, 8, 7, 8]);
+    memory.read(b + 10, &mut []).unwrap_err();
+
+    assert_eq!(memory.write(b + 8, &[0; 4]).unwrap_err().description, format!("2 bytes past the end of the allocation 0x{b:x} of 10 bytes"));
+    assert!(memory.fill(a, &[0], u64::MAX).is_err());
+    assert_eq!(memory.find(a + 999).unwrap().base(), a);
+    assert!(memory.find(a + 1000).is_none());
+    assert_eq!(memory.describe(a + 1016, 4), format!("16 bytes past the end of the allocation 0x{a:x} of 1000 bytes"));
+    assert_eq!(memory.describe(b - 16, 4), format!("16 bytes before the allocation 0x{b:x} of 10 bytes"));
+
+    assert!(memory.free(a + 4).is_err());
+    memory.free(a).unwrap();
+    assert!(memory.free(a).unwrap_err().description.contains("freed"));
+    assert_eq!(memory.describe(a + 4, 4), format!("inside the freed allocation 0x{a:x} of 1000 bytes, at offset 4"));
+    assert_ne!(memory.allocate(1000).unwrap(), a, "addresses are not used again at once");
+    assert_eq!(memory.describe(0, 4), "a null pointer, or one computed from it");
+}
+
+#[test]
+fn snapshots_keep_freed_memory() {
+    let memory = Memory::new(1 << 20);
+    let a = memory.allocate(64).unwrap();
+    let before = memory.snapshot();
+    memory.free(a).unwrap();
+    let b = memory.allocate(64).unwrap();
+    assert!(before.find(a + 63).is_some() && before.find(a + 64).is_none() && before.find(b).is_none());
+    let after = memory.snapshot();
+    assert!(after.find(a).is_none() && after.find(b).is_some());
+    assert_eq!((before.len(), after.len()), (1, 1));
+}

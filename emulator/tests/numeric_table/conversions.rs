@@ -51,6 +51,8 @@ fn conversions(t: &mut Table) {
             t.exact(format!("cvt{m}{ftz}.f32.f64"), &[D], S, ours);
             let ours = |a, _, _| cvt::float::<Single, F16Type, R, FTZ, false>(a as u32) as u64;
             t.exact(format!("cvt{m}{ftz}.f16.f32"), &[S], H, ours);
+            let ours = |a, _, _| cvt::float::<Single, Bf16Type, R, FTZ, false>(a as u32) as u64;
+            t.exact(format!("cvt{m}{ftz}.bf16.f32"), &[S], B, ours);
             let ours = |a, _, _| cvt::float_to_int::<Single, i32, R, FTZ>(a as u32).to_bits();
             t.exact(format!("cvt{m}i{ftz}.s32.f32"), &[S], W, ours);
             bools!(|SAT| {
@@ -80,6 +82,9 @@ fn conversions(t: &mut Table) {
     });
     t.exact("cvt.f64.f32".into(), &[S], D, |a, _, _| {
         cvt::float::<Single, Double, Nearest, false, false>(a as u32)
+    });
+    t.exact("cvt.ftz.f64.f32".into(), &[S], D, |a, _, _| {
+        cvt::float::<Single, Double, Nearest, true, false>(a as u32)
     });
     t.exact("cvt.sat.f64.f64".into(), &[D], D, |a, _, _| {
         cvt::float::<Double, Double, Nearest, false, true>(a)
@@ -133,6 +138,8 @@ fn narrow_formats(t: &mut Table) {
         t.exact(format!("cvt.rn{relu}.f16x2.e5m2x2"), &[Kind::Int(16)], Kind::Pair(F16), ours);
         let ours = |a, _, _| narrow::tf32::<Nearest, RELU, false>(a as u32) as u64;
         t.exact(format!("cvt.rn{relu}.tf32.f32"), &[S], S, ours);
+        let ours = |a, _, _| narrow::tf32::<Zero, RELU, false>(a as u32) as u64;
+        t.exact(format!("cvt.rz{relu}.tf32.f32"), &[S], S, ours);
     });
     t.exact("cvt.rna.tf32.f32".into(), &[S], S, |a, _, _| narrow::tf32_ties_away::<false>(a as u32) as u64);
     let ours = |a, _, _| narrow::tf32_ties_away::<true>(a as u32) as u64;

@@ -106,6 +106,9 @@ fn fields(t: &mut Table) {
     t.exact("bfe.u32".into(), &[w, N, N], w, |a, p, n| bits::bfe(a as u32, p as u32, n as u32) as u64);
     t.exact("bfe.s32".into(), &[w, N, N], w, |a, p, n| bits::bfe(a as i32, p as u32, n as u32).to_bits());
     t.exact("bfe.s64".into(), &[d, N, N], d, |a, p, n| bits::bfe(a as i64, p as u32, n as u32) as u64);
+    t.exact("bfe.u64".into(), &[d, N, N], d, |a, p, n| bits::bfe(a, p as u32, n as u32));
+    let ours = |a, p, n| bits::bfi(a, 0x1234_5678_9abc_def0, p as u32, n as u32);
+    t.exact("bfi.b64 {d}, {a}, 0x123456789abcdef0, {b}, {c};".into(), &[d, N, N], d, ours);
     let ours = |a, p, n| bits::bfi(a as u32, 0x1234_5678, p as u32, n as u32) as u64;
     t.exact("bfi.b32 {d}, {a}, 0x12345678, {b}, {c};".into(), &[w, N, N], w, ours);
     t.exact("bmsk.clamp.b32".into(), &[N, N], w, |a, b, _| bits::bmsk::<true>(a as u32, b as u32) as u64);

@@ -34,7 +34,10 @@ pub(in crate::driver) struct Settings {
 impl Settings {
     pub(super) fn of(kernel: &Kernel, shape: &Shape) -> Settings {
         Settings {
-            dynamic_shared: SHARED_DEFAULT.saturating_sub(kernel.static_shared),
+            // A kernel with more static memory than that has opted in by being there.
+            dynamic_shared: SHARED_DEFAULT
+                .checked_sub(kernel.static_shared)
+                .unwrap_or_else(|| SHARED_OPTIN.saturating_sub(kernel.static_shared)),
             carveout: -1,
             cluster: shape
                 .cluster

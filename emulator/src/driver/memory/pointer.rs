@@ -71,8 +71,13 @@ impl Target {
         let owner =
             |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
         // Variables of modules have no record.
-        let context =
-            record.filter(|record| !record.pooled).and_then(|record| owner(record.context)).unwrap_or(0);
+        let module = || state.modules.all().into_iter().find(|module| module.owns(allocation.base()));
+        let context = match record {
+            Some(record) if record.pooled => None,
+            Some(record) => owner(record.context),
+            None => module().map(|module| module.context.handle),
+        };
+        let context = context.unwrap_or(0);
         let (base, bytes) = (allocation.base(), allocation.len());
         Some(Target {
             device: true,

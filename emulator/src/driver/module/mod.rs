@@ -49,6 +49,8 @@ pub(super) struct Module {
 struct Contents {
     program: Program,
     shapes: HashMap<String, Shape>,
+    /// Address and size of each variable.
+    variables: Vec<(u64, u64)>,
     functions: HashMap<String, Arc<Function>>,
 }
 
@@ -70,10 +72,12 @@ impl Module {
         text: &str,
         of_library: bool,
     ) -> Result<Arc<Module>, log::Refusal> {
-        let shapes = shape::shapes(text)?;
+        let outline = shape::outline(text)?;
         let program = Program::load(text, memory).map_err(|failure| log::Refusal::of(&failure, text))?;
         let handle = state.modules.reserve();
-        let contents = Mutex::new(Some(Contents { program, shapes, functions: HashMap::new() }));
+        let variables = outline.variables.iter().filter_map(|name| program.global(name)).collect();
+        let (shapes, functions) = (outline.shapes, HashMap::new());
+        let contents = Mutex::new(Some(Contents { program, shapes, variables, functions }));
         let module = Arc::new(Module { handle, context: Arc::clone(context), of_library, contents });
         state.modules.insert(handle, Arc::clone(&module));
         Ok(module)
@@ -105,6 +109,11 @@ impl Module {
         state.functions.insert(handle, Arc::clone(&function));
         contents.functions.insert(name.to_owned(), Arc::clone(&function));
         Ok(function)
+    }
+
+    /// Whether a variable of the module starts there.
+    pub(super) fn owns(&self, address: u64) -> bool {
+        self.contents().iter().any(|contents| contents.variables.iter().any(|(start, _)| *start == address))
     }
 
     /// Names of the kernels, in the order of the text.

@@ -102,14 +102,24 @@ pub(super) fn target_too_new() -> Refusal {
     Refusal::fatal("SM version specified by .target is higher than default SM version assumed")
 }
 
-/// The shapes of a module's kernels by name; refuses what is not for this driver and device.
-pub(super) fn shapes(text: &str) -> Result<HashMap<String, Shape>, Refusal> {
+/// What the driver reads in the text of a module.
+#[derive(Default)]
+pub(super) struct Outline {
+    /// The shapes of the kernels, by name.
+    pub(super) shapes: HashMap<String, Shape>,
+    /// The names of the variables.
+    pub(super) variables: Vec<String>,
+}
+
+/// Reads the text of a module; refuses what is not for this driver and device.
+pub(super) fn outline(text: &str) -> Result<Outline, Refusal> {
     // What the parser refuses, the engine does too, and says why.
-    let Ok(module) = cuda_ptx::parse(text) else { return Ok(HashMap::new()) };
+    let Ok(module) = cuda_ptx::parse(text) else { return Ok(Outline::default()) };
     check(&module, text)?;
     let kernels = || module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);
     kernels().try_for_each(|kernel| check_kernel(kernel, module.version))?;
-    Ok(kernels().map(|f| (f.name.to_owned(), Shape::from(&f.directives))).collect())
+    let shapes = kernels().map(|f| (f.name.to_owned(), Shape::from(&f.directives))).collect();
+    Ok(Outline { shapes, variables: module.variables.iter().map(|v| v.name.to_owned()).collect() })
 }
 
 fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {

@@ -367,7 +367,7 @@ fn many_parameters() {
         _ => k as u64 + 1,
     });
 
-    let w: [u32; 99] = std::array::from_fn(|i| i as u32 * 0x0101_0101);
+    let w: [u32; 99] = std::array::from_fn(|i| (i as u32 + 1) * 0x0101_0101);
     let mut out = gpu.zeros::<u32>(99);
     #[rustfmt::skip]
     let launched = unsafe {

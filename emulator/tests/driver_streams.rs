@@ -305,3 +305,50 @@ fn a_process_with_busy_streams_ends() {
     let output = child("a_process_with_busy_streams_ends", &[(VARIABLE, "1")]);
     assert_eq!(output.status.code(), Some(7));
 }
+
+/// Nothing that waits is left waiting: streams, events, threads; callbacks hear of it, host functions are dropped.
+#[test]
+fn a_fault_ends_all_waiting() {
+    const VARIABLE: &str = "DRIVER_STREAMS_FAULT";
+    if std::env::var_os(VARIABLE).is_none() {
+        let output = child("a_fault_ends_all_waiting", &[(VARIABLE, "1")]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let (cuda, context) = with_own_context();
+    let module = load(&cuda, KERNELS);
+    let (poke, nop) = (function(&cuda, module, "poke"), function(&cuda, module, "nop"));
+    let (called, told) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let first = stream(&cuda, 1);
+    let held = Busy::new(&cuda, first);
+    ok(launch(&cuda, poke, first, &mut [argument(&mut 0_u64)]));
+    let event = event(&cuda, 2);
+    ok(unsafe { cuda.cuEventRecord(event, first) });
+    let streams: Vec<_> = (0..8).map(|flags| stream(&cuda, flags % 2)).collect();
+    for stream in &streams {
+        ok(unsafe { cuda.cuStreamWaitEvent(*stream, event, 0) });
+        for _ in 0..20 {
+            ok(launch(&cuda, nop, *stream, &mut []));
+            let (called, told) = (Arc::clone(&called), Arc::clone(&told));
+            ok(host_function(&cuda, *stream, move || drop(called.fetch_add(1, Ordering::Relaxed))));
+            ok(callback(&cuda, *stream, move |status| {
+                assert_eq!(status, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+                told.fetch_add(1, Ordering::Relaxed);
+            }));
+        }
+    }
+    let context = context.addr();
+    std::thread::scope(|scope| {
+        for stream in &streams {
+            let (cuda, stream) = (&cuda, stream.addr());
+            scope.spawn(move || {
+                let code = unsafe { cuda.cuStreamSynchronize(std::ptr::without_provenance_mut(stream)) };
+                assert_eq!(code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+                ok(unsafe { cuda.cuCtxSetCurrent(std::ptr::without_provenance_mut(context)) });
+                assert_eq!(unsafe { cuda.cuCtxSynchronize() }, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+            });
+        }
+        drop(held);
+    });
+    assert_eq!((called.load(Ordering::Relaxed), told.load(Ordering::Relaxed)), (0, 160));
+}

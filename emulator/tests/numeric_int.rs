@@ -184,3 +184,19 @@ fn packed_halves() {
         assert_eq!(int::relu_s16x2(a), both(&|a, _| (a as i16).max(0) as u16));
     }
 }
+
+#[test]
+fn differences_of_bytes() {
+    let mut random = Random::new(90);
+    for _ in 0..cases(10_000) {
+        let (a, b, c) = (random.u32(), random.u32(), random.u32());
+        let (p, q) = (a.to_le_bytes(), b.to_le_bytes());
+        let unsigned: [u8; 4] = std::array::from_fn(|i| p[i].abs_diff(q[i]));
+        let signed: [u8; 4] = std::array::from_fn(|i| (p[i] as i8).abs_diff(q[i] as i8));
+        let sum = |bytes: [u8; 4]| bytes.iter().fold(c, |sum, &byte| sum.wrapping_add(byte.into()));
+        assert_eq!(int::vabsdiff4::<false, false>(a, b, c), u32::from_le_bytes(unsigned), "{a:x} {b:x}");
+        assert_eq!(int::vabsdiff4::<true, false>(a, b, c), u32::from_le_bytes(signed), "{a:x} {b:x}");
+        assert_eq!(int::vabsdiff4::<false, true>(a, b, c), sum(unsigned), "{a:x} {b:x} {c:x}");
+        assert_eq!(int::vabsdiff4::<true, true>(a, b, c), sum(signed), "{a:x} {b:x} {c:x}");
+    }
+}

@@ -3,10 +3,10 @@
 
 mod numeric_support;
 
+use cuda_emulator::numeric::cvt;
 use cuda_emulator::numeric::half::{self, Bf16, F16};
 use cuda_emulator::numeric::narrow::{self, E4m3, E5m2, Fp8};
 use cuda_emulator::numeric::rounding::{Nearest, Zero};
-use cuda_emulator::numeric::cvt;
 use numeric_support::{F32, Random, cases};
 use rustc_apfloat::ieee::{Float8E4M3FN, Float8E5M2, Half as SoftHalf, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};

@@ -162,10 +162,8 @@ impl Call {
         let state = self.state()?;
         let handle = current::get().ok_or(INVALID_CONTEXT)?;
         let context = state.contexts.get(handle);
-        let Some(context) = context.filter(|context| context.is_alive()) else {
-            let faulted = state.fault.check().is_err();
-            return Err(if faulted { INVALID_CONTEXT } else { CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED });
-        };
+        let context =
+            context.filter(|context| context.is_alive()).ok_or(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
         state.fault.check()?;
         Ok(context)
     }
@@ -178,7 +176,11 @@ impl Call {
             address => {
                 let state = self.healthy()?;
                 let stream = state.streams.get(address).ok_or(INVALID_HANDLE)?;
-                if stream.context.is_alive() { Ok(stream) } else { Err(INVALID_CONTEXT) }
+                match current::get() {
+                    _ if stream.context.is_alive() => Ok(stream),
+                    Some(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+                    None => Err(INVALID_CONTEXT),
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::exec::control::{NOTHING, REFUSED};
+use super::exec::control::NOTHING;
 use super::exec::lanes::Lanes;
 use super::exec::warp_ops::WarpOp;
 
@@ -148,8 +148,8 @@ pub(crate) struct Code {
     pub(crate) origins: Box<[Origin]>,
     /// What the scheduler does for the instructions that return [`Step::Control`].
     pub(crate) controls: Box<[Control]>,
-    /// Why refused instructions stop the kernel.
-    pub(crate) messages: Box<[String]>,
+    /// The instructions that could not be decoded and stop the kernel: line and reason.
+    pub(crate) refusals: Box<[(u32, String)]>,
     /// Broadcast constants.
     pub(crate) constants: Box<[Row]>,
     /// Rows of a frame.
@@ -167,10 +167,7 @@ pub(crate) struct Code {
 impl Code {
     /// The instructions that could not be decoded: line and reason.
     pub(crate) fn refused(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.insts.iter().zip(&self.origins).filter_map(|(inst, origin)| {
-            let refused = std::ptr::fn_addr_eq(inst.inner, REFUSED);
-            refused.then(|| (origin.line, self.messages.get(inst.imm as usize).map_or("", String::as_str)))
-        })
+        self.refusals.iter().map(|(line, reason)| (*line, reason.as_str()))
     }
 }
 

@@ -165,8 +165,8 @@ fn extent<T: Word>(pos: u32, len: u32) -> (u32, u32) {
 }
 
 /// `bfe.type d, a, pos, len`: a signed field is extended with its own highest bit, or with the sign of `a` where
-/// it reaches past the top. Of `pos` and `len` the low 8 bits count, but for 64 bits
-/// all.
+/// it reaches past the top. Of `pos` and `len` the low 8 bits
+/// count, for 64 bits all bits.
 #[inline(always)]
 pub fn bfe<T: Word>(a: T, pos: u32, len: u32) -> T {
     let (pos, len) = extent::<T>(pos, len);
@@ -177,8 +177,8 @@ pub fn bfe<T: Word>(a: T, pos: u32, len: u32) -> T {
 }
 
 /// `bfi.type f, a, b, pos, len`: `b` with its field replaced by the low bits of `a`; what reaches past the
-/// top is dropped. Of `pos` and `len` the low 8 bits count, but for 64 bits
-/// all.
+/// top is dropped. Of `pos` and `len` the low 8 bits
+/// count, for 64 bits all bits.
 #[inline(always)]
 pub fn bfi<T: Word>(a: T, b: T, pos: u32, len: u32) -> T {
     let (pos, len) = extent::<T>(pos, len);

@@ -330,6 +330,20 @@ pub fn sad<T: Arithmetic>(a: T, b: T, c: T) -> T {
     c.add(if a < b { b.sub(a) } else { a.sub(b) })
 }
 
+/// `vabsdiff4.u32.type.type`: `|a - b|` of each byte; with `.add` (`ADD`) the sum of these and `c`.
+#[inline(always)]
+pub fn vabsdiff4<const SIGNED: bool, const ADD: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let difference = |index: u32| {
+        let byte = |word: u32| {
+            let byte = (word >> (8 * index)) as u8;
+            if SIGNED { i32::from(byte as i8) } else { i32::from(byte) }
+        };
+        byte(a).abs_diff(byte(b))
+    };
+    let [p, q, r, s] = [difference(0), difference(1), difference(2), difference(3)];
+    if ADD { c.wrapping_add(p + q + r + s) } else { p | q << 8 | r << 16 | s << 24 }
+}
+
 /// `add.cc`, `addc`, `addc.cc`: the sum with carry in, and the carry out (`CC.CF`).
 #[inline(always)]
 pub fn addc<T: Arithmetic>(a: T, b: T, carry: bool) -> (T, bool) {

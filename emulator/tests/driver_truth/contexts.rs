@@ -15,7 +15,15 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("contexts", contexts),
     ("cross_nocurrent", cross_nocurrent),
     ("stream_after_ctx", stream_after_ctx),
+    ("stream_after_other_ctx", stream_after_other_ctx),
     ("cross_destroyed", cross_destroyed),
+    ("destroyed_event", destroyed_event),
+    ("destroyed_wait", destroyed_wait),
+    ("destroyed_unload", destroyed_unload),
+    ("destroyed_getfn", destroyed_getfn),
+    ("destroyed_launch", destroyed_launch),
+    ("context_double_destroy", context_double_destroy),
+    ("context_destroyed_set", context_destroyed_set),
     ("reset_kills", reset_kills),
 ];
 
@@ -129,9 +137,6 @@ fn own(row: &mut Row) {
         row.value("cur", cuda.cuCtxGetCurrent(&mut found), found == a);
         row.code("destroy_cur", cuda.cuCtxDestroy(a));
         row.value("cur", cuda.cuCtxGetCurrent(&mut found), found.is_null());
-        row.code("d2", cuda.cuCtxDestroy(a));
-        row.code("set", cuda.cuCtxSetCurrent(a));
-        row.code("alloc", cuda.cuMemAlloc(&mut 0, 16));
     }
 }
 
@@ -257,25 +262,77 @@ fn cross_nocurrent(row: &mut Row) {
 }
 
 fn stream_after_ctx(row: &mut Row) {
-    let two = two();
-    ok(unsafe { two.cuda.cuCtxDestroy(two.a) });
-    row.code("sync stream of destroyed ctx", unsafe { two.cuda.cuStreamSynchronize(two.streams[0]) });
+    let cuda = cuda();
+    let mut context = null_mut();
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    let stream = stream(&cuda, 0);
+    ok(unsafe { cuda.cuCtxDestroy(context) });
+    row.code("sync stream of destroyed ctx", unsafe { cuda.cuStreamSynchronize(stream) });
+}
+
+fn stream_after_other_ctx(row: &mut Row) {
+    destroyed(row, |row, two| row.code("sync", unsafe { two.cuda.cuStreamSynchronize(two.streams[0]) }));
 }
 
 fn cross_destroyed(row: &mut Row) {
-    let Two { cuda, a, module, memory, streams: [_, stream_b], events: [event_a, _], .. } = two();
-    let nop = function(&cuda, module, "nop");
-    unsafe {
-        row.code("destroy1", cuda.cuCtxDestroy(a));
-        row.code("free", cuda.cuMemFree(memory));
-        row.code("htod", cuda.cuMemcpyHtoD(memory, [0_u8; 64].as_ptr().cast(), 64));
-        row.code("evq", cuda.cuEventQuery(event_a));
-        row.code("evdestroy", cuda.cuEventDestroy(event_a));
-        row.code("wait", cuda.cuStreamWaitEvent(stream_b, event_a, 0));
-        row.code("unload", cuda.cuModuleUnload(module));
-        row.code("getfn", cuda.cuModuleGetFunction(&mut null_mut(), module, c"nop".as_ptr()));
-        row.code("launch", launch(&cuda, nop, null_mut(), &mut []));
-    }
+    destroyed(row, |row, two| unsafe {
+        row.code("free", two.cuda.cuMemFree(two.memory));
+        row.code("htod", two.cuda.cuMemcpyHtoD(two.memory, [0_u8; 64].as_ptr().cast(), 64));
+        row.code("evq", two.cuda.cuEventQuery(two.events[0]));
+    });
+}
+
+// What a driver answers for handles that are none depends on what was done before: each is asked alone.
+
+fn destroyed_event(row: &mut Row) {
+    destroyed(row, |row, two| row.code("evdestroy", unsafe { two.cuda.cuEventDestroy(two.events[0]) }));
+}
+
+fn destroyed_wait(row: &mut Row) {
+    destroyed(row, |row, two| {
+        row.code("wait", unsafe { two.cuda.cuStreamWaitEvent(two.streams[1], two.events[0], 0) });
+    });
+}
+
+fn destroyed_unload(row: &mut Row) {
+    destroyed(row, |row, two| row.code("unload", unsafe { two.cuda.cuModuleUnload(two.module) }));
+}
+
+fn destroyed_getfn(row: &mut Row) {
+    destroyed(row, |row, two| {
+        let name = c"nop".as_ptr();
+        row.code("getfn", unsafe { two.cuda.cuModuleGetFunction(&mut null_mut(), two.module, name) });
+    });
+}
+
+fn destroyed_launch(row: &mut Row) {
+    let two = two();
+    let nop = function(&two.cuda, two.module, "nop");
+    row.code("destroy1", unsafe { two.cuda.cuCtxDestroy(two.a) });
+    row.code("launch", launch(&two.cuda, nop, null_mut(), &mut []));
+}
+
+fn destroyed(row: &mut Row, ask: impl FnOnce(&mut Row, &Two)) {
+    let two = two();
+    row.code("destroy1", unsafe { two.cuda.cuCtxDestroy(two.a) });
+    ask(row, &two);
+}
+
+fn context_double_destroy(row: &mut Row) {
+    let cuda = cuda();
+    let mut context = null_mut();
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    row.code("d1", unsafe { cuda.cuCtxDestroy(context) });
+    row.code("d2", unsafe { cuda.cuCtxDestroy(context) });
+}
+
+fn context_destroyed_set(row: &mut Row) {
+    let cuda = cuda();
+    let mut context = null_mut();
+    ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
+    row.code("d1", unsafe { cuda.cuCtxDestroy(context) });
+    row.code("set", unsafe { cuda.cuCtxSetCurrent(context) });
+    row.code("alloc", unsafe { cuda.cuMemAlloc(&mut 0, 16) });
 }
 
 fn reset_kills(row: &mut Row) {

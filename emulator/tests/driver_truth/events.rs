@@ -7,8 +7,13 @@ use std::ptr::null_mut;
 use crate::support::*;
 use crate::{Case, Row};
 
-pub(crate) const CASES: &[(&str, Case)] =
-    &[("events", events), ("events_more", events_more), ("event_double_destroy", event_double_destroy)];
+pub(crate) const CASES: &[(&str, Case)] = &[
+    ("events", events),
+    ("events_more", events_more),
+    ("event_double_destroy", event_double_destroy),
+    ("event_destroyed_query", event_destroyed_query),
+    ("event_destroyed_record", event_destroyed_record),
+];
 
 fn events(row: &mut Row) {
     let (cuda, _) = with_context();
@@ -64,11 +69,23 @@ fn events_more(row: &mut Row) {
     }
 }
 
+// What a driver answers for handles that are none depends on what was done before: each is asked alone.
+
 fn event_double_destroy(row: &mut Row) {
+    destroyed(row, "2nd", |cuda, event| unsafe { cuda.cuEventDestroy(event) });
+}
+
+fn event_destroyed_query(row: &mut Row) {
+    destroyed(row, "query", |cuda, event| unsafe { cuda.cuEventQuery(event) });
+}
+
+fn event_destroyed_record(row: &mut Row) {
+    destroyed(row, "record", |cuda, event| unsafe { cuda.cuEventRecord(event, null_mut()) });
+}
+
+fn destroyed(row: &mut Row, label: &str, use_it: impl FnOnce(&Driver, CUevent) -> CUresult) {
     let (cuda, _) = with_context();
     let event = event(&cuda, 0);
     row.code("1st", unsafe { cuda.cuEventDestroy(event) });
-    row.code("2nd", unsafe { cuda.cuEventDestroy(event) });
-    row.code("query", unsafe { cuda.cuEventQuery(event) });
-    row.code("record", unsafe { cuda.cuEventRecord(event, null_mut()) });
+    row.code(label, use_it(&cuda, event));
 }

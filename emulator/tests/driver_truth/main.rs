@@ -1,5 +1,6 @@
 //! What a real driver answered, asked of the emulator: every case of `rows.txt` in a process of its own.
-//! `CUDA_LAUNCH_DRIVER=system` asks the system's driver instead, which must give exactly the answers of the rows.
+//! `CUDA_LAUNCH_DRIVER=system` asks the system's driver instead, which must give exactly the answers of the rows (it did
+//! on an H200, all cases but those of `UNDEFINED`).
 //!
 //! A row is `case: label=code | label=code | ..`, as an H200 with driver 580.159.04 (CUDA 13.0) answered on 2026-11-21.
 //! `DEVIATIONS` lists where the emulator answers otherwise, each with its reason: it is stricter there, or the answer
@@ -57,12 +58,6 @@ const ROWS: &str = include_str!("rows.txt");
 
 /// Case, what the real driver answered, what the emulator answers, and why.
 const DEVIATIONS: &[(&str, &str, &str, &str)] = &[
-    (
-        "free_async_pointer",
-        "again=0",
-        "again=1",
-        "a second free is a mistake, which driver 580 overlooks for pooled memory",
-    ),
     ("oob_near", "+4096=0", "+4096=700", "the emulator sees the first byte behind an allocation"),
     ("oob_near", "+65536=0", "+65536=700", "as above"),
     ("memory", "set_overflow=0", "set_overflow=1", "a size that overflows is a mistake"),
@@ -72,8 +67,21 @@ const DEVIATIONS: &[(&str, &str, &str, &str)] = &[
     ("occupancy", "act16_np=0(58)", "act16_np=0(62)", "as above"),
 ];
 
+/// Cases of which a real driver makes something else each time, crashes included: it follows handles that are dead, and
+/// the neighbours of an allocation are chance. The rows have what it answered once, which the emulator always answers.
+const UNDEFINED: &[&str] = &[
+    "context_double_destroy",
+    "destroyed_getfn",
+    "destroyed_unload",
+    "event_destroyed_query",
+    "event_destroyed_record",
+    "event_double_destroy",
+    "oob_near",
+    "stream_after_ctx",
+];
+
 fn rows() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let lines = ROWS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = ROWS.lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
             let (case, answers) = line.split_once(": ").unwrap();
@@ -103,8 +111,10 @@ const VARIABLE: &str = "DRIVER_TRUTH_CASE";
 fn the_emulator_answers_as_the_driver_did() {
     let (rows, cases) = (rows(), cases());
     assert_eq!(rows.keys().collect::<Vec<_>>(), cases.keys().collect::<Vec<_>>());
+    assert!(UNDEFINED.iter().all(|case| cases.contains_key(case)));
     let next = std::sync::atomic::AtomicUsize::new(0);
-    let rows: Vec<_> = rows.iter().collect();
+    let asked = |(case, _): &(&&str, _)| !(support::on_system() && UNDEFINED.contains(case));
+    let rows: Vec<_> = rows.iter().filter(asked).collect();
     let work = || {
         let mut wrong = Vec::new();
         while let Some((case, expected)) = rows.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {

@@ -126,6 +126,7 @@ fn jit_options(row: &mut Row) {
         }
     };
     ask("log20", &bad, &[(5, buffer), (6, value(20))], Some(1));
+    let cut = String::from_utf8_lossy(&log[..19]).into_owned();
     ask("log0", &bad, &[(5, buffer), (6, value(0))], Some(1));
     ask("nosize", &bad, &[(5, buffer)], None);
     ask("opt99", &good, &[(99, value(0))], None);
@@ -139,7 +140,7 @@ fn jit_options(row: &mut Row) {
     ask("opt14:9", &good, &[(14, value(9))], None);
     ask("opt35", &good, &[(35, value(1))], None);
     ask("opt34", &good, &[(34, value(1))], None);
-    assert_eq!(log[..20], *b"ptxas application p\0");
+    row.text(cut);
     let text = CString::new(good.as_str()).unwrap();
     let image = text.as_ptr().cast();
     let mut id = CUjit_option(7);

@@ -248,3 +248,17 @@ fn special_registers() {
     assert_eq!(lane, 31);
     assert_eq!(device.download::<u32>(out, names.len()), expected);
 }
+
+#[test]
+fn vector_registers_are_read_whole_before_they_are_written() {
+    let text = snippet(
+        ".reg .v2 .u32 %v;
+         mov.v2.u32 %v, {%t, 5};
+         setp.gt.u32 %p1, %t, 10;
+         @%p1 mov.v2.u32 %v, {%v.y, %v.x};
+         mad.lo.u32 %r1, %v.x, 100, %v.y;
+         st.global.u32 [%at], %r1;",
+    );
+    let out: Vec<u32> = outputs(&text, 40, 40);
+    assert_eq!(out, (0..40).map(|t| if t > 10 { 500 + t } else { 100 * t + 5 }).collect::<Vec<u32>>());
+}

@@ -1,6 +1,6 @@
 //! The instructions whose arithmetic is in `numeric`, each as PTX text and as our function: for comparing the
 //! two on a driver. Products of types and modifiers are spelled as products.
-#![allow(unreachable_pub, clippy::type_complexity)]
+#![allow(dead_code, unreachable_pub, clippy::type_complexity)]
 
 mod conversions;
 mod floats;

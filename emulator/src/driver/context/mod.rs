@@ -140,8 +140,8 @@ impl Context {
 
     /// Ends it: waits for its work, then takes everything with it that it owns.
     fn destroy(&self, state: &State) {
-        self.synchronize();
         self.alive.store(false, Ordering::Release);
+        self.synchronize();
         for module in state.modules.all().iter().filter(|module| module.context.id == self.id) {
             module.discard(state);
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use super::context::Context;
 use super::context::functions::{checked_banks, checked_cache};
-use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use super::entry::{INVALID_VALUE, Out, Outcome, entries};
 use super::handles::to_c;
 use super::module::{Module, Shape};
 use super::state::{Call, lock};
@@ -111,7 +111,6 @@ fn set_attribute(
     attributes::set(&*call.function(function)?, attribute, value)
 }
 
-/// A handle that is none answers as an index that is too big: driver 580 does.
 fn get_parameter(
     call: &Call,
     function: CUfunction,
@@ -119,12 +118,11 @@ fn get_parameter(
     offset: Out<usize>,
     size: Out<usize>,
 ) -> Outcome {
-    let function = call.function(function).map_err(|code| match code {
-        INVALID_HANDLE if call.state().is_ok_and(|state| state.kernels.get(function.addr()).is_none()) => {
-            INVALID_VALUE
-        }
-        code => code,
-    })?;
+    call.healthy()?;
+    if offset.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let function = call.function(function)?;
     attributes::parameter(&function, index, &offset, &size)
 }
 

@@ -5,10 +5,12 @@
 
 use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
 
 use super::pool::POOL;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
+use crate::driver::module::Module;
 use crate::driver::state::{Call, State};
 
 entries! {
@@ -71,7 +73,8 @@ impl Target {
         let owner =
             |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
         // Variables of modules have no record.
-        let module = || state.modules.all().into_iter().find(|module| module.owns(allocation.base()));
+        let owns = |module: &Arc<Module>| module.context.handle != 0 && module.owns(allocation.base());
+        let module = || state.modules.all().into_iter().find(owns);
         let context = match record {
             Some(record) if record.pooled => None,
             Some(record) => owner(record.context),

@@ -29,8 +29,8 @@ pub(crate) struct Body<'a> {
     /// Where labels stand: index of the draft that follows.
     pub(super) labels: Vec<u32>,
     pub(super) pool: Pool,
-    /// Why instructions were refused.
-    pub(super) messages: Vec<String>,
+    /// The instructions that were refused: line and reason.
+    pub(super) refusals: Vec<(u32, String)>,
     pub(super) origin: Origin,
     pub(super) local_bytes: u32,
     /// Rows of parameters in use, and the most that were.
@@ -60,7 +60,7 @@ pub(super) fn decode<'a>(
         drafts: Vec::new(),
         labels: Vec::new(),
         pool: Pool::default(),
-        messages: Vec::new(),
+        refusals: Vec::new(),
         origin: Origin { line: reached.function.line, ..Origin::default() },
         local_bytes: 0,
         next_row: 0,

@@ -359,8 +359,8 @@ impl<'a> Body<'a> {
     /// Appends an instruction that stops the kernel.
     pub(super) fn refuse(&mut self, message: String) {
         let mut draft = Draft::new(control::REFUSED, &[], &[]);
-        draft.imm = self.messages.len() as u64;
-        self.messages.push(message);
+        draft.imm = self.refusals.len() as u64;
+        self.refusals.push((self.origin.line, message));
         self.push(draft);
     }
 

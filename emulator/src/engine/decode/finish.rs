@@ -32,7 +32,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut u3
         block_end: block_end.into(),
         origins: body.drafts.iter().map(|draft| draft.origin).collect(),
         controls: controls.into(),
-        messages: body.messages.into(),
+        refusals: body.refusals.into(),
         constants: body.pool.finish(),
         rows: frame.rows,
         predicates: frame.predicates,

@@ -11,10 +11,10 @@ use super::lanes::{Class, Dest, Lanes};
 /// The scheduler does it.
 pub(crate) const SCHEDULE: Exec = |_, _| Step::Control;
 
-/// An instruction that could not be decoded: `imm` is the index of the reason in the code's messages.
+/// An instruction that could not be decoded: `imm` is the index among the code's refusals.
 pub(crate) const REFUSED: Exec = |lanes, inst| {
     let lane = lanes.mask().trailing_zeros();
-    let message = lanes.message(inst.imm as usize);
+    let message = lanes.refusal(inst.imm as usize);
     lanes.fail(FaultKind::UnsupportedInstruction, lane, None, message);
     Step::Fault
 };

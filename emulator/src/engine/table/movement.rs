@@ -15,6 +15,7 @@ use crate::numeric::bits::{self, Permute};
 pub(super) const ROWS: &[Row] = &[
     lane("mov.pred", lane1(|a: bool| a)),
     build("mov.{b8|u8|s8|b16|u16|s16|f16|bf16|b32|u32|s32|f32|f16x2|bf16x2|b64|u64|s64|f64}", mov),
+    build("mov.{v2|v4}.{b32|u32|s32|f32|b64|u64|s64|f64}", mov_vector),
     lane("prmt.b32", lane3(bits::prmt)),
     pick("prmt.b32.{f4e|b4e|rc8|ecl|ecr|rc16}", |f| {
         macro_rules! permute {
@@ -59,6 +60,28 @@ fn mov(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let source = builder.source(source, class)?;
     let dest = builder.dest(dest, class)?;
     builder.lane(copy(class)?, &[dest], &[source]);
+    Ok(())
+}
+
+/// `mov.v4.u32 v, {a, b, c, d}` and the like: all elements are read before the first is written.
+fn mov_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
+    let (class, count) = (class_of(form.ty()), if form.has("v2") { 2 } else { 4 });
+    let to = builder.elements(builder.operand(0)?)?;
+    let from = builder.elements(builder.operand(1)?)?;
+    if (to.len(), from.len()) != (count, count) {
+        return Err(Refusal::new(format!("{count} elements on both sides are expected")));
+    }
+    let mut read = Vec::with_capacity(count);
+    for element in &from {
+        let (source, own) = (builder.source(element, class)?, builder.temporary(class)?);
+        builder.lane(copy(class)?, &[own], &[source]);
+        read.push(own);
+    }
+    for (element, own) in to.iter().zip(read) {
+        let dest = builder.dest(element, class)?;
+        builder.lane(copy(class)?, &[dest], &[own]);
+    }
     Ok(())
 }
 

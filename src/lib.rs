@@ -23,5 +23,6 @@ pub use launch::{
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use memory::{
-    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts,
+    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
+    DeviceViewMut, SliceParts,
 };

@@ -21,13 +21,15 @@ fn sync(cuda: &Driver, stream: CUstream) {
     ok(unsafe { cuda.cuStreamSynchronize(stream) });
 }
 
-/// Does `call` on another thread, with the context current, while `stream` is busy: whether it waited for the stream.
-fn waits(
+/// Does `call` on another thread, with the context current, while `stream` is busy; `check` is told when it returned:
+/// before the stream is released it gets the chance to look.
+fn while_busy(
     cuda: &Arc<Driver>,
     context: CUcontext,
     stream: CUstream,
     call: impl FnOnce(&Driver) + Send,
-) -> bool {
+    check: impl FnOnce(&mpsc::Receiver<()>),
+) {
     let mut held = Busy::new(cuda, stream);
     let context = context.addr();
     let (sender, receiver) = mpsc::channel();
@@ -37,14 +39,20 @@ fn waits(
             call(cuda);
             sender.send(()).unwrap();
         });
-        let early = receiver.recv_timeout(EARLY).is_ok();
+        check(&receiver);
         held.release();
-        if !early {
-            receiver.recv_timeout(SOON).expect("it goes on when the stream does");
-        }
-        ok(unsafe { cuda.cuCtxSynchronize() });
-        !early
-    })
+    });
+    ok(unsafe { cuda.cuCtxSynchronize() });
+}
+
+/// `call` waits for the stream.
+fn waits(cuda: &Arc<Driver>, context: CUcontext, stream: CUstream, call: impl FnOnce(&Driver) + Send) {
+    while_busy(cuda, context, stream, call, |returned| assert!(returned.recv_timeout(EARLY).is_err()));
+}
+
+/// `call` does not.
+fn returns(cuda: &Arc<Driver>, context: CUcontext, stream: CUstream, call: impl FnOnce(&Driver) + Send) {
+    while_busy(cuda, context, stream, call, |returned| returned.recv_timeout(SOON).expect("it returns"));
 }
 
 #[test]
@@ -140,48 +148,40 @@ fn elapsed_time_is_time() {
 #[test]
 fn what_waits_for_a_busy_stream() {
     let (cuda, context) = with_own_context();
-    let (side, legacy) = (stream(&cuda, 1), CU_STREAM_LEGACY);
-    let (memory, module) = (alloc(&cuda, 4096), load(&cuda, KERNELS).addr());
+    let (side, blocking, legacy) = (stream(&cuda, 1), stream(&cuda, 0), CU_STREAM_LEGACY);
+    let (memory, other, module) = (alloc(&cuda, 4096), alloc(&cuda, 64), load(&cuda, KERNELS).addr());
     let mut pinned = null_mut();
     ok(unsafe { cuda.cuMemAllocHost(&mut pinned, 4096) });
-    let pinned = pinned.addr();
-    let pinned = move || std::ptr::with_exposed_provenance_mut(pinned);
-    let side_handle = side.addr();
-    let side_again = move || std::ptr::without_provenance_mut(side_handle);
-    // They wait for all work, whatever stream it is in.
-    let other = alloc(&cuda, 64);
-    assert!(waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuMemFree(other) })));
-    assert!(waits(&cuda, context, side, |cuda| ok(unsafe {
-        cuda.cuModuleUnload(std::ptr::without_provenance_mut(module))
-    })));
-    assert!(waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuCtxSynchronize() })));
-    assert!(waits(&cuda, context, side, move |cuda| ok(unsafe {
-        cuda.cuMemcpyDtoHAsync([0_u8; 64].as_mut_ptr().cast(), memory, 64, side_again())
-    })));
-    // They do not wait.
-    let side_again = move || std::ptr::without_provenance_mut(side_handle);
-    assert!(!waits(&cuda, context, side, |cuda| assert_ne!(alloc(cuda, 64), 0)));
-    assert!(!waits(&cuda, context, side, move |cuda| ok(unsafe {
-        cuda.cuMemcpyHtoDAsync(memory, [0_u8; 64].as_ptr().cast(), 64, side_again())
-    })));
-    assert!(!waits(&cuda, context, side, move |cuda| ok(unsafe {
-        cuda.cuMemcpyDtoHAsync(pinned(), memory, 64, side_again())
-    })));
-    assert!(!waits(&cuda, context, side, move |cuda| ok(unsafe { cuda.cuMemcpyHtoD(memory, pinned(), 64) })));
-    assert!(!waits(&cuda, context, legacy, move |cuda| ok(unsafe { cuda.cuMemsetD8(memory, 0, 64) })));
-    assert!(!waits(&cuda, context, legacy, move |cuda| ok(unsafe {
-        cuda.cuMemcpyDtoD(memory, memory + 128, 64)
-    })));
-    assert!(!waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuStreamSynchronize(null_mut()) })));
+    let (pinned, side_again) = (pinned.expose_provenance(), side.addr());
+    let pinned = || std::ptr::with_exposed_provenance_mut(pinned);
+    let side_again = || std::ptr::without_provenance_mut(side_again);
+    let module = || std::ptr::without_provenance_mut(module);
+    // These wait for all work, whatever stream it is in.
+    waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuMemFree(other) }));
+    waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuModuleUnload(module()) }));
+    waits(&cuda, context, side, |cuda| ok(unsafe { cuda.cuCtxSynchronize() }));
+    // A copy to pageable memory waits for its stream.
+    waits(&cuda, context, side, |cuda| {
+        let mut host = [0_u8; 64];
+        ok(unsafe { cuda.cuMemcpyDtoHAsync(host.as_mut_ptr().cast(), memory, 64, side_again()) });
+    });
     // The legacy stream's copies wait for it and for blocking streams.
-    let blocking = stream(&cuda, 0);
-    assert!(waits(&cuda, context, legacy, move |cuda| ok(unsafe {
-        cuda.cuMemcpyHtoD(memory, pinned(), 64)
-    })));
-    assert!(waits(&cuda, context, blocking, move |cuda| ok(unsafe {
-        cuda.cuMemcpyHtoD(memory, pinned(), 64)
-    })));
-    assert!(waits(&cuda, context, blocking, |cuda| ok(unsafe { cuda.cuStreamSynchronize(null_mut()) })));
+    for stream in [legacy, blocking] {
+        waits(&cuda, context, stream, |cuda| ok(unsafe { cuda.cuMemcpyHtoD(memory, pinned(), 64) }));
+        waits(&cuda, context, stream, |cuda| ok(unsafe { cuda.cuStreamSynchronize(null_mut()) }));
+    }
+    // These do not wait.
+    returns(&cuda, context, side, |cuda| assert_ne!(alloc(cuda, 64), 0));
+    returns(&cuda, context, side, |cuda| {
+        ok(unsafe { cuda.cuMemcpyHtoDAsync(memory, [0_u8; 64].as_ptr().cast(), 64, side_again()) });
+    });
+    returns(&cuda, context, side, |cuda| {
+        ok(unsafe { cuda.cuMemcpyDtoHAsync(pinned(), memory, 64, side_again()) });
+    });
+    returns(&cuda, context, side, |cuda| ok(unsafe { cuda.cuMemcpyHtoD(memory, pinned(), 64) }));
+    returns(&cuda, context, side, |cuda| ok(unsafe { cuda.cuStreamSynchronize(null_mut()) }));
+    returns(&cuda, context, legacy, |cuda| ok(unsafe { cuda.cuMemsetD8(memory, 0, 64) }));
+    returns(&cuda, context, legacy, |cuda| ok(unsafe { cuda.cuMemcpyDtoD(memory, memory + 128, 64) }));
 }
 
 #[test]
@@ -330,7 +330,9 @@ fn a_fault_ends_all_waiting() {
         for _ in 0..20 {
             ok(launch(&cuda, nop, *stream, &mut []));
             let (called, told) = (Arc::clone(&called), Arc::clone(&told));
-            ok(host_function(&cuda, *stream, move || drop(called.fetch_add(1, Ordering::Relaxed))));
+            ok(host_function(&cuda, *stream, move || {
+                called.fetch_add(1, Ordering::Relaxed);
+            }));
             ok(callback(&cuda, *stream, move |status| {
                 assert_eq!(status, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
                 told.fetch_add(1, Ordering::Relaxed);

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
 /// Where `printf` of a kernel goes: called with whole formatted strings, from any worker thread.
 #[derive(Clone, Default)]
-pub struct Printer(Option<Arc<dyn Fn(&[u8]) + Send + Sync>>);
+pub struct Printer(Option<Sink>);
 
 impl Printer {
     /// Sends the output to `sink`. The default sends it to the process's standard output.

@@ -2,9 +2,9 @@
 //!
 //! The path of a kernel: the text is parsed ([`cuda_ptx`]) and its variables placed in device memory
 //! ([`Program::load`]); on first use of a kernel its instructions and those of the functions it reaches are matched
-//! against one table ([`table`]) and decoded ([`decode`]); control flow, liveness and slots decide where each virtual
-//! register lives in a frame ([`flow`]); then blocks run on worker threads ([`run`]), each warp as lists of splits in
-//! lockstep ([`warp`]).
+//! against one table (`table`) and decoded (`decode`); control flow, liveness and slots decide where each virtual
+//! register lives in a frame (`flow`); then blocks run on worker threads ([`run`]), each warp as lists of splits in
+//! lockstep (`warp`).
 
 mod barrier;
 mod block;

@@ -62,20 +62,32 @@ const MULTIPROCESSORS: u64 = 132;
 impl Special {
     /// The instruction that reads a register, chosen by `imm`, into one of that class.
     pub(crate) fn exec(self, class: Class) -> Result<Exec, Refusal> {
-        match class {
-            Class::Word => Ok(|lanes, inst| {
-                let value = Special::of(inst).value(lanes);
+        match (class, self.axis_of_tid(), self.is_uniform()) {
+            (Class::Word, Some(_), _) => Ok(|lanes, inst| {
+                let row = &lanes.warp().tid[inst.imm as usize % 3].0;
                 // SAFETY: the destination is a word.
+                unsafe { <u32 as Dest>::commit(lanes, &inst.ops, row) };
+                Step::Next
+            }),
+            (Class::Word, _, true) => Ok(|lanes, inst| {
+                let value = Special::of(inst).uniform(lanes) as u32;
+                // SAFETY: as above.
+                unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[value; 32]) };
+                Step::Next
+            }),
+            (Class::Word, _, false) => Ok(|lanes, inst| {
+                let value = Special::of(inst).value(lanes);
+                // SAFETY: as above.
                 unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &value.map(|value| value as u32)) };
                 Step::Next
             }),
-            Class::Wide => Ok(|lanes, inst| {
+            (Class::Wide, ..) => Ok(|lanes, inst| {
                 let value = Special::of(inst).value(lanes);
                 // SAFETY: the destination is wide.
                 unsafe { <u64 as Dest>::commit(lanes, &inst.ops, &value) };
                 Step::Next
             }),
-            Class::Predicate if self == Special::IsExplicitCluster => Ok(|lanes, inst| {
+            (Class::Predicate, ..) if self == Special::IsExplicitCluster => Ok(|lanes, inst| {
                 let explicit = lanes.env.cluster != [1; 3];
                 // SAFETY: the destination is a predicate.
                 unsafe { <bool as Dest>::commit(lanes, &inst.ops, &(u32::from(explicit).wrapping_neg())) };
@@ -83,6 +95,18 @@ impl Special {
             }),
             _ => Err(Refusal::new("a special register does not fit there")),
         }
+    }
+
+    /// The axis of a `%tid`. They come first, so that it is also the register's number.
+    fn axis_of_tid(self) -> Option<usize> {
+        (self as usize <= Special::TidZ as usize).then_some(self as usize)
+    }
+
+    /// Whether the register is the same for a whole warp.
+    fn is_uniform(self) -> bool {
+        use Special::{LaneId, LanemaskEq, LanemaskGe, LanemaskGt, LanemaskLe, LanemaskLt};
+        let own = [LaneId, LanemaskEq, LanemaskLt, LanemaskLe, LanemaskGt, LanemaskGe];
+        self.axis_of_tid().is_none() && !own.contains(&self)
     }
 
     fn of(inst: &Inst) -> Special {

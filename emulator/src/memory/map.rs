@@ -149,10 +149,17 @@ impl Map {
     fn describe_distance(&self, address: u64) -> String {
         /// Farther than this, the neighbour has nothing to do with it.
         const NEAR: u64 = 1 << 30;
-        let below = self.nearest_below(address).map(|(base, len, freed)| (address - (base + len), base, len, freed));
-        let above = self.live.range(address..).next().map(|(base, allocation)| (base - address, *base, allocation.len()));
+        let below =
+            self.nearest_below(address).map(|(base, len, freed)| (address - (base + len), base, len, freed));
+        let above = self
+            .live
+            .range(address..)
+            .next()
+            .map(|(base, allocation)| (base - address, *base, allocation.len()));
         match (below, above) {
-            (Some((past, base, len, freed)), _) if past < NEAR.min(above.map_or(NEAR, |(before, ..)| before)) => {
+            (Some((past, base, len, freed)), _)
+                if past < NEAR.min(above.map_or(NEAR, |(before, ..)| before)) =>
+            {
                 let freed = if freed { "freed " } else { "" };
                 format!("{past} bytes past the end of the {freed}allocation 0x{base:x} of {len} bytes")
             }

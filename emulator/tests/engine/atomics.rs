@@ -7,8 +7,20 @@ use crate::support::{Args, Device, HEADER, launch, snippet};
 /// The old and the new value of one atomic on `start`, as a thread alone performs it.
 fn once(instruction: &str, ty: &str, start: u64, b: u64, c: Option<u64>) -> (u64, u64) {
     let wide = ty.ends_with("64");
-    let register = if wide { "%rd" } else if ty.ends_with("16") { "%h" } else { "%r" };
-    let store = if wide { "u64" } else if ty.ends_with("16") { "u16" } else { "u32" };
+    let register = if wide {
+        "%rd"
+    } else if ty.ends_with("16") {
+        "%h"
+    } else {
+        "%r"
+    };
+    let store = if wide {
+        "u64"
+    } else if ty.ends_with("16") {
+        "u16"
+    } else {
+        "u32"
+    };
     let c = c.map_or(String::new(), |c| format!(", {c}"));
     let mut results = Vec::new();
     // In global memory, in shared memory, and generic.

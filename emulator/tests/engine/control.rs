@@ -120,7 +120,10 @@ fn calls_with_register_parameters() {
          add.u32 %r2, %r2, %r4; add.u32 %r2, %r2, %r3;
          st.global.u32 [%at], %r2;",
     );
-    assert_eq!(outputs::<u32>(&text, 40, 40), (0..40u32).map(|t| 4 * t + 8 * t + 5 + 3 * t).collect::<Vec<u32>>());
+    assert_eq!(
+        outputs::<u32>(&text, 40, 40),
+        (0..40u32).map(|t| 4 * t + 8 * t + 5 + 3 * t).collect::<Vec<u32>>()
+    );
 }
 
 #[test]
@@ -143,7 +146,15 @@ fn predicated_calls_and_returns() {
            ld.param.b32 %r1, [r]; }
          st.global.u32 [%at], %r1;",
     );
-    let expected = |t| if t >= 25 { 9 } else if t > 20 { 1 } else { 2 };
+    let expected = |t| {
+        if t >= 25 {
+            9
+        } else if t > 20 {
+            1
+        } else {
+            2
+        }
+    };
     assert_eq!(outputs::<u32>(&text, 32, 32), (0..32).map(expected).collect::<Vec<u32>>());
 }
 
@@ -154,7 +165,8 @@ fn functions_of_the_test_kernels() {
     let which: Vec<u32> = (0..n as u32).map(|i| i * 7 % 4).collect();
     let a: Vec<u32> = (0..n as u32).map(|i| i * i).collect();
     let b: Vec<u32> = (0..n as u32).map(|i| i + 3).collect();
-    let (dw, da, db, out) = (device.upload(&which), device.upload(&a), device.upload(&b), device.zeroed::<u32>(n));
+    let (dw, da, db, out) =
+        (device.upload(&which), device.upload(&a), device.upload(&b), device.zeroed::<u32>(n));
     let args = Args::new().add(dw).add(da).add(db).add(out).add(n as u32);
     device.launch("indirect", [1, 1, 1], [128, 1, 1], &args);
     let expected = (0..n).map(|i| match which[i] {
@@ -166,13 +178,16 @@ fn functions_of_the_test_kernels() {
     assert_eq!(device.download::<u32>(out, n), expected.collect::<Vec<u32>>());
 
     device.launch("recursive", [1, 1, 1], [16, 1, 1], &Args::new().add(out));
-    assert_eq!(device.download::<u32>(out, 16), [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610]);
+    assert_eq!(
+        device.download::<u32>(out, 16),
+        [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610]
+    );
     device.launch("mutual", [1, 1, 1], [20, 1, 1], &Args::new().add(out));
     assert_eq!(device.download::<u32>(out, 20), (0..20).map(|t| u32::from(t % 2 == 0)).collect::<Vec<u32>>());
     device.launch("through_pointer", [1, 1, 1], [20, 1, 1], &Args::new().add(out));
     assert_eq!(device.download::<u32>(out, 20), (3..23).collect::<Vec<u32>>());
     device.launch("virtual_call", [1, 1, 1], [40, 1, 1], &Args::new().add(out));
-    let area = |t: usize| (if t % 2 == 0 { 1.0 } else { 3.0 }) * (t * t) as f32;
+    let area = |t: usize| (if t.is_multiple_of(2) { 1.0 } else { 3.0 }) * (t * t) as f32;
     assert_eq!(device.download::<f32>(out, 40), (0..40).map(area).collect::<Vec<f32>>());
     device.launch("barrier_in_function", [1, 1, 1], [64, 1, 1], &Args::new().add(out));
     assert_eq!(device.download::<u32>(out, 64), (0..64).map(|t| (t ^ 1) * 10).collect::<Vec<u32>>());
@@ -219,9 +234,26 @@ fn scopes_shadow_and_labels_repeat() {
 #[test]
 fn special_registers() {
     let names = [
-        "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z",
-        "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%lanemask_eq", "%lanemask_lt", "%lanemask_le",
-        "%lanemask_gt", "%lanemask_ge", "%dynamic_smem_size",
+        "%tid.x",
+        "%tid.y",
+        "%tid.z",
+        "%ntid.x",
+        "%ntid.y",
+        "%ntid.z",
+        "%ctaid.x",
+        "%ctaid.y",
+        "%ctaid.z",
+        "%nctaid.x",
+        "%nctaid.y",
+        "%nctaid.z",
+        "%laneid",
+        "%warpid",
+        "%lanemask_eq",
+        "%lanemask_lt",
+        "%lanemask_le",
+        "%lanemask_gt",
+        "%lanemask_ge",
+        "%dynamic_smem_size",
     ];
     let mut body = String::new();
     for (at, name) in names.iter().enumerate() {
@@ -241,9 +273,8 @@ fn special_registers() {
     let out = device.zeroed::<u32>(names.len());
     device.launch("k", [3, 2, 1], [7, 6, 1], &Args::new().add(out));
     let lane = 3 + 4 * 7u32;
-    let expected = [
-        3, 4, 0, 7, 6, 1, 2, 1, 0, 3, 2, 1, lane, 0, 1 << lane, (1 << lane) - 1, u32::MAX, 0, 1 << lane, 0,
-    ];
+    let expected =
+        [3, 4, 0, 7, 6, 1, 2, 1, 0, 3, 2, 1, lane, 0, 1 << lane, (1 << lane) - 1, u32::MAX, 0, 1 << lane, 0];
     // Lane 31: "less or equal" is every lane, "greater" none.
     assert_eq!(lane, 31);
     assert_eq!(device.download::<u32>(out, names.len()), expected);

@@ -12,7 +12,8 @@ fn place(fault: &Fault) -> (FaultKind, &str, [u32; 3], [u32; 3], u32) {
 fn past_the_end_of_an_allocation() {
     let device = Device::file("tests/kernels/faults.ptx");
     let base = device.zeroed::<u8>(4096);
-    let fault = device.fault("write_u32", [1, 1, 1], [1, 1, 1], &Args::new().add(base).add(4096i64).add(1u32));
+    let fault =
+        device.fault("write_u32", [1, 1, 1], [1, 1, 1], &Args::new().add(base).add(4096i64).add(1u32));
     assert_eq!((fault.kind, fault.address), (FaultKind::IllegalAddress, Some(base + 4096)));
     let expected = format!(
         "illegal write of 4 bytes at 0x{:x}, 0 bytes past the end of the allocation 0x{base:x} of 4096 bytes",
@@ -44,11 +45,15 @@ fn freed_null_and_wild() {
     device.memory.free(base).unwrap();
     let fault = device.fault("write_f32", [1, 1, 1], [1, 1, 1], &Args::new().add(base).add(8i64).add(1f32));
     assert_eq!(fault.kind, FaultKind::IllegalAddress);
-    assert!(fault.message.contains(&format!("inside the freed allocation 0x{base:x} of 256 bytes, at offset 8")), "{fault}");
+    assert!(
+        fault.message.contains(&format!("inside the freed allocation 0x{base:x} of 256 bytes, at offset 8")),
+        "{fault}"
+    );
     let fault = device.fault("write_u32", [1, 1, 1], [1, 1, 1], &Args::new().add(0u64).add(0i64).add(1u32));
     assert!(fault.message.contains("null pointer"), "{fault}");
     for wild in [u64::MAX - 3, 1 << 60, 0x7300_0000_0000, 0x7100_0000_0000] {
-        let fault = device.fault("write_u32", [1, 1, 1], [1, 1, 1], &Args::new().add(wild).add(0i64).add(1u32));
+        let fault =
+            device.fault("write_u32", [1, 1, 1], [1, 1, 1], &Args::new().add(wild).add(0i64).add(1u32));
         assert_eq!((fault.kind, fault.address), (FaultKind::IllegalAddress, Some(wild)));
     }
 }
@@ -97,14 +102,15 @@ fn threads_in_three_dimensions() {
     let device = Device::new(&text);
     let fault = device.fault("k", [2, 3, 1], [5, 4, 3], &Args::new());
     assert_eq!(place(&fault), (FaultKind::Trap, "k", [0, 2, 0], [4, 1, 2], 8));
-    assert_eq!(fault.to_string(), "`trap` executed in kernel `k`, block (0, 2, 0), thread (4, 1, 2), PTX line 8");
+    assert_eq!(
+        fault.to_string(),
+        "`trap` executed in kernel `k`, block (0, 2, 0), thread (4, 1, 2), PTX line 8"
+    );
 }
 
 #[test]
 fn source_lines() {
-    let text = snippet(
-        ".loc 1 42 3\nmov.u64 %rd1, 0;\n.loc 1 43 7\nst.global.u32 [%rd1], 1;\n.loc 1 44 1\n",
-    );
+    let text = snippet(".loc 1 42 3\nmov.u64 %rd1, 0;\n.loc 1 43 7\nst.global.u32 [%rd1], 1;\n.loc 1 44 1\n");
     let text = format!("{text}\n.file 1 \"/src/kernel.cu\"\n");
     let fault = snippet_fault(&text, 32, 4);
     assert_eq!(fault.source, Some(("/src/kernel.cu".to_owned(), 43)));
@@ -152,7 +158,8 @@ fn atomics_are_checked() {
     assert!(fault.message.starts_with("illegal atomic access of 4 bytes"), "{fault}");
     let fault = device.fault("atomic_at", [1, 1, 1], [32, 1, 1], &Args::new().add(base).add(2i64));
     assert_eq!(fault.kind, FaultKind::MisalignedAddress);
-    let text = snippet(".local .u32 l; mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; atom.add.u32 %r1, [%rd1], 1;");
+    let text =
+        snippet(".local .u32 l; mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; atom.add.u32 %r1, [%rd1], 1;");
     assert_eq!(snippet_fault(&text, 1, 4).kind, FaultKind::IllegalAddress);
 }
 
@@ -167,7 +174,8 @@ fn traps_and_asserts() {
     let data: Vec<u32> = (0..256).collect();
     let input = device.upload(&data);
     device.launch("assert_below", [2, 1, 1], [128, 1, 1], &Args::new().add(input).add(256u32).add(256u32));
-    let fault = device.fault("assert_below", [2, 1, 1], [128, 1, 1], &Args::new().add(input).add(256u32).add(200u32));
+    let fault =
+        device.fault("assert_below", [2, 1, 1], [128, 1, 1], &Args::new().add(input).add(256u32).add(200u32));
     assert_eq!((fault.kind, fault.block, fault.thread), (FaultKind::Assert, [1, 0, 0], [72, 0, 0]));
     assert!(fault.message.contains("assertion `data[i] < limit && \"too large\"` failed"), "{fault}");
     assert!(fault.message.contains("faults.cu:"), "{fault}");
@@ -185,11 +193,14 @@ fn deadlocks_say_who_waits_where() {
     device.launch("barrier_after_exit", [1, 1, 1], [64, 1, 1], &Args::new().add(out));
 
     // Half a warp waits for the block, the other half for its warp.
-    let text = snippet("setp.lt.u32 %p1, %t, 16; @%p1 bra A; bar.sync 0; bra.uni E; A:\nbar.warp.sync -1;\nE:");
+    let text =
+        snippet("setp.lt.u32 %p1, %t, 16; @%p1 bra A; bar.sync 0; bra.uni E; A:\nbar.warp.sync -1;\nE:");
     let fault = snippet_fault(&text, 32, 4);
     assert_eq!((fault.kind, fault.ptx_line), (FaultKind::Deadlock, 10));
     assert!(fault.message.contains("`bar.warp.sync` with members 0xffffffff"), "{fault}");
-    let text = snippet("setp.lt.u32 %p1, %t, 16; @%p1 exit; barrier.cluster.wait; barrier.cluster.arrive; @%p1 ret; barrier.cluster.arrive; barrier.cluster.wait;");
+    let text = snippet(
+        "setp.lt.u32 %p1, %t, 16; @%p1 exit; barrier.cluster.wait; barrier.cluster.arrive; @%p1 ret; barrier.cluster.arrive; barrier.cluster.wait;",
+    );
     let device = Device::new(&text);
     let out = device.zeroed::<u32>(1);
     device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
@@ -205,28 +216,47 @@ fn clusters_deadlock_together() {
     );
     let fault = Device::new(&text).fault("k", [2, 1, 1], [64, 1, 1], &Args::new());
     assert_eq!(fault.kind, FaultKind::Deadlock);
-    assert!(fault.message.contains("the cluster's barrier") && fault.message.contains("block (1, 0, 0)"), "{fault}");
+    assert!(
+        fault.message.contains("the cluster's barrier") && fault.message.contains("block (1, 0, 0)"),
+        "{fault}"
+    );
 }
 
 #[test]
 fn unknown_instructions_stop_the_kernel_that_reaches_them() {
-    let text = snippet("setp.eq.u32 %p1, %t, 3;\n@%p1 tensormap.cp_fenceproxy.global.shared::cta [%rd1], [%rd2], 128;\nst.global.u32 [%at], 1;");
+    let text = snippet(
+        "setp.eq.u32 %p1, %t, 3;\n@%p1 tensormap.cp_fenceproxy.global.shared::cta [%rd1], [%rd2], 128;\nst.global.u32 [%at], 1;",
+    );
     let device = Device::new(&text);
     let out = device.zeroed::<u32>(32);
     device.launch("k", [1, 1, 1], [3, 1, 1], &Args::new().add(out));
     let fault = device.fault("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
     assert_eq!(place(&fault), (FaultKind::UnsupportedInstruction, "k", [0; 3], [3, 0, 0], 11));
-    assert!(fault.message.contains("`tensormap.cp_fenceproxy.global.shared::cta` cannot be executed"), "{fault}");
+    assert!(
+        fault.message.contains("`tensormap.cp_fenceproxy.global.shared::cta` cannot be executed"),
+        "{fault}"
+    );
     let kernel = device.kernel("k");
     let refused: Vec<(u32, &str)> = kernel.unsupported().collect();
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].0, 11);
     // A known one in a form that does not exist, with operands that do not fit, with names that are not declared.
     for wrong in [
-        "add.f16x4 %r1, %r2, %r3;", "add.u32 %r1, %r2;", "add.u32 %r1, %rd2, %r3;", "add.u32 %r1, %nobody, 1;",
-        "bra NOWHERE;", "mov.u32 out, 1;", "ld.global.u32 [%out], %r1;", "st.global.v2.u32 [%out], %r1;",
-        "bar.red.popc.u32 %r1;", "shfl.sync.up.b32 %r1, %r2;", "call nobody;", "ld.global.u64 %r1, [%out];",
-        "add.u32 %r1, {%r2, %r3}, 1;", "brx.idx %r1, NOWHERE;", "st.param.b32 [out], 1;",
+        "add.f16x4 %r1, %r2, %r3;",
+        "add.u32 %r1, %r2;",
+        "add.u32 %r1, %rd2, %r3;",
+        "add.u32 %r1, %nobody, 1;",
+        "bra NOWHERE;",
+        "mov.u32 out, 1;",
+        "ld.global.u32 [%out], %r1;",
+        "st.global.v2.u32 [%out], %r1;",
+        "bar.red.popc.u32 %r1;",
+        "shfl.sync.up.b32 %r1, %r2;",
+        "call nobody;",
+        "ld.global.u64 %r1, [%out];",
+        "add.u32 %r1, {%r2, %r3}, 1;",
+        "brx.idx %r1, NOWHERE;",
+        "st.param.b32 [out], 1;",
     ] {
         let fault = snippet_fault(&snippet(wrong), 32, 4);
         assert_eq!((fault.kind, fault.ptx_line), (FaultKind::UnsupportedInstruction, 10), "{wrong}: {fault}");
@@ -292,7 +322,11 @@ fn impossible_launches() {
         Launch { grid: [32, 1, 1], cluster: [32, 1, 1], ..good.clone() },
         Launch { dynamic_shared: u32::MAX, ..good.clone() },
     ] {
-        assert_eq!(run(&kernel, &bad, &device.memory, 1).unwrap_err().kind, FaultKind::OutOfResources, "{bad:?}");
+        assert_eq!(
+            run(&kernel, &bad, &device.memory, 1).unwrap_err().kind,
+            FaultKind::OutOfResources,
+            "{bad:?}"
+        );
     }
     // Missing parameters read as zero.
     run(&kernel, &Launch::default(), &device.memory, 1).unwrap();

@@ -5,7 +5,8 @@ use crate::support::{Args, Device, launch};
 
 /// The module in every form that there is.
 fn each(name: &str, test: impl Fn(&Device)) {
-    let folders = ["examples/kernels", "tests/kernels/lineinfo", "tests/kernels/debug", "tests/kernels/clang"];
+    let folders =
+        ["examples/kernels", "tests/kernels/lineinfo", "tests/kernels/debug", "tests/kernels/clang"];
     let mut found = 0;
     for folder in folders {
         let path = format!("{folder}/{name}.ptx");
@@ -54,7 +55,9 @@ fn fill_scale_saxpy_and_strided_copy() {
         let out = device.zeroed::<u32>(300);
         device.launch("fill", [2, 1, 1], [128, 1, 1], &Args::new().add(out).add(200u32).add(7u32));
         let values: Vec<u32> = device.download(out, 300);
-        assert!(values[..200].iter().all(|value| *value == 7) && values[200..].iter().all(|value| *value == 0));
+        assert!(
+            values[..200].iter().all(|value| *value == 7) && values[200..].iter().all(|value| *value == 0)
+        );
     });
     let x = floats(777);
     each("scale", |device| {
@@ -73,7 +76,12 @@ fn fill_scale_saxpy_and_strided_copy() {
     });
     each("strided_copy", |device| {
         let (input, out) = (device.upload(&x), device.zeroed::<f32>(100));
-        device.launch("strided_copy", [1, 1, 1], [32, 1, 1], &Args::new().add(out).add(input).add(100u32).add(7u32));
+        device.launch(
+            "strided_copy",
+            [1, 1, 1],
+            [32, 1, 1],
+            &Args::new().add(out).add(input).add(100u32).add(7u32),
+        );
         let copied: Vec<f32> = device.download(out, 100);
         assert!((0..100).all(|i| copied[i] == x[i * 7]));
     });
@@ -143,7 +151,8 @@ fn grid_sum() {
             let mut launch = launch(device, "grid_sum", [blocks, 1, 1], [threads, 1, 1], &args);
             launch.cooperative = true;
             for workers in [1, 2, 5] {
-                cuda_emulator::engine::run(&device.kernel("grid_sum"), &launch, &device.memory, workers).unwrap();
+                cuda_emulator::engine::run(&device.kernel("grid_sum"), &launch, &device.memory, workers)
+                    .unwrap();
                 assert_eq!(device.download::<u32>(out, 1), [total]);
                 device.memory.fill(out, &[0], 4).unwrap();
             }
@@ -163,8 +172,21 @@ fn grid_barrier_without_cooperative_launch_traps() {
 #[test]
 fn sin() {
     each("sin", |device| {
-        let x: Vec<f32> =
-            vec![0.0, -0.0, 0.5, -1.0, 2.0, 3.0, 100.0, -12345.678, 1e6, 1e20, -3.4e38, f32::INFINITY, f32::NAN];
+        let x: Vec<f32> = vec![
+            0.0,
+            -0.0,
+            0.5,
+            -1.0,
+            2.0,
+            3.0,
+            100.0,
+            -12345.678,
+            1e6,
+            1e20,
+            -3.4e38,
+            f32::INFINITY,
+            f32::NAN,
+        ];
         let n = x.len();
         let (input, out) = (device.upload(&x), device.zeroed::<f32>(n));
         device.launch("sin_kernel", [1, 1, 1], [32, 1, 1], &Args::new().add(out).add(input).add(n as i32));
@@ -194,10 +216,15 @@ fn transpose() {
 }
 
 /// Sums in the order of the kernel.
-fn block_sums<T: Copy + Default + std::ops::Add<Output = T>>(x: &[T], blocks: usize, threads: usize) -> Vec<T> {
+fn block_sums<T: Copy + Default + std::ops::Add<Output = T>>(
+    x: &[T],
+    blocks: usize,
+    threads: usize,
+) -> Vec<T> {
     let warp_sum = |mut values: Vec<T>| {
         for offset in [16, 8, 4, 2, 1] {
-            values = (0..32).map(|i| values[i] + values[if i + offset < 32 { i + offset } else { i }]).collect();
+            values =
+                (0..32).map(|i| values[i] + values[if i + offset < 32 { i + offset } else { i }]).collect();
         }
         values[0]
     };
@@ -206,7 +233,8 @@ fn block_sums<T: Copy + Default + std::ops::Add<Output = T>>(x: &[T], blocks: us
             let mine = x.iter().skip(block * threads + thread).step_by(blocks * threads);
             mine.fold(T::default(), |sum, x| sum + *x)
         };
-        let warps: Vec<T> = (0..threads / 32).map(|w| warp_sum((0..32).map(|l| thread(w * 32 + l)).collect())).collect();
+        let warps: Vec<T> =
+            (0..threads / 32).map(|w| warp_sum((0..32).map(|l| thread(w * 32 + l)).collect())).collect();
         warp_sum((0..32).map(|lane| warps.get(lane).copied().unwrap_or_default()).collect())
     };
     (0..blocks).map(block).collect()
@@ -284,7 +312,13 @@ fn scan() {
         device.launch("scan_blocks", [1, 1, 1], [32, 1, 1], &args);
         device.launch("scan_add", shape.0, shape.1, &Args::new().add(out).add(sums).add(n as u32));
         let mut sum = 0u32;
-        let expected: Vec<u32> = x.iter().map(|x| { sum = sum.wrapping_add(*x); sum }).collect();
+        let expected: Vec<u32> = x
+            .iter()
+            .map(|x| {
+                sum = sum.wrapping_add(*x);
+                sum
+            })
+            .collect();
         assert_eq!(device.download::<u32>(out, n), expected);
     });
 }
@@ -297,7 +331,8 @@ macro_rules! mandelbrot {
                 let (width, height, limit) = (61u32, 37u32, 200u32);
                 let (x0, y0, dx, dy): ($real, $real, $real, $real) = (-2.0, -1.2, 0.05, 0.065);
                 let out = device.zeroed::<u32>((width * height) as usize);
-                let args = Args::new().add(out).add(width).add(height).add(x0).add(y0).add(dx).add(dy).add(limit);
+                let args =
+                    Args::new().add(out).add(width).add(height).add(x0).add(y0).add(dx).add(dy).add(limit);
                 device.launch(stringify!($name), [4, 5, 1], [16, 8, 1], &args);
                 let counts: Vec<u32> = device.download(out, (width * height) as usize);
                 for py in 0..height {

@@ -45,7 +45,9 @@ fn accepted_modules() {
     let memory = Arc::new(Memory::new(1 << 20));
     for version in ["1.0", "6.0", "7.8", "9.0"] {
         for target in ["sm_50", "sm_75", "sm_90", "sm_90a", "sm_80, debug"] {
-            let text = format!(".version {version}\n.target {target}\n.address_size 64\n.entry k() {{ ret; }}\n\0\0");
+            let text = format!(
+                ".version {version}\n.target {target}\n.address_size 64\n.entry k() {{ ret; }}\n\0\0"
+            );
             let program = Program::load(&text, &memory).unwrap();
             assert_eq!(program.kernels().collect::<Vec<_>>(), ["k"]);
             assert!(program.kernel("other").is_none());
@@ -82,7 +84,17 @@ fn mutated_modules_do_not_panic() {
         (state % below.max(1) as u64) as usize
     };
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/kernels");
-    let names = ["calls", "control", "warp", "atomics", "local", "shared", "conversions", "clusters", "handwritten/syntax"];
+    let names = [
+        "calls",
+        "control",
+        "warp",
+        "atomics",
+        "local",
+        "shared",
+        "conversions",
+        "clusters",
+        "handwritten/syntax",
+    ];
     let texts: Vec<String> =
         names.iter().map(|name| std::fs::read_to_string(format!("{folder}/{name}.ptx")).unwrap()).collect();
     let pieces: Vec<&str> = texts.iter().flat_map(|text| text.split_inclusive([' ', '\n', ','])).collect();

@@ -143,7 +143,10 @@ fn initial_values() {
     assert_eq!(device.download::<u64>(global("pointers").0, 3), pointers);
     assert_eq!(global("counted").1, 6);
     let matrix = global("matrix").0;
-    assert_eq!(device.download::<u8>(global("low").0, 4), [matrix as u8, (matrix >> 8) as u8, (matrix >> 16) as u8, 0]);
+    assert_eq!(
+        device.download::<u8>(global("low").0, 4),
+        [matrix as u8, (matrix >> 8) as u8, (matrix >> 16) as u8, 0]
+    );
     assert_eq!(device.program.global("nothing"), None);
 }
 
@@ -258,17 +261,26 @@ fn device_memory() {
     assert_eq!(bytes[..10], [7, 8, 7, 8, 7, 8, 7, 8, 7, 8]);
     memory.read(b + 10, &mut []).unwrap_err();
 
-    assert_eq!(memory.write(b + 8, &[0; 4]).unwrap_err().description, format!("2 bytes past the end of the allocation 0x{b:x} of 10 bytes"));
+    assert_eq!(
+        memory.write(b + 8, &[0; 4]).unwrap_err().description,
+        format!("2 bytes past the end of the allocation 0x{b:x} of 10 bytes")
+    );
     assert!(memory.fill(a, &[0], u64::MAX).is_err());
     assert_eq!(memory.find(a + 999).unwrap().base(), a);
     assert!(memory.find(a + 1000).is_none());
-    assert_eq!(memory.describe(a + 1016, 4), format!("16 bytes past the end of the allocation 0x{a:x} of 1000 bytes"));
+    assert_eq!(
+        memory.describe(a + 1016, 4),
+        format!("16 bytes past the end of the allocation 0x{a:x} of 1000 bytes")
+    );
     assert_eq!(memory.describe(b - 16, 4), format!("16 bytes before the allocation 0x{b:x} of 10 bytes"));
 
     assert!(memory.free(a + 4).is_err());
     memory.free(a).unwrap();
     assert!(memory.free(a).unwrap_err().description.contains("freed"));
-    assert_eq!(memory.describe(a + 4, 4), format!("inside the freed allocation 0x{a:x} of 1000 bytes, at offset 4"));
+    assert_eq!(
+        memory.describe(a + 4, 4),
+        format!("inside the freed allocation 0x{a:x} of 1000 bytes, at offset 4")
+    );
     assert_ne!(memory.allocate(1000).unwrap(), a, "addresses are not used again at once");
     assert_eq!(memory.describe(0, 4), "a null pointer, or one computed from it");
 }

@@ -19,9 +19,7 @@ fn barriers_order_shared_memory() {
 
 #[test]
 fn exited_threads_are_not_waited_for() {
-    let text = snippet(
-        "setp.ge.u32 %p1, %t, 40; @%p1 exit; bar.sync 0; bar.sync 5; st.global.u32 [%at], 1;",
-    );
+    let text = snippet("setp.ge.u32 %p1, %t, 40; @%p1 exit; bar.sync 0; bar.sync 5; st.global.u32 [%at], 1;");
     let out: Vec<u32> = outputs(&text, 128, 128);
     assert!(out[..40].iter().all(|x| *x == 1) && out[40..].iter().all(|x| *x == 0));
 }
@@ -77,7 +75,9 @@ fn shuffles() {
         ));
         outputs::<u32>(&text, threads, threads as usize)
     };
-    let expect = |f: &dyn Fn(u32) -> (u32, bool)| (0..32).map(|t| f(t).0 * 10 + if f(t).1 { 1000 } else { 0 }).collect::<Vec<u32>>();
+    let expect = |f: &dyn Fn(u32) -> (u32, bool)| {
+        (0..32).map(|t| f(t).0 * 10 + if f(t).1 { 1000 } else { 0 }).collect::<Vec<u32>>()
+    };
     assert_eq!(
         run("shfl.sync.up.b32 %r2|%p1, %r1, 3, 0, %r9;", 32),
         expect(&|t| if t >= 3 { (t - 3, true) } else { (t, false) })
@@ -97,7 +97,10 @@ fn shuffles() {
         run("shfl.sync.up.b32 %r2|%p1, %r1, 3, 0x1800, %r9;", 32),
         expect(&|t| if t % 8 >= 3 { (t - 3, true) } else { (t, false) })
     );
-    assert_eq!(run("shfl.sync.idx.b32 %r2|%p1, %r1, 2, 0x1807, %r9;", 32), expect(&|t| (t / 8 * 8 + 2, true)));
+    assert_eq!(
+        run("shfl.sync.idx.b32 %r2|%p1, %r1, 2, 0x1807, %r9;", 32),
+        expect(&|t| (t / 8 * 8 + 2, true))
+    );
     assert_eq!(run("shfl.bfly.b32 %r2|%p1, %r1, 1, 0x1f;", 32), expect(&|t| (t ^ 1, true)));
     // A block of 20 threads: lanes without a thread are not waited for.
     assert_eq!(run("shfl.sync.idx.b32 %r2|%p1, %r1, 4, 0x1f, -1;", 20), [1040; 20]);
@@ -117,7 +120,10 @@ fn votes_matches_and_reductions() {
          st.global.v4.u32 [%out], {%r2, %r3, %r4, %r5}; st.global.v4.u32 [%out+16], {%r6, %r10, %r11, %r12}; st.global.v4.u32 [%out+32], {%r13, %r14, %r15, %r20};",
     );
     let out: Vec<u32> = outputs(&text, 32, 12);
-    assert_eq!(out, [0x1111_1111, 0x2222_2222, 0x2222_2222, 0, u32::MAX, 496, 31, u32::MAX, 0, 31, 0, 2 | 16]);
+    assert_eq!(
+        out,
+        [0x1111_1111, 0x2222_2222, 0x2222_2222, 0, u32::MAX, 496, 31, u32::MAX, 0, 31, 0, 2 | 16]
+    );
 }
 
 #[test]

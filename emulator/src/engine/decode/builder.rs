@@ -3,7 +3,7 @@
 use cuda_ptx::{Instruction, Operand as Text};
 
 use super::super::code::{Control, Exec, Slot};
-use super::super::exec::alu::{Lane, lane1};
+use super::super::exec::alu::{Lane, mask1};
 use super::super::exec::control;
 use super::super::exec::lanes::Class;
 use super::super::special::Special;
@@ -187,7 +187,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
         let register = Operand::Register(self.body.register(name, Class::Predicate)?);
         let negated = self.temporary(Class::Predicate)?;
-        const NOT: Lane = lane1(|a: bool| !a);
+        const NOT: Lane = mask1(|a| !a);
         self.push_helper(Draft::new(NOT.exec.pick(), &[negated], &[register]));
         Ok(negated)
     }

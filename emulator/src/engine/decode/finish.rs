@@ -80,7 +80,7 @@ fn slot(operand: Operand, frame: &Frame) -> Slot {
     match operand {
         Operand::None => Slot::default(),
         Operand::Register(register) => frame.slot(register),
-        Operand::Constant(row) => Slot(row * Row::BYTES | Slot::CONSTANT),
+        Operand::Constant(row) => Slot((row * Row::BYTES) | Slot::CONSTANT),
         Operand::Row(row) => Slot(row * Row::BYTES),
         Operand::Fixed(value) => Slot(u32::from(value)),
     }

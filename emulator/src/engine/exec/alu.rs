@@ -30,11 +30,34 @@ fn conjure<F: Copy + 'static>() -> F {
 }
 
 macro_rules! arity {
-    ($constructor:ident, $body:ident, $fast:ident, $plain:ident, $($source:ident $index:literal),*) => {
+    ($apply:ident, $constructor:ident, $body:ident, $fast:ident, $plain:ident, $($source:ident $index:literal),*) => {
+        #[doc = concat!("A scalar function of `", stringify!($($source),*), "`. Functions and closures are; a type of its own")]
+        /// is needed where the function is so long that it would not be inlined through `Fn`, and then not vectorised.
+        pub(crate) trait $apply<$($source),*>: Copy + 'static {
+            /// The result.
+            type Output;
+            /// Applies the function.
+            #[allow(non_snake_case)] // operands are named as their types
+            fn apply(self, $($source: $source),*) -> Self::Output;
+        }
+
+        impl<F, D, $($source),*> $apply<$($source),*> for F
+        where
+            F: Fn($($source),*) -> D + Copy + 'static,
+        {
+            type Output = D;
+
+            #[allow(non_snake_case)] // as above
+            #[inline(always)]
+            fn apply(self, $($source: $source),*) -> D {
+                self($($source),*)
+            }
+        }
+
         #[doc = concat!("An instruction with the sources `", stringify!($($source),*), "` from a scalar function without captures.")]
         pub(crate) const fn $constructor<F, D, $($source),*>(_function: F) -> Lane
         where
-            F: Fn($($source),*) -> D + Copy + 'static,
+            F: $apply<$($source),*, Output = D>,
             D: Dest,
             $($source: Source),*
         {
@@ -49,7 +72,7 @@ macro_rules! arity {
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
         unsafe fn $fast<F, D, $($source),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
         where
-            F: Fn($($source),*) -> D + Copy + 'static,
+            F: $apply<$($source),*, Output = D>,
             D: Dest,
             $($source: Source),*
         {
@@ -60,7 +83,7 @@ macro_rules! arity {
         // SAFETY: duties of `Exec`, passed on.
         unsafe fn $plain<F, D, $($source),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
         where
-            F: Fn($($source),*) -> D + Copy + 'static,
+            F: $apply<$($source),*, Output = D>,
             D: Dest,
             $($source: Source),*
         {
@@ -72,7 +95,7 @@ macro_rules! arity {
         #[inline(always)]
         unsafe fn $body<F, D, $($source),*, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
         where
-            F: Fn($($source),*) -> D + Copy + 'static,
+            F: $apply<$($source),*, Output = D>,
             D: Dest,
             $($source: Source),*
         {
@@ -84,12 +107,12 @@ macro_rules! arity {
                 if VECTOR && !lanes.few() {
                     let mut rows = D::empty();
                     for lane in 0..32 {
-                        D::put(&mut rows, lane, function($($source::get($source, lane)),*));
+                        D::put(&mut rows, lane, function.apply($($source::get($source, lane)),*));
                     }
                     D::commit(lanes, &inst.ops, &rows);
                 } else {
                     for lane in bits(lanes.mask()) {
-                        D::set(lanes, &inst.ops, lane, function($($source::get($source, lane)),*));
+                        D::set(lanes, &inst.ops, lane, function.apply($($source::get($source, lane)),*));
                     }
                 }
             }
@@ -98,10 +121,45 @@ macro_rules! arity {
     };
 }
 
-arity!(lane1, body1, fast1, plain1, A 0);
-arity!(lane2, body2, fast2, plain2, A 0, B 1);
-arity!(lane3, body3, fast3, plain3, A 0, B 1, C 2);
-arity!(lane4, body4, fast4, plain4, A 0, B 1, C 2, E 3);
+arity!(Apply1, lane1, body1, fast1, plain1, A 0);
+arity!(Apply2, lane2, body2, fast2, plain2, A 0, B 1);
+arity!(Apply3, lane3, body3, fast3, plain3, A 0, B 1, C 2);
+arity!(Apply4, lane4, body4, fast4, plain4, A 0, B 1, C 2, E 3);
+
+macro_rules! mask_arity {
+    ($constructor:ident, $body:ident, $($source:ident $index:literal),*) => {
+        #[doc = concat!("An instruction on the predicates `", stringify!($($source),*), "`, all lanes of each in one number.")]
+        pub(crate) const fn $constructor<F>(_function: F) -> Lane
+        where
+            F: Fn($(mask_arity!(@number $source)),*) -> u32 + Copy + 'static,
+        {
+            Lane {
+                exec: ExecPair { fast: $body::<F>, plain: $body::<F> },
+                dests: &[Class::Predicate],
+                sources: &[$(mask_arity!(@class $source)),*],
+            }
+        }
+
+        // SAFETY: duties of `Exec`, passed on.
+        unsafe fn $body<F>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
+        where
+            F: Fn($(mask_arity!(@number $source)),*) -> u32 + Copy + 'static,
+        {
+            let function = conjure::<F>();
+            // SAFETY: the operands are predicates, as `Lane` told the decoder.
+            unsafe {
+                let result = function($(*lanes.predicate(inst.ops[$index])),*);
+                <bool as Dest>::commit(lanes, &inst.ops, &result);
+            }
+            Step::Next
+        }
+    };
+    (@number $source:ident) => { u32 };
+    (@class $source:ident) => { Class::Predicate };
+}
+
+mask_arity!(mask1, mask_body1, A 1);
+mask_arity!(mask2, mask_body2, A 1, B 2);
 
 /// Runs `inst.inner` for the live lanes that pass the guard.
 ///

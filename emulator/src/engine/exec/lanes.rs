@@ -141,7 +141,10 @@ impl<'e> Lanes<'e> {
 
     /// Why the refused instruction with that number was refused.
     pub(crate) fn refusal(&self, index: usize) -> String {
-        self.code.and_then(|code| code.refusals.get(index)).map(|(_, reason)| reason.clone()).unwrap_or_default()
+        self.code
+            .and_then(|code| code.refusals.get(index))
+            .map(|(_, reason)| reason.clone())
+            .unwrap_or_default()
     }
 
     /// A clock that ticks with the instructions of the worker.

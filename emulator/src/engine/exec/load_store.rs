@@ -11,7 +11,8 @@ use std::sync::atomic::{Ordering::SeqCst, fence};
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Class, Dest, Lanes, Source};
 use super::memory::{
-    Access, Run, Spot, address, live, local_index, local_read, local_write, runs, spot, together, uniform_local,
+    Access, Run, Spot, address, is_local, live, local_index, local_read, local_write, runs, spot, together,
+    uniform_local,
 };
 use crate::memory::access::{Word, copy_run};
 
@@ -182,7 +183,12 @@ unsafe fn load_body<L: Load, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &I
     lanes.polls += u32::from(access.polls());
     // SAFETY: the last operand is the address; `together` checked every live lane's whole access.
     unsafe {
-        if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
+        if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
+            if !load_uniform_local::<L>(lanes, inst, slot, bytes) && !load_each::<L>(lanes, inst, slot, bytes)
+            {
+                return Step::Fault;
+            }
+        } else if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
             for element in 0..elements {
                 // All lanes are live: results go to the register without a detour.
                 let row = lanes.row(inst.ops[element]).cast::<L::Register>();
@@ -286,6 +292,11 @@ unsafe fn load_uniform_local<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst, slot: 
         // One row of words, or two for a number of 64 bits; what lies outside is not allocated and reads as zero.
         let low =
             local.get(start..start + 32).and_then(|row| row.first_chunk::<32>()).copied().unwrap_or([0; 32]);
+        if size == 4 && L::AS_IS {
+            // SAFETY: the destination holds words, as memory does.
+            unsafe { <u32 as Dest>::commit(lanes, &inst.ops[element..], &low) };
+            continue;
+        }
         let high = if size == 8 { local.get(start + 32..start + 64) } else { None };
         let high = high.and_then(|row| row.first_chunk::<32>()).copied().unwrap_or([0; 32]);
         for lane in 0..32 {
@@ -308,9 +319,10 @@ unsafe fn load_each<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, byt
         let Some(spot) = spot(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
             let value = match spot {
-                // SAFETY: `spot` checked the whole access.
                 Spot::Host { pointer, .. } => {
-                    L::extend(unsafe { L::Memory::load(pointer.add(element * size)) })
+                    // SAFETY: `spot` checked the whole access.
+                    let stored = unsafe { L::Memory::load(pointer.add(element * size)) };
+                    L::extend(stored)
                 }
                 Spot::Local(offset) => {
                     let offset = offset + (element * size) as u32;
@@ -322,6 +334,42 @@ unsafe fn load_each<L: Load>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, byt
         }
     }
     true
+}
+
+/// All lanes at one local address: whether that was the case.
+unsafe fn store_uniform_local<S: Store>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
+    // SAFETY: `slot` is the instruction's address operand.
+    let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
+    let (size, mask) = (S::Memory::BYTES as u32, lanes.mask());
+    for element in 0..Access(inst.aux).elements() {
+        let at = offset + element as u32 * size;
+        // SAFETY: the operands before the address are the elements.
+        let place = unsafe { S::Register::place(lanes, inst.ops[element]) };
+        let (mut low, mut high) = ([0u32; 32], [0u32; 32]);
+        for lane in 0..32 {
+            // SAFETY: as above.
+            let value: u64 = unsafe { S::Register::get(place, lane) }.into();
+            (low[lane], high[lane]) = ((value as u32) << (at % 4 * 8), (value >> 32) as u32);
+        }
+        let bits = if size >= 4 { !0 } else { ((1 << (size * 8)) - 1) << (at % 4 * 8) };
+        put_row(lanes.local(), local_index(at, 0), &low, bits, mask);
+        if size == 8 {
+            put_row(lanes.local(), local_index(at, 0) + 32, &high, bits, mask);
+        }
+    }
+    true
+}
+
+/// Writes the bits of a row of local words for the lanes of `mask`.
+#[inline(always)]
+fn put_row(local: &mut [u32], start: usize, values: &[u32; 32], bits: u32, mask: u32) {
+    let Some(row) = local.get_mut(start..start + 32).and_then(|row| row.first_chunk_mut::<32>()) else {
+        return;
+    };
+    for lane in 0..32 {
+        let bits = if mask & 1 << lane != 0 { bits } else { 0 };
+        row[lane] = row[lane] & !bits | values[lane] & bits;
+    }
 }
 
 /// Operands: the elements, then the address.
@@ -337,6 +385,11 @@ unsafe fn store_body<S: Store, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
     }
     // SAFETY: the last operand is the address, those before are values; `together` checked every live lane.
     unsafe {
+        if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
+            let done = store_uniform_local::<S>(lanes, inst, slot, bytes)
+                || store_each::<S>(lanes, inst, slot, bytes);
+            return if done { Step::Next } else { Step::Fault };
+        }
         if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
             for (half, run) in runs.into_iter().enumerate() {
                 for element in 0..elements {

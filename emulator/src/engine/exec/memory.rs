@@ -3,6 +3,7 @@
 // Relies on: regions describe memory that lives as long as the launch (device allocations are held by the snapshot,
 // shared memory and parameters by the block group and the launch), and that everything accesses through
 // `memory::access`.
+#![allow(clippy::needless_range_loop)] // Rows of lanes are read and written side by side, by lane.
 
 use cuda_ptx::Space;
 
@@ -105,6 +106,12 @@ impl Access {
     #[inline(always)]
     fn space(self) -> u32 {
         self.0 >> 4 & 7
+    }
+
+    /// Whether the space can be local.
+    #[inline(always)]
+    pub(crate) fn may_be_local(self) -> bool {
+        matches!(self.space(), GENERIC | LOCAL)
     }
 
     fn verb(self) -> &'static str {
@@ -269,7 +276,12 @@ run_of!(wide_run, u64);
 /// # Safety
 /// As for [`together`].
 #[inline(never)]
-pub(crate) unsafe fn together_apart(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<Together> {
+pub(crate) unsafe fn together_apart(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    slot: Slot,
+    bytes: u64,
+) -> Option<Together> {
     // SAFETY: passed on to the caller.
     unsafe { together(lanes, inst, slot, bytes) }
 }
@@ -285,16 +297,21 @@ fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
 
 #[inline(never)]
 fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
-    let region = match Access(inst.aux).space() {
+    let access = Access(inst.aux);
+    let writes = access.has(Access::WRITE | Access::ATOMIC);
+    let region = match access.space() {
         GLOBAL => global(lanes, address),
         SHARED => shared(lanes, address),
-        PARAM => Some(lanes.env.params),
+        // A kernel's parameters are constant.
+        PARAM if !writes => Some(lanes.env.params),
         GENERIC if address < windows::SHARED => global(lanes, address),
         GENERIC if windows::inside(windows::SHARED, address) => {
             let region = shared(lanes, address - windows::SHARED)?;
             Some(region.at(region.base + windows::SHARED))
         }
-        GENERIC if windows::inside(windows::PARAM, address) => Some(lanes.env.params.at(windows::PARAM)),
+        GENERIC if windows::inside(windows::PARAM, address) && !writes => {
+            Some(lanes.env.params.at(windows::PARAM))
+        }
         _ => None,
     }?;
     lanes.remember(inst.site, region);
@@ -339,7 +356,7 @@ pub(crate) fn spot(
     match region(lanes, inst, address) {
         Some(region) if region.contains(address, bytes) => {
             let offset = address - region.base;
-            if offset % bytes != 0 {
+            if !offset.is_multiple_of(bytes) {
                 return refuse(lanes, inst, lane, address, bytes, true);
             }
             // SAFETY: the offset lies inside the region.
@@ -348,7 +365,7 @@ pub(crate) fn spot(
         }
         // The first byte is there: what is wrong is the alignment, if that is wrong too.
         Some(region) if region.contains(address, 1) => {
-            refuse(lanes, inst, lane, address, bytes, address % bytes != 0)
+            refuse(lanes, inst, lane, address, bytes, !address.is_multiple_of(bytes))
         }
         _ => refuse(lanes, inst, lane, address, bytes, false),
     }
@@ -422,6 +439,20 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
     }
 }
 
+/// Whether the first live lane addresses local memory.
+///
+/// # Safety
+/// `slot` is the address operand of `inst`, an instruction of the entered code.
+#[inline(always)]
+pub(crate) unsafe fn is_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot) -> bool {
+    if Access(inst.aux).space() == LOCAL {
+        return true;
+    }
+    // SAFETY: passed on to the caller.
+    let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
+    windows::inside(windows::LOCAL, first)
+}
+
 /// Whether the live lanes all address the same place in local memory, and which.
 ///
 /// # Safety
@@ -437,7 +468,10 @@ pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, b
         _ => return None,
     };
     let end = offset.checked_add(bytes)?;
-    if offset < u64::from(windows::LOCAL_START) || end > u64::from(lanes.local_top) || offset % bytes != 0 {
+    if offset < u64::from(windows::LOCAL_START)
+        || end > u64::from(lanes.local_top)
+        || !offset.is_multiple_of(bytes)
+    {
         return None;
     }
     // SAFETY: passed on to the caller.

@@ -142,10 +142,12 @@ impl Inputs {
                         <u32 as Source>::place(lanes, sources[1]),
                         <u32 as Source>::place(lanes, sources[2]),
                     );
-                    for lane in bits(lanes.mask()) {
-                        self.value[lane] = u64::from(<u32 as Source>::get(value, lane));
-                        self.b[lane] = <u32 as Source>::get(b, lane);
-                        self.c[lane] = <u32 as Source>::get(c, lane);
+                    for lane in 0..32 {
+                        if lanes.mask() & 1 << lane != 0 {
+                            self.value[lane] = u64::from(<u32 as Source>::get(value, lane));
+                            self.b[lane] = <u32 as Source>::get(b, lane);
+                            self.c[lane] = <u32 as Source>::get(c, lane);
+                        }
                     }
                 }
                 WarpOp::All | WarpOp::Any | WarpOp::Uniform | WarpOp::Ballot => {
@@ -176,15 +178,20 @@ impl Outputs {
         let votes = inputs.predicate & active;
         match op {
             WarpOp::Barrier => same(0, false),
-            WarpOp::Shuffle(mode) => shuffle(mode, inputs, active),
+            WarpOp::Shuffle(mode) => {
+                shuffle(mode, &inputs.value.map(|value| value as u32), &inputs.b, &inputs.c, active)
+            }
             WarpOp::All => same(0, votes == active),
             WarpOp::Any => same(0, votes != 0),
             WarpOp::Uniform => same(0, votes == active || votes == 0),
             WarpOp::Ballot => same(votes, false),
             WarpOp::MatchAny(_) => {
-                let mut value = [0; 32];
-                for lane in bits(active) {
-                    value[lane] = equal(inputs, active, inputs.value[lane]);
+                let (mut value, mut rest) = ([0; 32], active);
+                while rest != 0 {
+                    // One round for each value that there is.
+                    let group = equal(inputs, active, inputs.value[rest.trailing_zeros() as usize]);
+                    bits(group).for_each(|lane| value[lane] = group);
+                    rest &= !group;
                 }
                 Outputs { value, predicate: 0 }
             }
@@ -227,8 +234,9 @@ impl Outputs {
 }
 
 /// The lanes of `active` that brought `value`.
+#[inline(always)]
 fn equal(inputs: &Inputs, active: u32, value: u64) -> u32 {
-    bits(active).fold(0, |mask, lane| mask | u32::from(inputs.value[lane] == value) << lane)
+    (0..32).fold(0, |mask, lane| mask | u32::from(inputs.value[lane] == value) << lane) & active
 }
 
 fn reduce(reduction: Reduction, inputs: &Inputs, active: u32) -> u32 {
@@ -249,28 +257,26 @@ fn reduce(reduction: Reduction, inputs: &Inputs, active: u32) -> u32 {
 
 /// PTX ISA, "shfl.sync": `c` holds the clamp in bits 4..0 and the segment mask in bits 12..8.
 #[inline(always)]
-fn shuffle(mode: Shuffle, inputs: &Inputs, active: u32) -> Outputs {
-    let mut outputs = Outputs { value: [0; 32], predicate: 0 };
-    for lane in 0..32u32 {
-        let b = (inputs.b[lane as usize] & 0x1f) as i32;
-        let (clamp, segment) = (inputs.c[lane as usize] & 0x1f, inputs.c[lane as usize] >> 8 & 0x1f);
-        let max_lane = ((lane & segment) | (clamp & !segment)) as i32;
-        let min_lane = (lane & segment) as i32;
-        let here = lane as i32;
-        let (from, valid) = match mode {
+fn shuffle(mode: Shuffle, value: &[u32; 32], b: &[u32; 32], c: &[u32; 32], active: u32) -> Outputs {
+    let (mut from, mut holds) = ([0u32; 32], [0u32; 32]);
+    for lane in 0..32 {
+        let (here, b) = (lane as i32, (b[lane] & 0x1f) as i32);
+        let (clamp, segment) = ((c[lane] & 0x1f) as i32, (c[lane] >> 8 & 0x1f) as i32);
+        let (min_lane, max_lane) = (here & segment, here & segment | clamp & !segment);
+        let (source, valid) = match mode {
             Shuffle::Up => (here - b, here - b >= max_lane),
             Shuffle::Down => (here + b, here + b <= max_lane),
             Shuffle::Butterfly => (here ^ b, here ^ b <= max_lane),
-            Shuffle::Index => {
-                let from = min_lane | (b & !(segment as i32));
-                (from, from <= max_lane)
-            }
+            Shuffle::Index => (min_lane | b & !segment, (min_lane | b & !segment) <= max_lane),
         };
-        let from = if valid { from & 31 } else { here } as usize;
+        let source = if valid { source & 31 } else { here };
+        holds[lane] = if valid { 1 << lane } else { 0 };
         // A lane that takes no part has nothing to read: the reader keeps its own value.
-        let from = if active >> from & 1 != 0 { from } else { lane as usize };
-        outputs.value[lane as usize] = inputs.value[from] as u32;
-        outputs.predicate |= u32::from(valid) << lane;
+        from[lane] = if active >> source & 1 != 0 { source } else { here } as u32;
+    }
+    let mut outputs = Outputs { value: [0; 32], predicate: holds.iter().fold(0, |mask, bit| mask | bit) };
+    for lane in 0..32 {
+        outputs.value[lane] = value[from[lane] as usize & 31];
     }
     outputs
 }
@@ -288,9 +294,10 @@ pub(crate) unsafe fn members(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> 
         let place = <u32 as Source>::place(lanes, inst.ops[op.members_at()]);
         (place, <u32 as Source>::get(place, first))
     };
+    let constant = inst.ops[op.members_at()].0 & Slot::CONSTANT != 0;
     // SAFETY: as above.
-    let differs = bits(mask).find(|lane| unsafe { <u32 as Source>::get(place, *lane) } != members);
-    if let Some(lane) = differs {
+    let differs = |lane: &usize| unsafe { <u32 as Source>::get(place, *lane) } != members;
+    if !constant && let Some(lane) = bits(mask).find(differs) {
         let message = format!("the lanes of a warp disagree on the member mask of `{}`", op.name());
         lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
         return None;
@@ -379,9 +386,13 @@ unsafe fn sync(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 
 #[inline(always)]
 unsafe fn perform(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
-    let mut inputs = Inputs::new();
     // SAFETY: passed on to the caller.
     unsafe {
+        if let WarpOp::Shuffle(mode) = op {
+            let row = |index: usize| &*<u32 as Source>::place(lanes, inst.ops[2 + index]).cast::<[u32; 32]>();
+            return shuffle(mode, row(0), row(1), row(2), active).scatter(lanes, inst, op);
+        }
+        let mut inputs = Inputs::new();
         inputs.gather(lanes, inst, op);
         Outputs::compute(op, &inputs, active).scatter(lanes, inst, op);
     }

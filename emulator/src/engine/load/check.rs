@@ -1,7 +1,7 @@
 //! What is wrong with a function and shows without decoding it: mnemonics that PTX does not have, calls of functions
 //! that nobody defines.
 
-use cuda_ptx::{Function, Instruction, Module, Operand, Statement};
+use cuda_ptx::{Instruction, Module, Operand, Statement};
 
 use super::super::program::{Image, LoadFailure, LoadFailureKind};
 use super::super::table;
@@ -12,16 +12,16 @@ use crate::engine::code::Extern;
 pub(super) fn functions(module: &Module<'_>, image: &Image) -> Result<(), LoadFailure> {
     for function in module.functions.iter().filter(|f| f.body.is_some()) {
         let statements = function.statements().map_err(|error| refused(&error))?;
-        block(&statements, function, image)?;
+        block(&statements, image)?;
     }
     Ok(())
 }
 
-fn block(statements: &[Statement<'_>], function: &Function<'_>, image: &Image) -> Result<(), LoadFailure> {
+fn block(statements: &[Statement<'_>], image: &Image) -> Result<(), LoadFailure> {
     for statement in statements {
         match statement {
             Statement::Instruction(instruction) => check(instruction, image)?,
-            Statement::Block(inner) => block(inner, function, image)?,
+            Statement::Block(inner) => block(inner, image)?,
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use cuda_ptx::{Operand as Text, Type};
 
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
-use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::alu::{Lane, lane1, lane2, lane3, mask1, mask2};
 use super::super::exec::lanes::Class;
 use super::{Form, Row, build, flag, pick};
 use crate::numeric::compare;
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
         set,
     ),
     build(
-        "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.{and|or|xor}][.ftz].{f16x2|bf16x2}.{f16x2|bf16x2}",
+        "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}[.{and|or|xor}][.ftz].{f16x2|bf16x2|u32|s32}.{f16x2|bf16x2}",
         set_packed,
     ),
     pick("selp.{b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64}", |f| {
@@ -152,22 +152,31 @@ fn integer_comparison(form: &Form<'_>, ty: Type) -> Option<Lane> {
 /// How `.and`, `.or`, `.xor` combine a comparison with a further predicate.
 fn combination(form: &Form<'_>) -> Lane {
     match form.any(&["and", "or", "xor"]) {
-        Some("or") => lane2(|a: bool, c: bool| a | c),
-        Some("xor") => lane2(|a: bool, c: bool| a ^ c),
-        _ => lane2(|a: bool, c: bool| a & c),
+        Some("or") => mask2(|a, c| a | c),
+        Some("xor") => mask2(|a, c| a ^ c),
+        _ => mask2(|a, c| a & c),
     }
 }
 
 /// The `.f32` value of half a register: the low half, or the high one.
-fn widened(builder: &mut Builder<'_, '_>, form: &Form<'_>, half: Operand, high: bool) -> Result<Operand, Refusal> {
+fn widened(
+    builder: &mut Builder<'_, '_>,
+    form: &Form<'_>,
+    half: Operand,
+    high: bool,
+) -> Result<Operand, Refusal> {
     let bfloat = form.source_ty().name().starts_with('b');
     let lane = match (bfloat, high, form.has("ftz")) {
         (true, false, _) => lane1(|a: u32| half::bf16_to_f32(a as u16).to_bits()),
         (true, true, _) => lane1(|a: u32| half::bf16_to_f32((a >> 16) as u16).to_bits()),
         (false, false, false) => lane1(|a: u32| half::f16_to_f32(a as u16).to_bits()),
         (false, true, false) => lane1(|a: u32| half::f16_to_f32((a >> 16) as u16).to_bits()),
-        (false, false, true) => lane1(|a: u32| half::f16_to_f32(half::flush::<F16, true>(a as u16)).to_bits()),
-        (false, true, true) => lane1(|a: u32| half::f16_to_f32(half::flush::<F16, true>((a >> 16) as u16)).to_bits()),
+        (false, false, true) => {
+            lane1(|a: u32| half::f16_to_f32(half::flush::<F16, true>(a as u16)).to_bits())
+        }
+        (false, true, true) => {
+            lane1(|a: u32| half::f16_to_f32(half::flush::<F16, true>((a >> 16) as u16)).to_bits())
+        }
     };
     let result = builder.temporary(Class::Word)?;
     builder.push_helper(Draft::new(lane.exec.pick(), &[result], &[half]));
@@ -208,17 +217,18 @@ fn setp(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     };
     let c =
         if combined { builder.source(builder.operand(3)?, Class::Predicate)? } else { Operand::Fixed(true) };
-    // Both are computed before either is written: `c` may be one of them.
-    let opposite = builder.temporary(Class::Predicate)?;
-    builder.lane(lane1(|a: bool| !a), &[opposite], &[result]);
-    let second = builder.temporary(Class::Predicate)?;
-    builder.lane(combination(form), &[second], &[opposite, c]);
     let p = builder.dest(p, Class::Predicate)?;
+    let Some(q) = q else {
+        builder.lane(combination(form), &[p], &[result, c]);
+        return Ok(());
+    };
+    // Both are computed before either is written: `c` may be one of them.
+    let [opposite, second] = [builder.temporary(Class::Predicate)?, builder.temporary(Class::Predicate)?];
+    builder.push_helper(Draft::new(mask1(|a| !a).exec.pick(), &[opposite], &[result]));
+    builder.push_helper(Draft::new(combination(form).exec.pick(), &[second], &[opposite, c]));
     builder.lane(combination(form), &[p], &[result, c]);
-    if let Some(q) = q {
-        let q = builder.dest(q, Class::Predicate)?;
-        builder.lane(lane1(|a: bool| a), &[q], &[second]);
-    }
+    let q = builder.dest(q, Class::Predicate)?;
+    builder.lane(mask1(|a| a), &[q], &[second]);
     Ok(())
 }
 
@@ -245,7 +255,7 @@ fn combined(builder: &mut Builder<'_, '_>, form: &Form<'_>, results: &mut [Opera
     let c = builder.source(builder.operand(3)?, Class::Predicate)?;
     for result in results {
         let combined = builder.temporary(Class::Predicate)?;
-        builder.lane(combination(form), &[combined], &[*result, c]);
+        builder.push_helper(Draft::new(combination(form).exec.pick(), &[combined], &[*result, c]));
         *result = combined;
     }
     Ok(())
@@ -260,7 +270,7 @@ fn setp_packed(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Ref
     };
     for (text, result) in [p, q].into_iter().zip(results) {
         let dest = builder.dest(text, Class::Predicate)?;
-        builder.lane(lane1(|a: bool| a), &[dest], &[result]);
+        builder.lane(mask1(|a| a), &[dest], &[result]);
     }
     Ok(())
 }
@@ -289,8 +299,11 @@ fn set_packed(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
         Type::Bf16x2 => lane2(|low: bool, high: bool| {
             u32::from(compare::set_bf16(low)) | u32::from(compare::set_bf16(high)) << 16
         }),
-        _ => lane2(|low: bool, high: bool| {
+        Type::F16x2 => lane2(|low: bool, high: bool| {
             u32::from(compare::set_f16(low)) | u32::from(compare::set_f16(high)) << 16
+        }),
+        _ => lane2(|low: bool, high: bool| {
+            u32::from(compare::set_u16(low)) | u32::from(compare::set_u16(high)) << 16
         }),
     };
     let dest = builder.dest(builder.operand(0)?, Class::Word)?;

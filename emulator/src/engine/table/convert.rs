@@ -12,10 +12,10 @@ use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::lanes::Class;
 use super::{Form, Row, build, flag, pick, rounding};
 use crate::numeric::cvt::{self, Double, Single};
+use crate::numeric::fp32;
 use crate::numeric::half::{self, Bf16, F16};
 use crate::numeric::narrow::{self, E4m3, E5m2};
 use crate::numeric::rounding::{Nearest, Zero};
-use crate::numeric::fp32;
 
 pub(super) const ROWS: &[Row] = &[
     build("cvt[.sat].{u8|s8|u16|s16|u32|s32|u64|s64}.{u8|s8|u16|s16|u32|s32|u64|s64}", integers),
@@ -25,22 +25,26 @@ pub(super) const ROWS: &[Row] = &[
     build("cvt.{rn|rz}[.relu][.satfinite].{f16|bf16}.f32", |builder, form| {
         let operand = source(builder, Type::F32)?;
         let mut steps = Steps::default();
-        steps.push(flag!(form, "bf16", BF => flag!(form, "satfinite", SAT => nearest_or_zero!(form, R => match BF {
-            true => lane1(narrow::half_from_f32::<Bf16, R, false, SAT>),
-            false => lane1(narrow::half_from_f32::<F16, R, false, SAT>),
-        }))));
+        steps.push(
+            flag!(form, "bf16", BF => flag!(form, "satfinite", SAT => nearest_or_zero!(form, R => match BF {
+                true => lane1(narrow::half_from_f32::<Bf16, R, false, SAT>),
+                false => lane1(narrow::half_from_f32::<F16, R, false, SAT>),
+            }))),
+        );
         if form.has("relu") {
             steps.push(if form.has("bf16") { lane1(half::relu::<Bf16>) } else { lane1(half::relu::<F16>) });
         }
         steps.finish(builder, operand, form.ty())
     }),
     pick("cvt.{rn|rz}[.relu][.satfinite].{f16x2|bf16x2}.f32", |f| {
-        Some(flag!(f, "bf16x2", BF => flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => nearest_or_zero!(f, R => {
-            match BF {
-                true => lane2(narrow::half_x2_from_f32::<Bf16, R, RELU, SAT>),
-                false => lane2(narrow::half_x2_from_f32::<F16, R, RELU, SAT>),
-            }
-        })))))
+        Some(
+            flag!(f, "bf16x2", BF => flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => nearest_or_zero!(f, R => {
+                match BF {
+                    true => lane2(narrow::half_x2_from_f32::<Bf16, R, RELU, SAT>),
+                    false => lane2(narrow::half_x2_from_f32::<F16, R, RELU, SAT>),
+                }
+            })))),
+        )
     }),
     pick("cvt.rna[.satfinite].tf32.f32", |f| {
         Some(flag!(f, "satfinite", SAT => lane1(narrow::tf32_ties_away::<SAT>)))

@@ -8,13 +8,25 @@ use crate::numeric::{approx, fp32, fp64};
 
 pub(super) const ROWS: &[Row] = &[
     build("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
-        saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::add::<R, FTZ, false>))))
+        saturated(
+            builder,
+            form,
+            rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::add::<R, FTZ, false>))),
+        )
     }),
     build("sub[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
-        saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::sub::<R, FTZ, false>))))
+        saturated(
+            builder,
+            form,
+            rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::sub::<R, FTZ, false>))),
+        )
     }),
     build("mul[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
-        saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::mul::<R, FTZ, false>))))
+        saturated(
+            builder,
+            form,
+            rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::mul::<R, FTZ, false>))),
+        )
     }),
     build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
     build("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
@@ -93,7 +105,11 @@ pub(super) const ROWS: &[Row] = &[
 
 /// A fused multiply-add: the products of its modifiers.
 fn fma(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => lane3(fp32::fma::<R, FTZ, false>))))
+    saturated(
+        builder,
+        form,
+        rounding!(form, R => flag!(form, "ftz", FTZ => lane3(fp32::fma::<R, FTZ, false>))),
+    )
 }
 
 /// The instruction and, for `.sat`, what clamps its result.

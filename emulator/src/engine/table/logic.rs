@@ -2,7 +2,7 @@
 
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
-use super::super::exec::alu::{lane1, lane2, lane3, lane4};
+use super::super::exec::alu::{lane1, lane2, lane3, lane4, mask1, mask2};
 use super::super::exec::lanes::Class;
 use super::{Form, Row, build, flag, integers, lane, pick};
 use crate::numeric::bits;
@@ -13,10 +13,10 @@ pub(super) const ROWS: &[Row] = &[
     pick("xor.{b16|b32|b64}", |f| integers!(f.ty(), T => lane2(bits::xor::<T>))),
     pick("not.{b16|b32|b64}", |f| integers!(f.ty(), T => lane1(bits::not::<T>))),
     pick("cnot.{b16|b32|b64}", |f| integers!(f.ty(), T => lane1(bits::cnot::<T>))),
-    lane("and.pred", lane2(|a: bool, b: bool| a & b)),
-    lane("or.pred", lane2(|a: bool, b: bool| a | b)),
-    lane("xor.pred", lane2(|a: bool, b: bool| a ^ b)),
-    lane("not.pred", lane1(|a: bool| !a)),
+    lane("and.pred", mask2(|a, b| a & b)),
+    lane("or.pred", mask2(|a, b| a | b)),
+    lane("xor.pred", mask2(|a, b| a ^ b)),
+    lane("not.pred", mask1(|a| !a)),
     pick("shl.{b16|b32|b64}", |f| integers!(f.ty(), T => lane2(bits::shl::<T>))),
     pick("shr.{b16|b32|b64|u16|u32|u64|s16|s32|s64}", |f| integers!(f.ty(), T => lane2(bits::shr::<T>))),
     pick("shf.l.{clamp|wrap}.b32", |f| Some(flag!(f, "clamp", CLAMP => lane3(bits::shf_l::<CLAMP>)))),

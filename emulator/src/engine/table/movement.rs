@@ -6,14 +6,14 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Operand, Refusal};
 use super::super::decode::scope::class_of;
 use super::super::exec::address;
-use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4};
+use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4, mask1};
 use super::super::exec::lanes::Class;
 use super::super::windows;
 use super::{Form, Row, build, lane, pick};
 use crate::numeric::bits::{self, Permute};
 
 pub(super) const ROWS: &[Row] = &[
-    lane("mov.pred", lane1(|a: bool| a)),
+    lane("mov.pred", mask1(|a| a)),
     build("mov.{b8|u8|s8|b16|u16|s16|f16|bf16|b32|u32|s32|f32|f16x2|bf16x2|b64|u64|s64|f64}", mov),
     build("mov.{v2|v4}.{b32|u32|s32|f32|b64|u64|s64|f64}", mov_vector),
     lane("prmt.b32", lane3(bits::prmt)),
@@ -90,7 +90,7 @@ fn copy(class: Class) -> Result<Lane, Refusal> {
     Ok(match class {
         Class::Word => lane1(|a: u32| a),
         Class::Wide => lane1(|a: u64| a),
-        Class::Predicate => lane1(|a: bool| a),
+        Class::Predicate => mask1(|a| a),
         Class::Quad => return Err(Refusal::new("128-bit registers are not supported")),
     })
 }
@@ -127,9 +127,14 @@ fn unpack(builder: &mut Builder<'_, '_>, ty: Type) -> Result<(), Refusal> {
         (4, 2) => (Class::Word, lane2(|a: u32, shift: u32| a >> shift & 0xffff)),
         (4, 4) => (Class::Word, lane2(|a: u32, shift: u32| a >> shift & 0xff)),
         (8, 2) => {
+            // No element is the source, which has another width: no copy.
             let source = builder.source(builder.operand(1)?, Class::Wide)?;
-            let dests = [builder.dest(&elements[0], Class::Word)?, builder.dest(&elements[1], Class::Word)?];
-            builder.lane(lane1(|a: u64| (a as u32, (a >> 32) as u32)), &dests, &[source]);
+            for (element, lane) in
+                elements.iter().zip([lane1(|a: u64| a as u32), lane1(|a: u64| (a >> 32) as u32)])
+            {
+                let dest = builder.dest(element, Class::Word)?;
+                builder.lane(lane, &[dest], &[source]);
+            }
             return Ok(());
         }
         (8, 4) => (Class::Wide, lane2(|a: u64, shift: u32| (a >> shift) as u16)),

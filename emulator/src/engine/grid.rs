@@ -68,17 +68,22 @@ pub fn run(
     }
 }
 
+/// The number of things in three extents.
+fn volume(extents: [u32; 3]) -> u64 {
+    extents.iter().fold(1, |all, extent| u64::from(*extent).saturating_mul(all))
+}
+
 /// Why a launch cannot run, for callers that have not checked it.
 fn refuse(launch: &Launch, cluster: [u32; 3]) -> Option<String> {
     let empty = launch.grid.iter().chain(&launch.block).chain(&cluster).any(|extent| *extent == 0);
-    let threads = launch.block.iter().map(|extent| u64::from(*extent)).product::<u64>();
-    let uneven = launch.grid.iter().zip(&cluster).any(|(grid, cluster)| grid % cluster != 0);
-    let blocks = cluster.iter().map(|extent| u64::from(*extent)).product::<u64>();
+    let threads = volume(launch.block);
+    let uneven = || launch.grid.iter().zip(&cluster).any(|(grid, cluster)| grid % cluster != 0);
+    let blocks = volume(cluster);
     if empty {
         Some("an extent of the launch is zero".to_owned())
     } else if threads > 1024 {
         Some(format!("a block of {threads} threads: at most 1024 are possible"))
-    } else if uneven {
+    } else if uneven() {
         Some(format!("a grid of {:?} blocks is not a multiple of clusters of {cluster:?}", launch.grid))
     } else if blocks > 16 {
         Some(format!("a cluster of {blocks} blocks: at most 16 are possible"))
@@ -147,8 +152,7 @@ impl Work {
         let extents = env.launch.grid.iter().zip(&env.cluster);
         let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
         let workers = (workers.max(1) as u64).min(groups) as usize;
-        let size: u64 =
-            env.launch.block.iter().chain(&env.cluster).map(|extent| u64::from(*extent)).product();
+        let size: u64 = volume(env.launch.block).saturating_mul(volume(env.cluster));
         let resident = (RESIDENT_THREADS / size / workers as u64).max(16) as usize;
         Work {
             workers,

@@ -147,6 +147,9 @@ fn shared_and_local_bounds() {
 fn parameters_are_bounded_and_constant() {
     let text = snippet("mov.u64 %rd1, out; ld.param.u64 %rd2, [%rd1+8];");
     assert_eq!(snippet_fault(&text, 32, 4).kind, FaultKind::IllegalAddress);
+    let text = snippet("mov.u64 %rd1, out; cvta.param.u64 %rd1, %rd1; st.u32 [%rd1], 1;");
+    let fault = snippet_fault(&text, 32, 4);
+    assert!(fault.message.contains("parameters, which are constant"), "{fault}");
 }
 
 #[test]

@@ -309,3 +309,48 @@ fn wrong_uses_are_faults() {
     assert_eq!((fault.kind, fault.thread), (FaultKind::InvalidSync, [0, 0, 0]));
     assert!(fault.message.contains("lane 0") && fault.message.contains("0xfffffffe"), "{fault}");
 }
+
+#[test]
+fn barriers_in_shared_memory() {
+    // Every thread arrives, one with two; each phase ends when the last has come.
+    let text = snippet(
+        ".shared .b64 b; mov.u32 %r1, b; setp.ne.u32 %p1, %t, 0; @%p1 bra A; mbarrier.init.shared::cta.b64 [%r1], 65; A: bar.sync 0;
+         setp.eq.u32 %p2, %t, 5; selp.u32 %r2, 2, 1, %p2;
+         mbarrier.arrive.shared.b64 %rd1, [b], %r2;
+         W: mbarrier.test_wait.shared.b64 %p3, [b], %rd1; @!%p3 bra W;
+         mbarrier.test_wait.parity.shared.b64 %p4, [b], 1; @%p4 trap; mbarrier.test_wait.parity.shared.b64 %p4, [b], 0; @!%p4 trap;
+         @%p2 mbarrier.arrive.noComplete.shared.b64 %rd2, [b], 1; @%p2 mbarrier.pending_count.b64 %r4, %rd2; bar.sync 0;
+         mbarrier.arrive.expect_tx.shared.b64 %rd3, [b], 8; mbarrier.complete_tx.shared.b64 [b], 8;
+         V: mbarrier.try_wait.parity.shared.b64 %p3, [b], 1, 1000; @!%p3 bra V;
+         st.global.u32 [%at], %r4;
+         bar.sync 0; @!%p1 mbarrier.inval.shared.b64 [b];",
+    );
+    let out: Vec<u32> = outputs(&text, 64, 64);
+    assert_eq!(out[5], 65);
+    let fault = snippet_fault(
+        &snippet(".shared .b64 b; mbarrier.init.shared.b64 [b], 1; mbarrier.arrive.shared.b64 _, [b], 2;"),
+        1,
+        4,
+    );
+    assert_eq!(fault.kind, FaultKind::InvalidSync);
+    let fault = snippet_fault(&snippet("mbarrier.init.b64 [%out], 1;"), 1, 8);
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+}
+
+#[test]
+fn parts_of_a_warp_with_members_of_their_own() {
+    // Eight lanes each; the last part comes later than the others.
+    let text = snippet(
+        "and.b32 %r1, %t, 24; mov.u32 %r2, 0xff; shl.b32 %r2, %r2, %r1;
+         redux.sync.add.u32 %r3, %t, %r2; shfl.sync.down.b32 %r4, %t, 1, 0x1807, %r2;
+         setp.lt.u32 %p1, %t, 20; mov.u32 %r5, 0; @%p1 bra A;
+         L: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 100; @%p2 bra L;
+         A: match.any.sync.b32 %r6, %r1, %r2; bar.warp.sync %r2;
+         mad.lo.u32 %r3, %r3, 1000, %r4; setp.ne.u32 %p3, %r6, %r2; @%p3 trap; st.global.u32 [%at], %r3;",
+    );
+    let expected = |t: u32| {
+        let first = t / 8 * 8;
+        (first * 8 + 28) * 1000 + if t % 8 == 7 { t } else { t + 1 }
+    };
+    assert_eq!(outputs::<u32>(&text, 32, 32), (0..32).map(expected).collect::<Vec<u32>>());
+}

@@ -191,7 +191,7 @@ fn active_clusters(
         place.set(0);
         return Ok(());
     };
-    let size: u32 = cluster.iter().product();
+    let size: u32 = cluster.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
     let blocks =
         function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize).min(CLUSTERED_BLOCKS);

@@ -118,7 +118,7 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: Asked<'_>) -> Outcome {
     let state = call.state()?;
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
-    let threads: u32 = block.iter().product();
+    let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if asked.shared > function.settings().dynamic_shared {
         return Err(INVALID_VALUE);
     }
@@ -179,7 +179,7 @@ fn dimensions(function: &Function, grid: [u32; 3], block: [u32; 3]) -> Outcome<(
             block = required;
         }
     }
-    let threads: u32 = block.iter().product();
+    let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     let declared = shape.maxntid.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z).min(1024));
     if threads > declared || shape.reqntid.is_some_and(|required| required != block) {
         return Err(INVALID_VALUE);

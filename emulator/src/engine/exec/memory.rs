@@ -186,23 +186,23 @@ pub(crate) unsafe fn together(
     let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
     let shift = inst.imm.wrapping_sub(region.base);
-    let (mut offsets, mut bad) = ([0; 32], 0u32);
+    let (mut offsets, mut bad) = ([0u64; 32], 0u32);
     // SAFETY: passed on to the caller.
     unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);
-            for lane in 0..32 {
-                offsets[lane] = u64::from(<u32 as Source>::get(place, lane)).wrapping_add(shift);
+            for (lane, offset) in offsets.iter_mut().enumerate() {
+                *offset = u64::from(<u32 as Source>::get(place, lane)).wrapping_add(shift);
             }
         } else {
             let place = <u64 as Source>::place(lanes, slot);
-            for lane in 0..32 {
-                offsets[lane] = <u64 as Source>::get(place, lane).wrapping_add(shift);
+            for (lane, offset) in offsets.iter_mut().enumerate() {
+                *offset = <u64 as Source>::get(place, lane).wrapping_add(shift);
             }
         }
     }
-    for lane in 0..32 {
-        let wrong = (offsets[lane] > limit) | (offsets[lane] & (bytes - 1) != 0);
+    for (lane, offset) in offsets.iter().enumerate() {
+        let wrong = (*offset > limit) | (offset & (bytes - 1) != 0);
         bad |= u32::from(wrong) << lane;
     }
     (bad & lanes.mask() == 0).then_some(Together { offsets, host: region.host, private: region.private })
@@ -415,15 +415,14 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         space => (space, address),
     };
     let outside = |what: &str, start: u32, len: u64| {
-        let end = u64::from(start) + len;
-        if offset < u64::from(start) {
-            format!("{} bytes before the {what} memory of {len} bytes", u64::from(start) - offset)
-        } else {
-            format!(
-                "{} bytes past the end of the {what} memory of {len} bytes",
-                (offset - end).wrapping_add(bytes)
-            )
+        let (start, end) = (u64::from(start), u64::from(start) + len);
+        if offset < start {
+            return format!("{} bytes before the {what} memory of {len} bytes", start - offset);
         }
+        // As for allocations: how far behind the end it starts, or by how much it sticks out.
+        let past =
+            if offset >= end { offset - end } else { offset.saturating_add(bytes).saturating_sub(end) };
+        format!("{past} bytes past the end of the {what} memory of {len} bytes")
     };
     match space {
         SHARED if offset >> windows::RANK_SHIFT != 0 => "outside the shared memory of the cluster".to_owned(),
@@ -433,6 +432,9 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         }
         LOCAL => {
             outside("thread's local", windows::LOCAL_START, u64::from(lanes.local_top - windows::LOCAL_START))
+        }
+        PARAM if lanes.env.params.contains(offset, bytes) => {
+            "a kernel's parameters, which are constant".to_owned()
         }
         PARAM => outside("parameter", 0, lanes.env.params.len),
         _ => lanes.env.memory.describe(address, bytes),

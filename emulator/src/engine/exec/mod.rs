@@ -7,6 +7,7 @@ pub(crate) mod control;
 pub(crate) mod copy;
 pub(crate) mod lanes;
 pub(crate) mod load_store;
+pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod sync;
 pub(crate) mod warp_ops;

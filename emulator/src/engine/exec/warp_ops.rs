@@ -281,35 +281,37 @@ fn shuffle(mode: Shuffle, value: &[u32; 32], b: &[u32; 32], c: &[u32; 32], activ
     outputs
 }
 
-/// The member mask of a `.sync` instruction, without the lanes that have exited, if the running split may execute it.
+/// The lanes of the running split by the member mask that they name: usually one group.
 ///
 /// # Safety
 /// `inst` is an instruction of the entered code that performs `op`.
-#[inline(always)]
-pub(crate) unsafe fn members(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Option<u32> {
-    let mask = lanes.mask();
-    let first = mask.trailing_zeros() as usize & 31;
-    // SAFETY: operands as `WarpOp` lists them.
-    let (place, members) = unsafe {
+pub(crate) unsafe fn groups(lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) -> Vec<(u32, u32)> {
+    let mut groups = Vec::with_capacity(1);
+    let mut rest = lanes.mask();
+    // SAFETY: `op` says which operand is the member mask.
+    unsafe {
         let place = <u32 as Source>::place(lanes, inst.ops[op.members_at()]);
-        (place, <u32 as Source>::get(place, first))
-    };
-    let constant = inst.ops[op.members_at()].0 & Slot::CONSTANT != 0;
-    // SAFETY: as above.
-    let differs = |lane: &usize| unsafe { <u32 as Source>::get(place, *lane) } != members;
-    if !constant && let Some(lane) = bits(mask).find(differs) {
-        let message = format!("the lanes of a warp disagree on the member mask of `{}`", op.name());
-        lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
-        return None;
+        while rest != 0 {
+            let members = <u32 as Source>::get(place, rest.trailing_zeros() as usize);
+            let group = bits(rest).filter(|lane| <u32 as Source>::get(place, *lane) == members);
+            let group = group.fold(0, |mask, lane| mask | 1 << lane);
+            groups.push((members, group));
+            rest &= !group;
+        }
     }
-    if mask & !members != 0 {
-        let lane = (mask & !members).trailing_zeros();
-        let message =
-            format!("lane {lane} executes `{}` but is not in its member mask 0x{members:08x}", op.name());
-        lanes.fail(FaultKind::InvalidSync, lane, None, message);
-        return None;
+    groups
+}
+
+/// A lane that executes an instruction but is not among its members is a fault; whether there was none.
+pub(crate) fn belongs(lanes: &mut Lanes<'_>, op: WarpOp, members: u32, group: u32) -> bool {
+    if group & !members == 0 {
+        return true;
     }
-    Some(members & !lanes.warp().exited)
+    let lane = (group & !members).trailing_zeros();
+    let message =
+        format!("lane {lane} executes `{}` but is not in its member mask 0x{members:08x}", op.name());
+    lanes.fail(FaultKind::InvalidSync, lane, None, message);
+    false
 }
 
 macro_rules! warp_op {
@@ -373,14 +375,41 @@ warp_op! {
 /// Runs the instruction if all members are here, else leaves it to the scheduler.
 #[inline(always)]
 unsafe fn sync(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
+    let slot = inst.ops[op.members_at()];
     // SAFETY: passed on to the caller.
     unsafe {
-        let Some(members) = members(lanes, inst, op) else { return Step::Fault };
-        if members != lanes.mask() {
-            return Step::Control;
+        if slot.0 & Slot::CONSTANT != 0 {
+            let members = <u32 as Source>::get(<u32 as Source>::place(lanes, slot), 0);
+            if members & !lanes.warp().exited == lanes.mask() {
+                perform(lanes, inst, op, lanes.mask());
+                return Step::Next;
+            }
         }
-        perform(lanes, inst, op, members);
+        sync_groups(lanes, inst, op)
     }
+}
+
+/// [`sync`] where lanes may name different members: each group is on its own.
+#[inline(never)]
+unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
+    // SAFETY: passed on to the caller.
+    let groups = unsafe { groups(lanes, inst, op) };
+    for (members, group) in &groups {
+        if !belongs(lanes, op, *members, *group) {
+            return Step::Fault;
+        }
+    }
+    let exited = lanes.warp().exited;
+    if groups.iter().any(|(members, group)| members & !exited != *group) {
+        return Step::Control;
+    }
+    let mask = lanes.mask();
+    for (_, group) in groups {
+        lanes.set_mask(group);
+        // SAFETY: passed on to the caller.
+        unsafe { perform(lanes, inst, op, group) };
+    }
+    lanes.set_mask(mask);
     Step::Next
 }
 

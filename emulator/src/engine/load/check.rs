@@ -8,6 +8,9 @@ use super::super::table;
 use super::{failure, refused};
 use crate::engine::code::Extern;
 
+/// Functions of the device runtime that the engine lacks: a call of one stops the kernel that reaches it.
+const MISSING: &[&str] = &["malloc", "free"];
+
 /// Checks every function that has a body.
 pub(super) fn functions(module: &Module<'_>, image: &Image) -> Result<(), LoadFailure> {
     for function in module.functions.iter().filter(|f| f.body.is_some()) {
@@ -38,6 +41,7 @@ fn check(instruction: &Instruction<'_>, image: &Image) -> Result<(), LoadFailure
         && let Some(callee) = callee(instruction)
         && image.externs.iter().any(|name| name == callee)
         && Extern::from_name(callee).is_none()
+        && !MISSING.contains(&callee)
     {
         let message = format!("unresolved extern function `{callee}`");
         return Err(failure(LoadFailureKind::Unresolved, instruction.line, message));

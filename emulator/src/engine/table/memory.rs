@@ -166,6 +166,9 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     if let Some(parameter) = row_parameter(builder, text) {
         return store_rows(builder, &elements, ty, parameter);
     }
+    if space(form) == Some(Space::Param) {
+        return Err(Refusal::new("the parameters of a kernel are constant"));
+    }
     let class = register_class(builder, &elements, ty);
     let address = builder.address(text, space(form).is_none())?;
     let unsupported = || Refusal::new("a register of that width is not supported here");

@@ -13,6 +13,7 @@ mod float;
 mod half;
 mod integer;
 mod logic;
+mod mbarrier;
 mod memory;
 mod mnemonics;
 pub(super) mod movement;
@@ -194,6 +195,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         atomic::ROWS,
         control::ROWS,
         sync::ROWS,
+        mbarrier::ROWS,
     ]
     .into_iter()
     .flatten()

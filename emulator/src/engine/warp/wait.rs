@@ -5,7 +5,7 @@
 use super::super::barrier::Arrival;
 use super::super::code::{Barrier, BarrierAction, Control, Inst};
 use super::super::exec::lanes::{Dest, Lanes, Source, bits};
-use super::super::exec::warp_ops::{Inputs, Outputs, WarpOp, members};
+use super::super::exec::warp_ops::{Inputs, Outputs, WarpOp, belongs, groups};
 use super::super::fault::FaultKind;
 use super::{State, Surroundings, Warp};
 
@@ -98,20 +98,25 @@ impl Warp {
         }
     }
 
-    /// A warp-wide instruction of which not all members are here. False after a fault.
+    /// A warp-wide instruction of which not all members are here: each group of lanes with the same members waits on
+    /// its own. False after a fault.
     pub(super) fn warp_sync(&mut self, index: usize, op: WarpOp, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
-        let place = inst.ops[op.members_at()];
-        // SAFETY: `op` says which operand is the member mask.
-        let wanted = unsafe {
-            if members(lanes, inst, op).is_none() {
+        let split = self.splits[index];
+        // SAFETY: the instruction performs `op`.
+        let groups = unsafe { groups(lanes, inst, op) };
+        for (number, (members, group)) in groups.into_iter().enumerate() {
+            if !belongs(lanes, op, members, group) {
                 return false;
             }
-            <u32 as Source>::get(
-                <u32 as Source>::place(lanes, place),
-                lanes.mask().trailing_zeros() as usize & 31,
-            )
-        };
-        self.splits[index].state = State::WarpSync(op, wanted);
+            let at = if number == 0 {
+                index
+            } else {
+                self.frames.hold(split.frame);
+                self.add(split.frame, split.pc, group);
+                self.splits.len() - 1
+            };
+            (self.splits[at].mask, self.splits[at].state) = (group, State::WarpSync(op, members));
+        }
         self.fire(lanes);
         true
     }

@@ -1,0 +1,160 @@
+//! `mbarrier`: barriers that are numbers in shared memory (PTX ISA, "mbarrier").
+//!
+//! The ISA leaves the 64 bits open. Here: bits 19..0 arrivals that the current phase waits for, 39..20 arrivals of the
+//! phases to come, 60..40 bytes of transactions that are expected (signed), 63 the parity of the current phase.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; pointers come from `spot`, which checked bounds and alignment, and lie in shared
+// memory, which only this host thread touches.
+
+use super::super::code::{Exec, Inst, Step};
+use super::super::fault::FaultKind;
+use super::lanes::{Dest, Lanes, Source};
+use super::memory::{Spot, address, live, spot};
+use crate::memory::access::Word;
+
+/// Arrivals that fit.
+const MOST: u64 = (1 << 20) - 1;
+const PARITY: u64 = 1 << 63;
+
+/// What is done to a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// `init`: the value is the number of arrivals.
+    Init,
+    /// `inval`
+    Invalidate,
+    /// `expect_tx`: the value is a number of bytes.
+    Expect,
+    /// `complete_tx`: the value is a number of bytes.
+    Complete,
+    /// `arrive`: the value is the number of arrivals.
+    Arrive,
+    /// `arrive.expect_tx`: one arrival; the value is a number of bytes.
+    ArriveExpect,
+    /// `arrive_drop`: the value is the number of arrivals.
+    Drop,
+    /// `arrive_drop.expect_tx`
+    DropExpect,
+}
+
+/// The instruction that changes a barrier. Operands: the state before, the address, the value.
+pub(crate) fn change(action: Action) -> Exec {
+    match action {
+        Action::Init => |lanes, inst| changed(lanes, inst, Action::Init),
+        Action::Invalidate => |lanes, inst| changed(lanes, inst, Action::Invalidate),
+        Action::Expect => |lanes, inst| changed(lanes, inst, Action::Expect),
+        Action::Complete => |lanes, inst| changed(lanes, inst, Action::Complete),
+        Action::Arrive => |lanes, inst| changed(lanes, inst, Action::Arrive),
+        Action::ArriveExpect => |lanes, inst| changed(lanes, inst, Action::ArriveExpect),
+        Action::Drop => |lanes, inst| changed(lanes, inst, Action::Drop),
+        Action::DropExpect => |lanes, inst| changed(lanes, inst, Action::DropExpect),
+    }
+}
+
+/// `test_wait`, `try_wait` with a state: whether its phase is over. Operands: the predicate, the address, the state.
+pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
+    // SAFETY: the third operand is wide.
+    waited(lanes, inst, |lanes, lane| unsafe {
+        <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[2]), lane) & PARITY != 0
+    })
+};
+
+/// `test_wait.parity`, `try_wait.parity`: whether the phase of that parity is over. Operands: the predicate, the
+/// address, the parity.
+pub(crate) const WAIT_PARITY: Exec = |lanes, inst| {
+    // SAFETY: the third operand is a word.
+    waited(lanes, inst, |lanes, lane| unsafe {
+        <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane) & 1 != 0
+    })
+};
+
+/// `pending_count`: of a state.
+pub(crate) fn pending(state: u64) -> u32 {
+    (state & MOST) as u32
+}
+
+/// The barrier that a lane addresses. `None` after a fault.
+fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
+    // SAFETY: the second operand is the address.
+    let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
+    match spot(lanes, inst, lane, address, 8)? {
+        Spot::Host { pointer, private: true } => Some(pointer),
+        _ => {
+            let message = format!("an mbarrier at 0x{address:x}, which is not in shared memory");
+            lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);
+            None
+        }
+    }
+}
+
+fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {
+    for lane in live(lanes) {
+        let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
+        // SAFETY: operands as above.
+        let (before, value) = unsafe {
+            (u64::load(pointer), <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane))
+        };
+        match next(before, action, u64::from(value)) {
+            // SAFETY: as above.
+            Ok(after) => unsafe {
+                u64::store(pointer, after);
+                <u64 as Dest>::set(lanes, &inst.ops, lane, before);
+            },
+            Err(message) => {
+                lanes.fail(FaultKind::InvalidSync, lane as u32, None, message);
+                return Step::Fault;
+            }
+        }
+    }
+    Step::Next
+}
+
+fn waited(lanes: &mut Lanes<'_>, inst: &Inst, parity: impl Fn(&Lanes<'_>, usize) -> bool) -> Step {
+    lanes.polls += 1;
+    for lane in live(lanes) {
+        let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
+        // SAFETY: operands as above.
+        let current = unsafe { u64::load(pointer) } & PARITY != 0;
+        let over = current != parity(lanes, lane);
+        // SAFETY: as above.
+        unsafe { <bool as Dest>::set(lanes, &inst.ops, lane, over) };
+    }
+    Step::Next
+}
+
+/// The barrier after an action; the error says what is wrong with it.
+fn next(before: u64, action: Action, value: u64) -> Result<u64, String> {
+    let (mut pending, mut expected) = (before & MOST, before >> 20 & MOST);
+    // Sign-extended from 21 bits.
+    let mut bytes = ((before << 3) as i64) >> 43;
+    let arrivals = match action {
+        Action::Init => {
+            if value == 0 || value > MOST {
+                return Err(format!("an mbarrier cannot wait for {value} arrivals"));
+            }
+            return Ok(value | value << 20);
+        }
+        Action::Invalidate => return Ok(0),
+        Action::Expect | Action::Complete => 0,
+        Action::Arrive | Action::Drop => value,
+        Action::ArriveExpect | Action::DropExpect => 1,
+    };
+    match action {
+        Action::Expect | Action::ArriveExpect | Action::DropExpect => bytes += value as i64,
+        Action::Complete => bytes -= value as i64,
+        _ => {}
+    }
+    if arrivals > pending || bytes.unsigned_abs() > MOST {
+        return Err(format!("{arrivals} arrivals at an mbarrier that waits for {pending}"));
+    }
+    pending -= arrivals;
+    if matches!(action, Action::Drop | Action::DropExpect) {
+        expected -= arrivals.min(expected);
+    }
+    let mut parity = before & PARITY;
+    if pending == 0 && bytes == 0 {
+        (pending, parity) = (expected, parity ^ PARITY);
+    }
+    let bytes = bytes as u64 & ((1 << 21) - 1);
+    Ok(pending | expected << 20 | bytes << 40 | parity)
+}

@@ -322,7 +322,7 @@ fn a_call_site_tells_modules_apart() {
         cuda_launch! { kernel: k, module: module, stream: rig.stream, config: ONE, args: [1u32] }
     };
     expect_parameters(&[4]);
-    for _ in 0..100 {
+    for _ in 0..if cfg!(miri) { 3 } else { 100 } {
         let good = ctx.load_module(PTX).unwrap();
         launch(&good).unwrap();
         launch(&good).unwrap();

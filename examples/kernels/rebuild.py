@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ TESTS = ROOT / "tests/kernels"
 
 # Always the same: nvcc hashes the path of a source into the names of its header's functions, which debug information shows.
 # It is made anew, so that a second run at the same time fails instead of mixing its files with ours.
-WORK = Path("/tmp/cuda-launch-kernels")
+WORK = Path(tempfile.gettempdir()) / "cuda-launch-kernels"
 
 # All of them pinned: left to itself pip takes the newest of the last six, and their PTX is too new for this ptxas.
 WHEELS = [

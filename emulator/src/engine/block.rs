@@ -8,7 +8,6 @@ use super::exec::memory::Region;
 use super::fault::Fault;
 use super::report;
 use super::warp::{Outcome, Surroundings, TURN, Warp};
-use super::windows::SHARED_START;
 
 /// Turns of a group before other groups get theirs.
 const GROUP_TURNS: u32 = 32;
@@ -147,7 +146,7 @@ impl Running {
     /// The block's shared memory.
     fn region(&mut self, env: &Env<'_>) -> Region {
         let host = self.shared.as_mut_ptr().cast();
-        Region { base: SHARED_START.into(), len: shared_bytes(env), host, private: true }
+        Region { base: env.kernel.shared_start.into(), len: shared_bytes(env), host, private: true }
     }
 
     fn is_live(&self) -> bool {
@@ -166,7 +165,7 @@ impl Running {
             let mut around = Surroundings { barriers: &mut self.barriers, cluster, budget: TURN, polled: 0 };
             match warp.run(lanes, &mut around) {
                 Outcome::Fault(trouble, code, at) => {
-                    return Err(report::fault(lanes.env, &self.block, &warp.state, *trouble, code, at));
+                    return Err(report::fault(lanes.env, &self.block, warp.state(), *trouble, code, at));
                 }
                 Outcome::Polling => ran = ran.max(Ran::Polling),
                 Outcome::Done | Outcome::Blocked | Outcome::Yielded => ran = Ran::Something,
@@ -183,5 +182,5 @@ impl Running {
 
 /// Bytes of shared memory of a block.
 fn shared_bytes(env: &Env<'_>) -> u64 {
-    u64::from(env.kernel.dynamic_start - SHARED_START) + u64::from(env.launch.dynamic_shared)
+    u64::from(env.kernel.dynamic_start - env.kernel.shared_start) + u64::from(env.launch.dynamic_shared)
 }

@@ -162,6 +162,8 @@ pub(crate) struct Code {
     pub(crate) returns: Box<[ParamRows]>,
     /// Bytes of local memory of a frame.
     pub(crate) local_bytes: u32,
+    /// Whether it asks for the scratch memory that hardware reserves.
+    pub(crate) reserved: bool,
 }
 
 impl Code {

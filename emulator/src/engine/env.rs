@@ -39,6 +39,6 @@ pub(crate) struct Block {
     pub(crate) linear: u64,
     /// Rank in its cluster.
     pub(crate) rank: u32,
-    /// Shared memory of every block of the cluster, by rank, at [`SHARED_START`](super::windows::SHARED_START).
+    /// Shared memory of every block of the cluster, by rank, at the kernel's first valid address.
     pub(crate) shared: Box<[Region]>,
 }

@@ -36,6 +36,8 @@ pub struct Kernel {
     pub registers: u32,
     /// Bytes of `.const` variables in its module.
     pub const_bytes: u64,
+    /// First valid shared address.
+    pub(super) shared_start: u32,
     /// Where dynamic shared memory starts.
     pub(super) dynamic_start: u32,
     /// Instructions that access memory.

@@ -55,7 +55,7 @@ pub(super) fn deadlock<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block
         for waiting in warp.waiting(env.kernel) {
             let lane = waiting.split.mask.trailing_zeros();
             let origin = waiting.code.origins.get(waiting.split.pc as usize).copied().unwrap_or_default();
-            let thread = thread(&warp.state, lane);
+            let thread = thread(warp.state(), lane);
             first.get_or_insert((block.id, thread, origin));
             if lines.len() == LISTED {
                 more += 1;

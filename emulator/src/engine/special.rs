@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::code::{Exec, Inst, Step};
 use super::decode::draft::Refusal;
-use super::exec::lanes::{Class, Dest, Lanes};
-use super::windows::SHARED_START;
+use super::exec::lanes::Lanes;
+use super::exec::operand::{Class, Dest};
+use super::windows::{RESERVED_SCRATCH, SHARED_START};
 
 macro_rules! specials {
     ($($variant:ident $name:literal,)*) => {
@@ -54,6 +55,7 @@ specials! {
     TotalSmemSize "%total_smem_size", AggrSmemSize "%aggr_smem_size", DynamicSmemSize "%dynamic_smem_size",
     ReservedSmemBegin "%reserved_smem_offset_begin", ReservedSmemEnd "%reserved_smem_offset_end",
     ReservedSmemCap "%reserved_smem_offset_cap",
+    ReservedSmem0 "%reserved_smem_offset_0", ReservedSmem1 "%reserved_smem_offset_1",
 }
 
 /// Streaming multiprocessors that the virtual device claims.
@@ -158,6 +160,7 @@ impl Special {
             Special::TotalSmemSize | Special::AggrSmemSize => shared,
             Special::DynamicSmemSize => launch.dynamic_shared.into(),
             Special::ReservedSmemEnd | Special::ReservedSmemCap => SHARED_START.into(),
+            Special::ReservedSmem0 | Special::ReservedSmem1 => RESERVED_SCRATCH.into(),
             _ => self.cluster(lanes),
         }
     }

@@ -8,24 +8,22 @@
 
 mod call;
 mod frames;
+mod schedule;
 mod wait;
+
+use std::cell::UnsafeCell;
 
 use super::barrier::Barriers;
 use super::cluster::Cluster;
-use super::code::{Code, Control, Row, Step};
+use super::code::{Code, Row};
 use super::exec::lanes::{Lanes, Trouble, WarpState};
 use super::exec::warp_ops::WarpOp;
 use super::kernel::Kernel;
 use frames::Frames;
+use schedule::PATIENCE;
 
 /// Backward branches of a warp's turn.
 pub(super) const TURN: u32 = 1 << 14;
-/// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
-const SPLIT_QUANTUM: u32 = 1000;
-/// Basic blocks that the others then run.
-const BOOST: u32 = 1000;
-/// Backward branches that a load counts for which looks for another thread's store.
-const POLL_WEIGHT: u32 = 64;
 
 /// What a split waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +85,8 @@ enum Event {
 /// A warp while it runs.
 #[derive(Debug)]
 pub(super) struct Warp {
-    pub(super) state: WarpState,
+    /// Instructions reach it through the lanes, while the scheduler holds the warp: only ever borrowed for a moment.
+    state: Box<UnsafeCell<WarpState>>,
     splits: Vec<Split>,
     frames: Frames,
     next_id: u32,
@@ -112,39 +111,42 @@ pub(super) struct Surroundings<'r> {
 impl Warp {
     /// Warp `index` of a block of that shape, at the start of the kernel.
     pub(super) fn new(index: u32, shape: [u32; 3], kernel: &Kernel) -> Warp {
-        let mut warp = Warp {
-            state: WarpState { index, tid: [Row::ZERO; 3], present: 0, exited: !0, local: Vec::new() },
-            splits: Vec::new(),
-            frames: Frames::default(),
-            next_id: 0,
-            boost: None,
-            patience: SPLIT_QUANTUM,
-            arrivals: [0; 32],
-        };
+        let mut state = WarpState { index, tid: [Row::ZERO; 3], present: 0, exited: !0, local: Vec::new() };
         let threads = shape.iter().map(|extent| u64::from(*extent)).product::<u64>();
         for lane in 0..32 {
             let linear = u64::from(index) * 32 + lane as u64;
             if linear < threads {
                 let (x, y) = (u64::from(shape[0]), u64::from(shape[1]));
-                warp.state.present |= 1 << lane;
-                warp.state.tid[0].0[lane] = (linear % x) as u32;
-                warp.state.tid[1].0[lane] = (linear / x % y) as u32;
-                warp.state.tid[2].0[lane] = (linear / x / y) as u32;
+                state.present |= 1 << lane;
+                state.tid[0].0[lane] = (linear % x) as u32;
+                state.tid[1].0[lane] = (linear / x % y) as u32;
+                state.tid[2].0[lane] = (linear / x / y) as u32;
             }
         }
+        let mut warp = Warp {
+            state: Box::new(UnsafeCell::new(state)),
+            splits: Vec::new(),
+            frames: Frames::default(),
+            next_id: 0,
+            boost: None,
+            patience: PATIENCE,
+            arrivals: [0; 32],
+        };
         warp.restart(kernel);
         warp
     }
 
     /// Puts the warp back to the start of the kernel.
     pub(super) fn restart(&mut self, kernel: &Kernel) {
-        self.state.exited = !self.state.present;
+        let state = self.state_mut();
+        state.exited = !state.present;
+        let present = state.present;
         self.splits.clear();
-        (self.boost, self.patience) = (None, SPLIT_QUANTUM);
+        (self.boost, self.patience) = (None, PATIENCE);
         self.next_id = 0;
         self.arrivals = [0; 32];
-        let frame = self.frames.start(kernel, &mut self.state.local);
-        self.add(frame, 0, self.state.present);
+        let frame = self.frames.start(kernel, &mut self.state.get_mut().local);
+        self.add(frame, 0, present);
     }
 
     fn add(&mut self, frame: usize, pc: u32, mask: u32) {
@@ -152,9 +154,19 @@ impl Warp {
         self.splits.push(Split { id: self.next_id, frame, pc, mask, state: State::Ready });
     }
 
+    /// What instructions see of it.
+    pub(super) fn state(&self) -> &WarpState {
+        // SAFETY: no instruction runs while the scheduler looks, and none keeps a reference.
+        unsafe { &*self.state.get() }
+    }
+
+    fn state_mut(&mut self) -> &mut WarpState {
+        self.state.get_mut()
+    }
+
     /// Threads that have not exited.
     pub(super) fn live(&self) -> u32 {
-        !self.state.exited
+        !self.state().exited
     }
 
     /// Whether some split can run.
@@ -185,7 +197,7 @@ impl Warp {
 
     /// Runs until the threads have exited, all wait, the budget is used up, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) -> Outcome {
-        lanes.enter_warp(&mut self.state);
+        lanes.enter_warp(self.state.get());
         self.take_results(lanes);
         loop {
             let Some(index) = self.choose() else {
@@ -205,214 +217,11 @@ impl Warp {
         }
     }
 
-    /// The split to run: splits that stand at its place have joined it.
-    fn choose(&mut self) -> Option<usize> {
-        if let [only] = self.splits.as_slice() {
-            return (only.state == State::Ready).then_some(0);
-        }
-        let ready = |split: &&Split| split.state == State::Ready;
-        let boosted = self.boost.map(|(id, _)| id);
-        if !self.splits.iter().filter(ready).any(|split| Some(split.id) == boosted) {
-            self.boost = None;
-        }
-        let frames = &self.frames;
-        let best = self.splits.iter().filter(ready).min_by_key(|split| {
-            (Some(split.id) != boosted, u32::MAX - frames.depth(split.frame), split.pc)
-        })?;
-        let (best, count) = (*best, self.splits.len());
-        let mut joined = best.mask;
-        self.splits.retain(|split| {
-            let same = split.id != best.id
-                && split.frame == best.frame
-                && split.pc == best.pc
-                && split.state == State::Ready;
-            if same {
-                joined |= split.mask;
-            }
-            !same
-        });
-        self.frames.join(best.frame, count - self.splits.len());
-        let index = self.splits.iter().position(|split| split.id == best.id)?;
-        self.splits[index].mask = joined;
-        Some(index)
-    }
-
-    /// The program counter at which a split has to look for others: where the next one of its frame stands.
-    fn horizon(&self, index: usize) -> u32 {
-        if self.splits.len() == 1 {
-            return u32::MAX;
-        }
-        if self.boost.is_some() {
-            return 0;
-        }
-        let frame = self.splits[index].frame;
-        let others =
-            self.splits.iter().enumerate().filter(|(other, split)| {
-                *other != index && split.frame == frame && split.state == State::Ready
-            });
-        others.map(|(_, split)| split.pc).min().unwrap_or(u32::MAX)
-    }
-
     /// Points the lanes at a split's frame.
     fn enter<'e>(&mut self, index: usize, lanes: &mut Lanes<'e>) -> &'e Code {
         let split = self.splits[index];
         let code = self.frames.enter(split.frame, lanes);
         lanes.set_mask(split.mask);
         code
-    }
-
-    /// Runs one split until something else has to be decided.
-    fn run_split(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) -> Event {
-        let code = self.enter(index, lanes);
-        let horizon = self.horizon(index);
-        let live = u64::from(lanes.mask().count_ones());
-        let start = self.splits[index].pc;
-        let mut pc = start;
-        loop {
-            if pc >= horizon && (pc != start || horizon == 0) && self.pass(index, pc, start) {
-                return Event::Switch;
-            }
-            let end = code.block_end[pc as usize];
-            lanes.instructions += u64::from(end - pc) * live;
-            let mut step = Step::Next;
-            let mut at = pc;
-            for inst in &code.insts[pc as usize..end as usize] {
-                // SAFETY: the lanes stand on a frame of this code; the decoder picked what this CPU can run.
-                step = unsafe { (inst.exec)(lanes, inst) };
-                if step != Step::Next {
-                    break;
-                }
-                at += 1;
-            }
-            match step {
-                Step::Next => pc = end,
-                Step::Jump => {
-                    let back = lanes.target <= at;
-                    pc = lanes.target;
-                    if back && let Some(event) = self.spend(index, pc, lanes, around) {
-                        return event;
-                    }
-                }
-                Step::Diverge => {
-                    let split = self.splits[index];
-                    let (taken, target) = (lanes.taken, lanes.target);
-                    self.frames.hold(split.frame);
-                    self.add(split.frame, target, taken);
-                    let remaining = &mut self.splits[index];
-                    (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
-                    if target <= at {
-                        let rest = at + 1;
-                        return self.spend(index, rest, lanes, around).unwrap_or(Event::Switch);
-                    }
-                    return Event::Switch;
-                }
-                Step::Control => {
-                    self.splits[index].pc = at;
-                    return self.control(index, code, lanes, around);
-                }
-                Step::Fault => return Event::Fault(at),
-            }
-        }
-    }
-
-    /// At a place where other splits may stand: whether the running one has to let go.
-    fn pass(&mut self, index: usize, pc: u32, start: u32) -> bool {
-        if pc != start {
-            self.splits[index].pc = pc;
-            return true;
-        }
-        // The first block after a split was chosen always runs.
-        self.boost = self.boost.and_then(|(id, left)| Some((id, left.checked_sub(1)?)));
-        false
-    }
-
-    /// A backward branch: other splits, warps and blocks must get their turn.
-    fn spend(
-        &mut self,
-        index: usize,
-        pc: u32,
-        lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
-    ) -> Option<Event> {
-        let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
-        let cost = polls.saturating_add(1);
-        around.polled = around.polled.saturating_add(polls);
-        around.budget = around.budget.saturating_sub(cost);
-        self.patience = self.patience.saturating_sub(cost);
-        if around.budget > 0 && self.patience > 0 {
-            return None;
-        }
-        self.splits[index].pc = pc;
-        let others = self.rotate(index);
-        match (around.budget, others) {
-            (0, _) => Some(Event::Yield),
-            (_, true) => Some(Event::Switch),
-            (_, false) => None,
-        }
-    }
-
-    /// Lets the next split that can run go first for a while; whether there is one.
-    fn rotate(&mut self, index: usize) -> bool {
-        self.patience = SPLIT_QUANTUM;
-        let count = self.splits.len();
-        let others = (1..count).map(|step| (index + step) % count);
-        let next = others.map(|other| self.splits[other]).find(|split| split.state == State::Ready);
-        self.boost = next.map(|split| (split.id, BOOST));
-        next.is_some()
-    }
-
-    /// Carries out a control instruction of a split, which stands at it.
-    fn control(
-        &mut self,
-        index: usize,
-        code: &Code,
-        lanes: &mut Lanes<'_>,
-        around: &mut Surroundings<'_>,
-    ) -> Event {
-        let at = self.splits[index].pc;
-        let inst = &code.insts[at as usize];
-        // SAFETY: the guard is one of this frame's predicates, or the one that always holds.
-        let passing = lanes.mask() & unsafe { lanes.passing(inst.guard) };
-        let index = self.separate(index, passing, at);
-        lanes.set_mask(passing);
-        let Some(control) = code.controls.get(inst.imm as usize) else { return Event::Fault(at) };
-        let done = match control {
-            Control::Exit => {
-                self.exit(index, lanes, around);
-                true
-            }
-            Control::Return => self.return_from(index, lanes, around),
-            Control::Call(call) => self.call(index, call, inst, lanes),
-            Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
-            Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
-            Control::ClusterArrive => {
-                self.cluster_arrive(index, around);
-                true
-            }
-            Control::ClusterWait => {
-                self.cluster_wait(index, around);
-                true
-            }
-            Control::WarpSync(op) => self.warp_sync(index, *op, inst, lanes),
-            Control::Yield => {
-                self.splits[index].pc += 1;
-                self.rotate(index);
-                around.polled = u32::MAX;
-                return Event::Yield;
-            }
-        };
-        if done { Event::Switch } else { Event::Fault(at) }
-    }
-
-    /// Splits the lanes outside `passing` off: they go on behind the instruction at `at`.
-    fn separate(&mut self, index: usize, passing: u32, at: u32) -> usize {
-        let split = self.splits[index];
-        let rest = split.mask & !passing;
-        if rest != 0 {
-            self.frames.hold(split.frame);
-            self.add(split.frame, at + 1, rest);
-            self.splits[index].mask = passing;
-        }
-        index
     }
 }

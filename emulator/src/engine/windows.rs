@@ -20,6 +20,9 @@ pub(crate) const FUNCTION_STEP: u64 = 16;
 
 /// First shared address in use: below it lies what current hardware reserves, and null pointers are caught.
 pub(crate) const SHARED_START: u32 = 1024;
+/// Where the scratch memory of cooperative groups lies in what hardware reserves (`%reserved_smem_offset_1`): it is
+/// there in kernels that ask for it.
+pub(crate) const RESERVED_SCRATCH: u32 = 512;
 /// First local address in use, so that null pointers are caught.
 pub(crate) const LOCAL_START: u32 = 256;
 

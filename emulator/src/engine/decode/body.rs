@@ -3,7 +3,7 @@
 use cuda_ptx::{FunctionKind, Space, Statement, Variable};
 
 use super::super::code::{Code, Control, Origin, ParamRows};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::super::program::Image;
 use super::super::table;
 use super::MOST_LOCAL;
@@ -42,6 +42,8 @@ pub(crate) struct Body<'a> {
     pub(super) register_returns: Vec<(Register, u32)>,
     /// The carry flag `CC.CF`.
     pub(super) carry: Option<Register>,
+    /// Whether it asks for the scratch memory that hardware reserves.
+    pub(super) reserved: bool,
 }
 
 /// Decodes one function. `sites` counts the kernel's memory instructions.
@@ -69,6 +71,7 @@ pub(super) fn decode<'a>(
         returns: Vec::new(),
         register_returns: Vec::new(),
         carry: None,
+        reserved: false,
     };
     if let Err(Refusal(message)) = body.function(reached) {
         // Nothing of such a function can be trusted: it stops at its first instruction.

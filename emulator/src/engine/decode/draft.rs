@@ -1,7 +1,7 @@
 //! Instructions between decoding and slot allocation: operands are still virtual registers.
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Origin};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 
 /// A virtual register: an index into the function's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

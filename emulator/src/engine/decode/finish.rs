@@ -7,8 +7,8 @@ use super::super::exec::alu::GUARDED;
 use super::super::flow;
 use super::super::flow::slots::Frame;
 use super::body::Body;
-use super::builder::guard_bits;
 use super::draft::{Draft, Flow, Label, Operand};
+use super::registers::guard_bits;
 
 /// Makes the code of a decoded function.
 pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut u32) -> Code {
@@ -39,6 +39,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut u3
         params: body.params.into(),
         returns: body.returns.into(),
         local_bytes: body.local_bytes.next_multiple_of(16),
+        reserved: body.reserved,
     }
 }
 

@@ -5,13 +5,15 @@ pub(super) mod builder;
 pub(super) mod draft;
 mod finish;
 mod link;
-
+pub(super) mod operands;
 mod pool;
+mod registers;
 pub(super) mod scope;
 
 use super::code::Code;
 use super::kernel::Kernel;
 use super::program::Image;
+use super::windows::{RESERVED_SCRATCH, SHARED_START};
 
 /// Most bytes of local memory a thread can have, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
@@ -43,6 +45,7 @@ pub(super) fn kernel(image: &Image, index: usize) -> Kernel {
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),
+        shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
         sites,
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),

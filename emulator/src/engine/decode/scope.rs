@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::draft::{Label, Register};
-use crate::engine::exec::lanes::Class;
+use crate::engine::exec::operand::Class;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::windows::{self, RANK_SHIFT};
-use super::lanes::{Dest, Lanes, Source};
+use super::lanes::Lanes;
+use super::operand::{Dest, Source};
 
 /// A shared address, generic or not, as the block with that rank has it.
 pub(crate) fn with_rank(address: u64, rank: u32) -> u64 {

@@ -8,7 +8,8 @@
 // (`conjure` checks the size at compile time); operands as in `lanes`.
 
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
-use super::lanes::{Class, Dest, Lanes, Source, bits};
+use super::lanes::{Lanes, bits};
+use super::operand::{Class, Dest, Source};
 
 /// A lane-wise instruction: how to run it, and the classes of its operands.
 #[derive(Clone, Copy)]

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
-use super::lanes::{Dest, Lanes, Source};
+use super::lanes::Lanes;
 use super::memory::{Access, Spot, address, live, spot, together_apart};
+use super::operand::{Dest, Source};
 use crate::memory::access::Word;
 
 /// A number that memory holds and that can be changed atomically.

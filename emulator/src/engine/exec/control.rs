@@ -6,7 +6,8 @@ use super::super::code::{Exec, Inst, Step};
 use super::super::decode::draft::Refusal;
 use super::super::fault::FaultKind;
 use super::super::windows::LOCAL_START;
-use super::lanes::{Class, Dest, Lanes};
+use super::lanes::Lanes;
+use super::operand::{Class, Dest};
 
 /// The scheduler does it.
 pub(crate) const SCHEDULE: Exec = |_, _| Step::Control;

@@ -6,8 +6,9 @@
 use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Step};
-use super::lanes::{Lanes, Source};
+use super::lanes::Lanes;
 use super::memory::{Access, Spot, address, live, spot};
+use super::operand::Source;
 use crate::memory::access::Word;
 
 /// `cp.async`. Operands: the target's address, the source's address, how many bytes to read (the rest is zero).

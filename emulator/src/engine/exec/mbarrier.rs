@@ -8,8 +8,9 @@
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
-use super::lanes::{Dest, Lanes, Source};
+use super::lanes::Lanes;
 use super::memory::{Spot, address, live, spot};
+use super::operand::{Dest, Source};
 use crate::memory::access::Word;
 
 /// Arrivals that fit.

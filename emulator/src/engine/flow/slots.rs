@@ -2,7 +2,7 @@
 
 use super::super::code::{Row, Slot};
 use super::super::decode::draft::{Draft, Register};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::blocks::Block;
 use super::liveness::{Interval, intervals};
 

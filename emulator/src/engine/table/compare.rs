@@ -5,7 +5,7 @@ use cuda_ptx::{Operand as Text, Type};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, mask1, mask2};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::{Form, Row, build, flag, pick};
 use crate::numeric::compare;
 use crate::numeric::half::{self, F16};

@@ -7,7 +7,7 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Flow, Label, Operand, Refusal, Register};
 use super::super::decode::scope::Symbol;
 use super::super::exec::control;
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::movement::{from_rows, to_rows};
 use super::{Form, Row, build};
 

@@ -9,7 +9,7 @@ use cuda_ptx::Type;
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::{Form, Row, build, flag, pick, rounding};
 use crate::numeric::cvt::{self, Double, Single};
 use crate::numeric::fp32;

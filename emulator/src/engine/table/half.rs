@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Refusal};
 use super::super::exec::alu::{Apply2, Apply3, Lane, lane1, lane2, lane3};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::{Form, Row, build, flag, pick};
 use crate::numeric::approx;
 use crate::numeric::half::{self, Bf16, F16, Half};

@@ -3,7 +3,7 @@
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
 use super::super::exec::alu::{lane1, lane2, lane3, lane4, mask1, mask2};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::{Form, Row, build, flag, integers, lane, pick};
 use crate::numeric::bits;
 

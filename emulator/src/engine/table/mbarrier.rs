@@ -3,13 +3,14 @@
 use cuda_ptx::{Operand as Text, Space};
 
 use super::super::code::Exec;
-use super::super::decode::builder::{Address, Builder};
+use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
+use super::super::decode::operands::Address;
 use super::super::exec::alu::lane1;
 use super::super::exec::control;
-use super::super::exec::lanes::Class;
 use super::super::exec::mbarrier::{self, Action, pending};
 use super::super::exec::memory::Access;
+use super::super::exec::operand::Class;
 use super::{Form, Row, build, lane};
 
 pub(super) const ROWS: &[Row] = &[

@@ -6,9 +6,9 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::decode::scope::Symbol;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
-use super::super::exec::lanes::Class;
 use super::super::exec::memory::Access;
-use super::super::exec::{control, copy, load_store};
+use super::super::exec::operand::Class;
+use super::super::exec::{control, copy, load as loads, store as stores};
 use super::{Form, Row, build};
 
 /// The element types of `ld` and `st`, as they stand in patterns.
@@ -141,9 +141,9 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let uniform = matches!(address.base, Operand::Constant(_)) && elements.len() == 1;
     let unsupported = || Refusal::new("a register of that width is not supported here");
     let exec = if uniform {
-        load_store::load_uniform(ty.size(), signed(ty), class).ok_or_else(unsupported)?
+        loads::load_uniform(ty.size(), signed(ty), class).ok_or_else(unsupported)?
     } else {
-        load_store::load(ty.size(), signed(ty), class).ok_or_else(unsupported)?.pick()
+        loads::load(ty.size(), signed(ty), class).ok_or_else(unsupported)?.pick()
     };
     let mut dests = Vec::with_capacity(elements.len());
     for element in &elements {
@@ -172,7 +172,7 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let class = register_class(builder, &elements, ty);
     let address = builder.address(text, space(form).is_none())?;
     let unsupported = || Refusal::new("a register of that width is not supported here");
-    let exec = load_store::store(ty.size(), class).ok_or_else(unsupported)?.pick();
+    let exec = stores::store(ty.size(), class).ok_or_else(unsupported)?.pick();
     let mut sources = Vec::with_capacity(elements.len() + 1);
     for element in &elements {
         sources.push(builder.source(element, class)?);

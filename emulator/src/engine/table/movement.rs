@@ -7,7 +7,7 @@ use super::super::decode::draft::{Operand, Refusal};
 use super::super::decode::scope::class_of;
 use super::super::exec::address;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4, mask1};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::super::windows;
 use super::{Form, Row, build, lane, pick};
 use crate::numeric::bits::{self, Permute};

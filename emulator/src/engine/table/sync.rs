@@ -5,7 +5,7 @@ use cuda_ptx::{Operand as Text, Type};
 use super::super::code::{Barrier, BarrierAction, Control};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Flow, Operand, Refusal};
-use super::super::exec::lanes::Class;
+use super::super::exec::operand::Class;
 use super::super::exec::warp_ops::{self, Reduction, Shuffle, WarpOp};
 use super::{Form, Row, build};
 

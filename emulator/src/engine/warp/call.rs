@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::code::{Call, Callee, Extern, Inst, ParamRows, Row};
-use super::super::exec::lanes::{Lanes, Source, bits, blend};
+use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
+use super::super::exec::lanes::{Lanes, bits};
+use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
 use super::super::load::function_at;
 use super::super::print;
@@ -16,9 +17,9 @@ impl Warp {
     /// The threads of a split exit.
     pub(super) fn exit(&mut self, index: usize, lanes: &mut Lanes<'_>, around: &mut Surroundings<'_>) {
         let split = self.splits.swap_remove(index);
-        self.state.exited |= split.mask;
+        self.state_mut().exited |= split.mask;
         self.frames.release(split.frame);
-        around.barriers.exit(self.state.index, split.mask);
+        around.barriers.exit(self.state().index, split.mask);
         let phase = around.cluster.phase();
         let arrived = bits(split.mask).filter(|lane| self.arrivals[*lane] > phase).count() as u32;
         around.cluster.exit(split.mask.count_ones() - arrived, arrived);
@@ -43,7 +44,7 @@ impl Warp {
         let calling = self.frames.code(kernel, caller.frame);
         let call =
             calling.insts.get(caller.at as usize).and_then(|inst| calling.controls.get(inst.imm as usize));
-        if let Some(super::Control::Call(call)) = call {
+        if let Some(Control::Call(call)) = call {
             for (from, to) in returning.returns.iter().zip(&call.returns) {
                 self.copy(split.frame, *from, caller.frame, *to, split.mask);
             }
@@ -85,7 +86,7 @@ impl Warp {
             return false;
         }
         let caller = Caller { frame: split.frame, pc: split.pc + 1, at: split.pc };
-        let frame = match self.frames.make(kernel, code, Some(caller), &mut self.state.local) {
+        let frame = match self.frames.make(kernel, code, Some(caller), &mut self.state.get_mut().local) {
             Ok(frame) => frame,
             Err(overflow) => {
                 let message = format!("{} when `{}` is called", overflow.0, called.name);

@@ -4,7 +4,8 @@
 
 use super::super::barrier::Arrival;
 use super::super::code::{Barrier, BarrierAction, Control, Inst};
-use super::super::exec::lanes::{Dest, Lanes, Source, bits};
+use super::super::exec::lanes::{Lanes, bits};
+use super::super::exec::operand::{Dest, Source};
 use super::super::exec::warp_ops::{Inputs, Outputs, WarpOp, belongs, groups};
 use super::super::fault::FaultKind;
 use super::{State, Surroundings, Warp};
@@ -66,7 +67,7 @@ impl Warp {
             (first, barrier.counted.then_some(count), votes)
         };
         let arrival =
-            Arrival { warp: self.state.index, mask: split.mask, id, count, action: barrier.action, votes };
+            Arrival { warp: self.state().index, mask: split.mask, id, count, action: barrier.action, votes };
         if let Err(message) = around.barriers.arrive(arrival) {
             lanes.fail(FaultKind::InvalidSync, split.mask.trailing_zeros(), None, message);
             return false;
@@ -136,7 +137,7 @@ impl Warp {
             let here: Vec<usize> =
                 (0..self.splits.len()).filter(|index| self.splits[*index].state == key).collect();
             let arrived = here.iter().fold(0, |mask, index| mask | self.splits[*index].mask);
-            if wanted & !self.state.exited & !arrived == 0 {
+            if wanted & !self.state().exited & !arrived == 0 {
                 self.perform(&here, op, arrived, lanes);
             }
         }

@@ -1,0 +1,86 @@
+//! What a memory instruction does, as decoded.
+
+use cuda_ptx::Space;
+
+/// What a memory instruction does, packed into [`Inst::aux`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access(pub(crate) u32);
+
+impl Access {
+    /// Addresses are in a 32-bit register.
+    pub(crate) const NARROW: u32 = 1 << 3;
+    /// A load that looks for other threads' stores.
+    pub(crate) const POLL: u32 = 1 << 7;
+    /// A load with acquire, or a store with release semantics.
+    pub(crate) const ORDERED: u32 = 1 << 8;
+    /// Writes memory.
+    pub(crate) const WRITE: u32 = 1 << 9;
+    /// Reads and writes at once.
+    pub(crate) const ATOMIC: u32 = 1 << 10;
+
+    /// Elements of a vector access in a space; `None` stands for generic addresses.
+    pub(crate) fn new(elements: u32, space: Option<Space>, flags: u32) -> Access {
+        let space = match space {
+            None => 0,
+            Some(Space::Shared) => 2,
+            Some(Space::Local) => 3,
+            Some(Space::Param) => 4,
+            Some(_) => 1,
+        };
+        Access(elements | space << 4 | flags)
+    }
+
+    /// Elements of a vector access.
+    #[inline(always)]
+    pub(crate) fn elements(self) -> usize {
+        (self.0 & 7) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn has(self, flag: u32) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// Whether other threads' stores are awaited.
+    #[inline(always)]
+    pub(crate) fn polls(self) -> bool {
+        self.has(Access::POLL)
+    }
+
+    /// Whether the access orders others.
+    #[inline(always)]
+    pub(crate) fn ordered(self) -> bool {
+        self.has(Access::ORDERED)
+    }
+
+    /// Whether the address register has 32 bits.
+    #[inline(always)]
+    pub(crate) fn narrow(self) -> bool {
+        self.has(Access::NARROW)
+    }
+
+    #[inline(always)]
+    pub(super) fn space(self) -> u32 {
+        self.0 >> 4 & 7
+    }
+
+    /// Whether the space can be local.
+    #[inline(always)]
+    pub(crate) fn may_be_local(self) -> bool {
+        matches!(self.space(), GENERIC | LOCAL)
+    }
+
+    pub(super) fn verb(self) -> &'static str {
+        match (self.has(Access::ATOMIC), self.has(Access::WRITE)) {
+            (true, _) => "atomic access",
+            (_, true) => "write",
+            _ => "read",
+        }
+    }
+}
+
+pub(super) const GENERIC: u32 = 0;
+pub(super) const GLOBAL: u32 = 1;
+pub(super) const SHARED: u32 = 2;
+pub(super) const LOCAL: u32 = 3;
+pub(super) const PARAM: u32 = 4;

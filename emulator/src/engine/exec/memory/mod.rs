@@ -1,0 +1,42 @@
+//! Where an address leads: the check of every access, and the faults.
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`.
+
+mod access;
+mod local;
+mod region;
+mod single;
+mod whole;
+
+use super::super::code::{Inst, Slot};
+use super::lanes::{Lanes, bits};
+use super::operand::Source;
+
+pub(crate) use access::Access;
+pub(crate) use local::{is_local, local_index, local_read, local_write, uniform_local};
+pub(crate) use region::Region;
+pub(crate) use single::{Spot, fetch, spot};
+pub(crate) use whole::{Run, runs, together, together_apart};
+
+/// The address in lane `lane` of a memory instruction.
+///
+/// # Safety
+/// `slot` is the address operand of an instruction of the entered code.
+#[inline(always)]
+pub(crate) unsafe fn address(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, lane: usize) -> u64 {
+    // SAFETY: passed on to the caller.
+    let base = unsafe {
+        if Access(inst.aux).narrow() {
+            u64::from(<u32 as Source>::get(<u32 as Source>::place(lanes, slot), lane))
+        } else {
+            <u64 as Source>::get(<u64 as Source>::place(lanes, slot), lane)
+        }
+    };
+    base.wrapping_add(inst.imm)
+}
+
+/// All live lanes, lowest first.
+#[inline(always)]
+pub(crate) fn live(lanes: &Lanes<'_>) -> impl Iterator<Item = usize> + use<> {
+    bits(lanes.mask())
+}

@@ -1,0 +1,155 @@
+//! The check of one lane, and the faults.
+#![allow(unsafe_code)]
+// Relies on: what a region describes is there.
+
+use super::super::super::code::Inst;
+use super::super::super::fault::FaultKind;
+use super::super::super::windows;
+use super::super::lanes::Lanes;
+use super::access::{Access, GENERIC, GLOBAL, LOCAL, PARAM, SHARED};
+use super::local::local_read;
+use super::region::region;
+
+/// Where the bytes of one lane are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spot {
+    /// In memory that lies in one piece.
+    Host {
+        /// The first byte.
+        pointer: *mut u8,
+        /// Whether only the threads of this block group can touch it.
+        private: bool,
+    },
+    /// At a byte of the thread's local memory.
+    Local(u32),
+}
+
+/// Checks one lane's access. On failure the reason is recorded and the instruction must return a fault.
+#[inline(never)]
+pub(crate) fn spot(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+) -> Option<Spot> {
+    let local = match Access(inst.aux).space() {
+        LOCAL => Some(address),
+        GENERIC if windows::inside(windows::LOCAL, address) => Some(address - windows::LOCAL),
+        _ => None,
+    };
+    if let Some(offset) = local {
+        let inside = offset >= u64::from(windows::LOCAL_START)
+            && offset.checked_add(bytes).is_some_and(|end| end <= u64::from(lanes.local_top));
+        if inside && offset % bytes == 0 {
+            return Some(Spot::Local(offset as u32));
+        }
+        return refuse(lanes, inst, lane, address, bytes, inside);
+    }
+    match region(lanes, inst, address) {
+        Some(region) if region.contains(address, bytes) => {
+            let offset = address - region.base;
+            if !offset.is_multiple_of(bytes) {
+                return refuse(lanes, inst, lane, address, bytes, true);
+            }
+            // SAFETY: the offset lies inside the region.
+            let pointer = unsafe { region.host.add(offset as usize) };
+            Some(Spot::Host { pointer, private: region.private })
+        }
+        // The first byte is there: what is wrong is the alignment, if that is wrong too.
+        Some(region) if region.contains(address, 1) => {
+            refuse(lanes, inst, lane, address, bytes, !address.is_multiple_of(bytes))
+        }
+        _ => refuse(lanes, inst, lane, address, bytes, false),
+    }
+}
+
+/// Records a fault.
+#[cold]
+fn refuse(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    misaligned: bool,
+) -> Option<Spot> {
+    let access = Access(inst.aux);
+    let verb = access.verb();
+    let (kind, message) = if misaligned {
+        let message = format!("misaligned {verb} of {bytes} bytes at {}0x{address:x}", space_name(access));
+        (FaultKind::MisalignedAddress, message)
+    } else {
+        let place = describe(lanes, access, address, bytes);
+        let message =
+            format!("illegal {verb} of {bytes} bytes at {}0x{address:x}, {place}", space_name(access));
+        (FaultKind::IllegalAddress, message)
+    };
+    lanes.fail(kind, lane as u32, Some(address), message);
+    None
+}
+
+fn space_name(access: Access) -> &'static str {
+    match access.space() {
+        SHARED => "shared address ",
+        LOCAL => "local address ",
+        PARAM => "parameter address ",
+        _ => "",
+    }
+}
+
+/// Says where an illegal address lies.
+fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> String {
+    let (space, offset) = match access.space() {
+        GENERIC if windows::inside(windows::SHARED, address) => (SHARED, address - windows::SHARED),
+        GENERIC if windows::inside(windows::LOCAL, address) => (LOCAL, address - windows::LOCAL),
+        GENERIC if windows::inside(windows::PARAM, address) => (PARAM, address - windows::PARAM),
+        GENERIC => (GLOBAL, address),
+        space => (space, address),
+    };
+    let outside = |what: &str, start: u32, len: u64| {
+        let (start, end) = (u64::from(start), u64::from(start) + len);
+        if offset < start {
+            return format!("{} bytes before the {what} memory of {len} bytes", start - offset);
+        }
+        // As for allocations: how far behind the end it starts, or by how much it sticks out.
+        let past =
+            if offset >= end { offset - end } else { offset.saturating_add(bytes).saturating_sub(end) };
+        format!("{past} bytes past the end of the {what} memory of {len} bytes")
+    };
+    match space {
+        SHARED if offset >> windows::RANK_SHIFT != 0 => "outside the shared memory of the cluster".to_owned(),
+        SHARED => {
+            let len = lanes.block().shared.get(lanes.block().rank as usize).map_or(0, |region| region.len);
+            outside("block's shared", lanes.env.kernel.shared_start, len)
+        }
+        LOCAL => {
+            outside("thread's local", windows::LOCAL_START, u64::from(lanes.local_top - windows::LOCAL_START))
+        }
+        PARAM if lanes.env.params.contains(offset, bytes) => {
+            "a kernel's parameters, which are constant".to_owned()
+        }
+        PARAM => outside("parameter", 0, lanes.env.params.len),
+        _ => lanes.env.memory.describe(address, bytes),
+    }
+}
+
+/// The first `len` bytes, or those before a zero byte if `text`, at a generic address as one thread sees it; fewer
+/// where memory ends. For functions of the device runtime.
+pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize, text: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };
+    for at in 0..len as u64 {
+        let byte = match spot(lanes, &inst, lane, address.wrapping_add(at), 1) {
+            // SAFETY: `spot` checked the byte.
+            Some(Spot::Host { pointer, .. }) => unsafe { crate::memory::access::Word::load(pointer) },
+            Some(Spot::Local(offset)) => local_read(lanes.local(), offset, lane, 1) as u8,
+            None => break,
+        };
+        if text && byte == 0 {
+            break;
+        }
+        bytes.push(byte);
+    }
+    bytes
+}

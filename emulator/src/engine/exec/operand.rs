@@ -1,0 +1,232 @@
+//! How operands are read from and results written to a frame.
+#![allow(unsafe_code)]
+// Relies on: operands come from the decoder, which only makes offsets inside the frame and pool that the code declares,
+// and gives every instruction operands of the classes that it asks for.
+
+use super::super::code::Slot;
+use super::lanes::Lanes;
+
+/// A value that operands can hold: how a lane of it is read from a frame.
+pub(crate) trait Source: Copy {
+    /// Register class.
+    const CLASS: Class;
+    /// Where the lanes are.
+    type Place: Copy;
+
+    /// The operand's place.
+    ///
+    /// # Safety
+    /// `slot` is an operand of class `CLASS` of an instruction of the entered code.
+    unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> Self::Place;
+
+    /// The value of lane `lane` (below 32).
+    ///
+    /// # Safety
+    /// `place` comes from [`Self::place`] and the frame has not changed since.
+    unsafe fn get(place: Self::Place, lane: usize) -> Self;
+}
+
+/// A value that an instruction can produce.
+pub(crate) trait Dest: Copy {
+    /// Register classes of the operands it goes to.
+    const CLASSES: &'static [Class];
+    /// All lanes of a result.
+    type Rows;
+
+    /// Room for a result.
+    fn empty() -> Self::Rows;
+
+    /// Sets lane `lane` (below 32).
+    fn put(rows: &mut Self::Rows, lane: usize, value: Self);
+
+    /// Writes the live lanes of a result to the frame.
+    ///
+    /// # Safety
+    /// The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
+    unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows);
+
+    /// Writes one lane of a result to the frame.
+    ///
+    /// # Safety
+    /// As for [`Self::commit`].
+    unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self);
+}
+
+/// Register classes: what a virtual register needs in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Class {
+    /// A row: registers of 8, 16 and 32 bits. What lies above the bits of a short one means nothing.
+    Word,
+    /// Two rows: registers of 64 bits.
+    Wide,
+    /// A mask: predicates.
+    Predicate,
+    /// Four rows: registers of 128 bits.
+    Quad,
+}
+
+macro_rules! register {
+    ($raw:ty, $class:expr, $($value:ty)*) => {$(
+        impl Source for $value {
+            const CLASS: Class = $class;
+            type Place = *const $raw;
+
+            #[inline(always)]
+            unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> *const $raw {
+                // SAFETY: passed on to the caller.
+                unsafe { lanes.row(slot).cast() }
+            }
+
+            #[inline(always)]
+            unsafe fn get(place: *const $raw, lane: usize) -> $value {
+                // SAFETY: the place has 32 elements.
+                unsafe { *place.add(lane) as $value }
+            }
+        }
+
+        impl Dest for $value {
+            const CLASSES: &'static [Class] = &[$class];
+            type Rows = [$raw; 32];
+
+            #[inline(always)]
+            fn empty() -> [$raw; 32] {
+                [0; 32]
+            }
+
+            #[inline(always)]
+            fn put(rows: &mut [$raw; 32], lane: usize, value: $value) {
+                rows[lane] = value as $raw;
+            }
+
+            #[inline(always)]
+            unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
+                // SAFETY: the slot is a row of this class; no reference into the frame is alive.
+                let target = unsafe { &mut *lanes.row(slots[0]).cast::<[$raw; 32]>() };
+                if lanes.mask() == !0 {
+                    *target = *rows;
+                } else {
+                    // A copy, so that `rows` is nothing but vector registers on the other path.
+                    let rows = *rows;
+                    blend(target, &rows, lanes.mask());
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: $value) {
+                // SAFETY: as above.
+                unsafe { *lanes.row(slots[0]).cast::<$raw>().add(lane) = value as $raw }
+            }
+        }
+    )*};
+}
+
+register!(u32, Class::Word, u32 i32 u16 i16 u8 i8);
+register!(u64, Class::Wide, u64 i64);
+
+impl Source for bool {
+    const CLASS: Class = Class::Predicate;
+    type Place = u32;
+
+    #[inline(always)]
+    unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> u32 {
+        // SAFETY: passed on to the caller.
+        unsafe { *lanes.predicate(slot) }
+    }
+
+    #[inline(always)]
+    unsafe fn get(place: u32, lane: usize) -> bool {
+        place >> lane & 1 != 0
+    }
+}
+
+impl Dest for bool {
+    const CLASSES: &'static [Class] = &[Class::Predicate];
+    type Rows = u32;
+
+    #[inline(always)]
+    fn empty() -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn put(rows: &mut u32, lane: usize, value: bool) {
+        *rows |= (value as u32) << lane;
+    }
+
+    #[inline(always)]
+    unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &u32) {
+        // SAFETY: the slot is a predicate of the frame.
+        let target = unsafe { &mut *lanes.predicate(slots[0]) };
+        *target = *target & !lanes.mask() | *rows & lanes.mask();
+    }
+
+    #[inline(always)]
+    unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: bool) {
+        // SAFETY: the slot is a predicate of the frame.
+        let target = unsafe { &mut *lanes.predicate(slots[0]) };
+        *target = *target & !(1 << lane) | (value as u32) << lane;
+    }
+}
+
+/// Two results: the first value and the second go to consecutive operands.
+impl<A: Dest, B: Dest> Dest for (A, B) {
+    const CLASSES: &'static [Class] = &[A::CLASSES[0], B::CLASSES[0]];
+    type Rows = (A::Rows, B::Rows);
+
+    #[inline(always)]
+    fn empty() -> Self::Rows {
+        (A::empty(), B::empty())
+    }
+
+    #[inline(always)]
+    fn put(rows: &mut Self::Rows, lane: usize, value: Self) {
+        A::put(&mut rows.0, lane, value.0);
+        B::put(&mut rows.1, lane, value.1);
+    }
+
+    #[inline(always)]
+    unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            A::commit(lanes, slots, &rows.0);
+            B::commit(lanes, &slots[1..], &rows.1);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            A::set(lanes, slots, lane, value.0);
+            B::set(lanes, &slots[1..], lane, value.1);
+        }
+    }
+}
+
+/// Copies the lanes of `mask` from `rows` to `target`. Kept out of line: every instruction has one.
+#[inline(never)]
+pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: u32) {
+    for lane in 0..32 {
+        target[lane] = T::choose(mask & 1 << lane != 0, rows[lane], target[lane]);
+    }
+}
+
+/// An element of a row.
+pub(crate) trait Element: Copy {
+    /// `a` if `first`, else `b`.
+    fn choose(first: bool, a: Self, b: Self) -> Self;
+}
+
+impl Element for u32 {
+    #[inline(always)]
+    fn choose(first: bool, a: u32, b: u32) -> u32 {
+        if first { a } else { b }
+    }
+}
+
+impl Element for u64 {
+    #[inline(always)]
+    fn choose(first: bool, a: u64, b: u64) -> u64 {
+        if first { a } else { b }
+    }
+}

@@ -1,0 +1,186 @@
+//! `st`, in the same ways as [`load`](super::load).
+#![allow(unsafe_code)]
+// Relies on: operands as in `lanes`; pointers come from `runs`, `together` and `spot`, which checked bounds and alignment
+// for the whole vector access.
+
+use std::sync::atomic::{Ordering::SeqCst, fence};
+
+use super::super::code::{ExecPair, Inst, Slot, Step};
+use super::lanes::Lanes;
+use super::memory::{
+    Access, Run, Spot, address, is_local, live, local_index, local_write, runs, spot, together, uniform_local,
+};
+use super::operand::{Class, Source};
+use super::width::{U8Wide, U8Word, U16Wide, U16Word, U32Wide, Wide64, Width, Word32};
+use crate::memory::access::{Word, copy_run};
+
+/// The store of a number of `bytes` bytes from a register of that class.
+pub(crate) fn store(bytes: usize, class: Class) -> Option<ExecPair> {
+    macro_rules! pair {
+        ($name:ident) => {
+            ExecPair { fast: fast_store::<$name>, plain: plain_store::<$name> }
+        };
+    }
+    Some(match (bytes, class) {
+        (1, Class::Word) => pair!(U8Word),
+        (2, Class::Word) => pair!(U16Word),
+        (4, Class::Word) => pair!(Word32),
+        (1, Class::Wide) => pair!(U8Wide),
+        (2, Class::Wide) => pair!(U16Wide),
+        (4, Class::Wide) => pair!(U32Wide),
+        (8, Class::Wide) => pair!(Wide64),
+        _ => return None,
+    })
+}
+
+// SAFETY: duties of `Exec`, passed on.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    // SAFETY: duties of `Exec`, passed on.
+    unsafe { store_body::<S, true>(lanes, inst) }
+}
+
+// SAFETY: duties of `Exec`, passed on.
+unsafe fn plain_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    // SAFETY: duties of `Exec`, passed on.
+    unsafe { store_body::<S, false>(lanes, inst) }
+}
+
+/// Operands: the elements, then the address.
+#[inline(always)]
+unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    let access = Access(inst.aux);
+    let elements = access.elements();
+    let slot = inst.ops[elements];
+    let size = S::Memory::BYTES;
+    let bytes = (elements * size) as u64;
+    if access.ordered() {
+        fence(SeqCst);
+    }
+    // SAFETY: the last operand is the address, those before are values; `together` checked every live lane.
+    unsafe {
+        if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
+            let done = store_uniform_local::<S>(lanes, inst, slot, bytes)
+                || store_each::<S>(lanes, inst, slot, bytes);
+            return if done { Step::Next } else { Step::Fault };
+        }
+        if VECTOR && let Some(runs) = runs(lanes, inst, slot, bytes) {
+            for (half, run) in runs.into_iter().enumerate() {
+                for element in 0..elements {
+                    let row = lanes.row(inst.ops[element]).cast::<S::Register>();
+                    store_run::<S>(run, element * size, bytes as usize, row.add(half * 16));
+                }
+            }
+            return Step::Next;
+        }
+        if VECTOR
+            && !lanes.few()
+            && let Some(together) = together(lanes, inst, slot, bytes)
+        {
+            // Lane by lane outside, so that of lanes with one address the last wins with all its elements.
+            if lanes.mask() == !0 && elements == 1 {
+                let place = S::Register::place(lanes, inst.ops[0]);
+                for lane in 0..32 {
+                    let value = S::truncate(S::Register::get(place, lane));
+                    S::Memory::store(together.host.add(together.offsets[lane] as usize), value);
+                }
+                return Step::Next;
+            }
+            for lane in live(lanes) {
+                for element in 0..elements {
+                    let place = S::Register::place(lanes, inst.ops[element]);
+                    let pointer = together.host.add(together.offsets[lane] as usize + element * size);
+                    S::Memory::store(pointer, S::truncate(S::Register::get(place, lane)));
+                }
+            }
+            return Step::Next;
+        }
+        if store_each::<S>(lanes, inst, slot, bytes) { Step::Next } else { Step::Fault }
+    }
+}
+
+/// Sixteen lanes of one run, `offset` bytes into what each accesses, `stride` bytes apart. Of lanes with one address the last wins.
+///
+/// # Safety
+/// The run was checked for its access; `row` holds sixteen lanes; the CPU has AVX.
+#[inline(always)]
+unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let host = run.host.add(offset);
+        if run.uniform {
+            S::Memory::store(host, S::truncate(*row.add(15)));
+        } else if stride == S::Memory::BYTES && size_of::<S::Register>() == S::Memory::BYTES {
+            match S::Memory::BYTES {
+                4 => copy_run::<64, true>(row.cast(), host),
+                _ => copy_run::<128, true>(row.cast(), host),
+            }
+        } else {
+            for lane in 0..16 {
+                S::Memory::store(host.add(lane * stride), S::truncate(*row.add(lane)));
+            }
+        }
+    }
+}
+
+/// All lanes at one local address: whether that was the case.
+unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
+    // SAFETY: `slot` is the instruction's address operand.
+    let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
+    let (size, mask) = (S::Memory::BYTES as u32, lanes.mask());
+    for element in 0..Access(inst.aux).elements() {
+        let at = offset + element as u32 * size;
+        // SAFETY: the operands before the address are the elements.
+        let place = unsafe { S::Register::place(lanes, inst.ops[element]) };
+        let (mut low, mut high) = ([0u32; 32], [0u32; 32]);
+        for lane in 0..32 {
+            // SAFETY: as above.
+            let value: u64 = unsafe { S::Register::get(place, lane) }.into();
+            (low[lane], high[lane]) = ((value as u32) << (at % 4 * 8), (value >> 32) as u32);
+        }
+        let bits = if size >= 4 { !0 } else { ((1 << (size * 8)) - 1) << (at % 4 * 8) };
+        put_row(lanes.local(), local_index(at, 0), &low, bits, mask);
+        if size == 8 {
+            put_row(lanes.local(), local_index(at, 0) + 32, &high, bits, mask);
+        }
+    }
+    true
+}
+
+/// Writes the bits of a row of local words for the lanes of `mask`.
+#[inline(always)]
+fn put_row(local: &mut [u32], start: usize, values: &[u32; 32], bits: u32, mask: u32) {
+    let Some(row) = local.get_mut(start..start + 32).and_then(|row| row.first_chunk_mut::<32>()) else {
+        return;
+    };
+    for lane in 0..32 {
+        let bits = if mask & 1 << lane != 0 { bits } else { 0 };
+        row[lane] = row[lane] & !bits | values[lane] & bits;
+    }
+}
+
+/// Lane by lane: whether no lane met a fault.
+#[inline(never)]
+unsafe fn store_each<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
+    let size = S::Memory::BYTES;
+    for lane in live(lanes) {
+        // SAFETY: `slot` is the instruction's address operand.
+        let address = unsafe { address(lanes, inst, slot, lane) };
+        let Some(spot) = spot(lanes, inst, lane, address, bytes) else { return false };
+        for element in 0..Access(inst.aux).elements() {
+            // SAFETY: the operands before the address are the elements.
+            let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };
+            match spot {
+                // SAFETY: `spot` checked the whole access.
+                Spot::Host { pointer, .. } => unsafe {
+                    S::Memory::store(pointer.add(element * size), S::truncate(value));
+                },
+                Spot::Local(offset) => {
+                    let offset = offset + (element * size) as u32;
+                    local_write(lanes.local(), offset, lane, size as u32, value.into());
+                }
+            }
+        }
+    }
+    true
+}

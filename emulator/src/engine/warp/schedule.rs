@@ -1,0 +1,224 @@
+//! Which split runs, and for how long.
+#![allow(unsafe_code)]
+// Relies on: instructions run only on the frame of their own code, which `enter` points the lanes at.
+
+use super::super::code::{Code, Control, Step};
+use super::super::exec::lanes::Lanes;
+use super::{Event, Split, State, Surroundings, Warp};
+
+/// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
+pub(super) const PATIENCE: u32 = 1000;
+/// Basic blocks that the others then run.
+const BOOST: u32 = 1000;
+/// Backward branches that a load counts for which looks for another thread's store.
+const POLL_WEIGHT: u32 = 64;
+
+impl Warp {
+    /// The split to run: splits that stand at its place have joined it.
+    pub(super) fn choose(&mut self) -> Option<usize> {
+        if let [only] = self.splits.as_slice() {
+            return (only.state == State::Ready).then_some(0);
+        }
+        let ready = |split: &&Split| split.state == State::Ready;
+        let boosted = self.boost.map(|(id, _)| id);
+        if !self.splits.iter().filter(ready).any(|split| Some(split.id) == boosted) {
+            self.boost = None;
+        }
+        let frames = &self.frames;
+        let best = self.splits.iter().filter(ready).min_by_key(|split| {
+            (Some(split.id) != boosted, u32::MAX - frames.depth(split.frame), split.pc)
+        })?;
+        let (best, count) = (*best, self.splits.len());
+        let mut joined = best.mask;
+        self.splits.retain(|split| {
+            let same = split.id != best.id
+                && split.frame == best.frame
+                && split.pc == best.pc
+                && split.state == State::Ready;
+            if same {
+                joined |= split.mask;
+            }
+            !same
+        });
+        self.frames.join(best.frame, count - self.splits.len());
+        let index = self.splits.iter().position(|split| split.id == best.id)?;
+        self.splits[index].mask = joined;
+        Some(index)
+    }
+
+    /// The program counter at which a split has to look for others: where the next one of its frame stands.
+    fn horizon(&self, index: usize) -> u32 {
+        if self.splits.len() == 1 {
+            return u32::MAX;
+        }
+        if self.boost.is_some() {
+            return 0;
+        }
+        let frame = self.splits[index].frame;
+        let others =
+            self.splits.iter().enumerate().filter(|(other, split)| {
+                *other != index && split.frame == frame && split.state == State::Ready
+            });
+        others.map(|(_, split)| split.pc).min().unwrap_or(u32::MAX)
+    }
+
+    /// Runs one split until something else has to be decided.
+    pub(super) fn run_split(
+        &mut self,
+        index: usize,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> Event {
+        let code = self.enter(index, lanes);
+        let horizon = self.horizon(index);
+        let live = u64::from(lanes.mask().count_ones());
+        let start = self.splits[index].pc;
+        let mut pc = start;
+        loop {
+            if pc >= horizon && (pc != start || horizon == 0) && self.pass(index, pc, start) {
+                return Event::Switch;
+            }
+            let end = code.block_end[pc as usize];
+            lanes.instructions += u64::from(end - pc) * live;
+            let mut step = Step::Next;
+            let mut at = pc;
+            for inst in &code.insts[pc as usize..end as usize] {
+                // SAFETY: the lanes stand on a frame of this code; the decoder picked what this CPU can run.
+                step = unsafe { (inst.exec)(lanes, inst) };
+                if step != Step::Next {
+                    break;
+                }
+                at += 1;
+            }
+            match step {
+                Step::Next => pc = end,
+                Step::Jump => {
+                    let back = lanes.target <= at;
+                    pc = lanes.target;
+                    if back && let Some(event) = self.spend(index, pc, lanes, around) {
+                        return event;
+                    }
+                }
+                Step::Diverge => {
+                    let split = self.splits[index];
+                    let (taken, target) = (lanes.taken, lanes.target);
+                    self.frames.hold(split.frame);
+                    self.add(split.frame, target, taken);
+                    let remaining = &mut self.splits[index];
+                    (remaining.mask, remaining.pc) = (split.mask & !taken, at + 1);
+                    if target <= at {
+                        let rest = at + 1;
+                        return self.spend(index, rest, lanes, around).unwrap_or(Event::Switch);
+                    }
+                    return Event::Switch;
+                }
+                Step::Control => {
+                    self.splits[index].pc = at;
+                    return self.control(index, code, lanes, around);
+                }
+                Step::Fault => return Event::Fault(at),
+            }
+        }
+    }
+
+    /// At a place where other splits may stand: whether the running one has to let go.
+    fn pass(&mut self, index: usize, pc: u32, start: u32) -> bool {
+        if pc != start {
+            self.splits[index].pc = pc;
+            return true;
+        }
+        // The first block after a split was chosen always runs.
+        self.boost = self.boost.and_then(|(id, left)| Some((id, left.checked_sub(1)?)));
+        false
+    }
+
+    /// A backward branch: other splits, warps and blocks must get their turn.
+    fn spend(
+        &mut self,
+        index: usize,
+        pc: u32,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> Option<Event> {
+        let polls = std::mem::take(&mut lanes.polls).saturating_mul(POLL_WEIGHT);
+        let cost = polls.saturating_add(1);
+        around.polled = around.polled.saturating_add(polls);
+        around.budget = around.budget.saturating_sub(cost);
+        self.patience = self.patience.saturating_sub(cost);
+        if around.budget > 0 && self.patience > 0 {
+            return None;
+        }
+        self.splits[index].pc = pc;
+        let others = self.rotate(index);
+        match (around.budget, others) {
+            (0, _) => Some(Event::Yield),
+            (_, true) => Some(Event::Switch),
+            (_, false) => None,
+        }
+    }
+
+    /// Lets the next split that can run go first for a while; whether there is one.
+    fn rotate(&mut self, index: usize) -> bool {
+        self.patience = PATIENCE;
+        let count = self.splits.len();
+        let others = (1..count).map(|step| (index + step) % count);
+        let next = others.map(|other| self.splits[other]).find(|split| split.state == State::Ready);
+        self.boost = next.map(|split| (split.id, BOOST));
+        next.is_some()
+    }
+
+    /// Carries out a control instruction of a split, which stands at it.
+    fn control(
+        &mut self,
+        index: usize,
+        code: &Code,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) -> Event {
+        let at = self.splits[index].pc;
+        let inst = &code.insts[at as usize];
+        // SAFETY: the guard is one of this frame's predicates, or the one that always holds.
+        let passing = lanes.mask() & unsafe { lanes.passing(inst.guard) };
+        let index = self.separate(index, passing, at);
+        lanes.set_mask(passing);
+        let Some(control) = code.controls.get(inst.imm as usize) else { return Event::Fault(at) };
+        let done = match control {
+            Control::Exit => {
+                self.exit(index, lanes, around);
+                true
+            }
+            Control::Return => self.return_from(index, lanes, around),
+            Control::Call(call) => self.call(index, call, inst, lanes),
+            Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
+            Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
+            Control::ClusterArrive => {
+                self.cluster_arrive(index, around);
+                true
+            }
+            Control::ClusterWait => {
+                self.cluster_wait(index, around);
+                true
+            }
+            Control::WarpSync(op) => self.warp_sync(index, *op, inst, lanes),
+            Control::Yield => {
+                self.splits[index].pc += 1;
+                self.rotate(index);
+                around.polled = u32::MAX;
+                return Event::Yield;
+            }
+        };
+        if done { Event::Switch } else { Event::Fault(at) }
+    }
+
+    /// Splits the lanes outside `passing` off: they go on behind the instruction at `at`.
+    fn separate(&mut self, index: usize, passing: u32, at: u32) -> usize {
+        let split = self.splits[index];
+        let rest = split.mask & !passing;
+        if rest != 0 {
+            self.frames.hold(split.frame);
+            self.add(split.frame, at + 1, rest);
+            self.splits[index].mask = passing;
+        }
+        index
+    }
+}

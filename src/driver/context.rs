@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: the context is retained until `ContextInner` drops.
 
-use cuda_driver_sys::{CUcontext, CUdevice, CUdevice_attribute, Driver};
+use cuda_driver_sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult, Driver};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -213,6 +213,30 @@ impl CudaContext {
         self.inner.bind()
     }
 
+    /// Makes the context current, calls the driver and checks its answer: what every call on an object of this context
+    /// goes through, launches excepted. `asked` is only evaluated for an error.
+    #[inline]
+    pub(crate) fn call(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.bind()?;
+        self.check(call(&self.inner.driver), name, asked)
+    }
+
+    /// Turns an answer of the driver to a call on this context into a `Result`.
+    #[inline]
+    pub(crate) fn check(
+        &self,
+        code: CUresult,
+        call: &'static str,
+        asked: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        check(code, call, asked)
+    }
+
     /// Releases the context now if this is the last handle to it, and says what the driver answered.
     ///
     /// Driver call: `cuDevicePrimaryCtxRelease`, for the last handle.
@@ -248,15 +272,11 @@ impl ContextInner {
         let mut current = std::ptr::null_mut();
         // SAFETY: `current` outlives the call.
         let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
-        if code == cuda_driver_sys::CUresult::SUCCESS && current == self.raw {
-            Ok(())
-        } else {
-            self.bind_slow(code)
-        }
+        if code == CUresult::SUCCESS && current == self.raw { Ok(()) } else { self.bind_slow(code) }
     }
 
     #[cold]
-    fn bind_slow(&self, code: cuda_driver_sys::CUresult) -> Result<(), Error> {
+    fn bind_slow(&self, code: CUresult) -> Result<(), Error> {
         check(code, "cuCtxGetCurrent", || self.label())?;
         // SAFETY: the context is retained.
         check(unsafe { self.driver.cuCtxSetCurrent(self.raw) }, "cuCtxSetCurrent", || self.label())

@@ -105,13 +105,10 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.context().bind()?;
         // SAFETY: the stream is live.
-        check(
-            unsafe { self.context().driver().cuStreamSynchronize(self.raw()) },
-            "cuStreamSynchronize",
-            String::new,
-        )
+        self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
+            driver.cuStreamSynchronize(self.raw())
+        })
     }
 
     /// Whether all work given to the stream so far is done.
@@ -138,10 +135,10 @@ impl CudaStream {
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
-        self.context().bind()?;
         // SAFETY: stream and event are live; 0 is the default wait.
-        let code = unsafe { self.context().driver().cuStreamWaitEvent(self.raw(), event.raw(), 0) };
-        check(code, "cuStreamWaitEvent", String::new)
+        self.context().call("cuStreamWaitEvent", String::new, |driver| unsafe {
+            driver.cuStreamWaitEvent(self.raw(), event.raw(), 0)
+        })
     }
 
     /// Makes work given to this stream from now on wait for what `other` has been given so far.

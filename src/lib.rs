@@ -2,6 +2,7 @@
 
 mod driver;
 mod error;
+pub mod graph;
 pub mod launch;
 mod memory;
 
@@ -11,15 +12,15 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
+    CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
     ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CaptureError, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
+    Given, GraphError, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, PlanError, Tried, UpdateRefusal, Wanted,
 };
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use memory::{

@@ -110,6 +110,7 @@ impl CudaContext {
     /// # Errors
     /// The first fault of that work, which is sticky.
     pub fn synchronize(&self) -> Result<(), Error> {
+        super::capture::forbid_here(self, "cuCtxSynchronize")?;
         self.bind()?;
         // SAFETY: the context is current.
         check(unsafe { self.driver().cuCtxSynchronize() }, "cuCtxSynchronize", || self.inner.label())

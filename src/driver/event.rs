@@ -4,6 +4,7 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{CUevent, CUresult};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::context::CudaContext;
 use super::stream::CudaStream;
@@ -42,6 +43,8 @@ bitflags! {
 pub struct CudaEvent {
     raw: CUevent,
     context: CudaContext,
+    /// The capture it was last recorded in; 0 for none.
+    captured_by: AtomicU64,
 }
 
 // SAFETY: a CUevent may be used from every thread (driver API, "Event Management").
@@ -63,7 +66,7 @@ impl CudaEvent {
         // SAFETY: the context is current, `raw` outlives the call.
         let code = unsafe { context.driver().cuEventCreate(&mut raw, flags.bits()) };
         check(code, "cuEventCreate", || format!("flags {flags:?}"))?;
-        Ok(Self { raw, context: context.clone() })
+        Ok(Self { raw, context: context.clone(), captured_by: AtomicU64::new(0) })
     }
 
     /// Marks the work given to `stream` so far; an earlier mark is forgotten.
@@ -75,6 +78,8 @@ impl CudaEvent {
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
+        stream.capture_is_open("cuEventRecord")?;
+        self.captured_by.store(stream.capture().map_or(0, |capture| capture.id()), Ordering::Relaxed);
         self.context.bind()?;
         // SAFETY: event and stream are live and of one context.
         check(
@@ -82,6 +87,20 @@ impl CudaEvent {
             "cuEventRecord",
             String::new,
         )
+    }
+
+    /// The capture it was last recorded in; 0 for none.
+    pub(crate) fn captured_by(&self) -> u64 {
+        self.captured_by.load(Ordering::Relaxed)
+    }
+
+    /// An error where the event marks work that is recorded, not run.
+    fn marks_work(&self, call: &'static str) -> Result<(), Error> {
+        if self.captured_by() == 0 {
+            return Ok(());
+        }
+        let stream = "the stream that recorded the event".into();
+        Err(crate::error::ErrorKind::from(crate::error::CaptureError::NotInCapture { call, stream }).into())
     }
 
     /// Waits until the marked work is done.
@@ -92,6 +111,7 @@ impl CudaEvent {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.marks_work("cuEventSynchronize")?;
         self.context.bind()?;
         // SAFETY: the event is live.
         check(
@@ -109,6 +129,7 @@ impl CudaEvent {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
+        self.marks_work("cuEventQuery")?;
         self.context.bind()?;
         // SAFETY: the event is live.
         match unsafe { self.context.driver().cuEventQuery(self.raw) } {

@@ -3,12 +3,14 @@
 #![allow(unsafe_code)] // Calls of the driver with a function of a live module.
 
 use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
+use std::any::Any;
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::context::CudaContext;
 use super::image::Signature;
+use super::park::Keep;
 use crate::error::{Error, ErrorKind, Wanted, check};
 
 /// Who knew a kernel's parameter list.
@@ -66,6 +68,8 @@ pub struct Kernel {
     pub(crate) grid_counts_clusters: bool,
     pub(crate) parameters: Parameters,
     name: String,
+    /// The module, which owns this in turn.
+    owner: Weak<dyn Any + Send + Sync>,
 }
 
 // SAFETY: a CUfunction may be used from every thread; the rest is plain data and atomics.
@@ -81,6 +85,7 @@ impl Kernel {
     pub(super) fn look_up(
         context: &CudaContext,
         module: CUmodule,
+        owner: Weak<dyn Any + Send + Sync>,
         name: &str,
         signature: Option<&Signature>,
     ) -> Result<Self, Error> {
@@ -111,6 +116,7 @@ impl Kernel {
             grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
             parameters: parameters(context, raw, name, signature)?,
             name: name.to_string(),
+            owner,
             context: context.clone(),
         })
     }
@@ -123,6 +129,11 @@ impl Kernel {
     /// The name it was looked up by.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A share in the module, for work that may run after everybody else has dropped it.
+    pub(crate) fn module_share(&self) -> Option<Keep> {
+        self.owner.upgrade()
     }
 
     /// The raw function, valid as long as its module is loaded.

@@ -4,6 +4,7 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod capture;
 mod choice;
 mod context;
 mod event;
@@ -15,8 +16,13 @@ mod kernel_table;
 mod limits;
 mod module;
 mod occupancy;
+mod packed;
+mod park;
 mod stream;
 
+pub(crate) use capture::{
+    Capture, Captured, NamedArgument, PackedArguments, RecordedLaunch, enter, forbid_here, leave, outside_captures,
+};
 pub use choice::default_driver;
 pub use context::CudaContext;
 pub use event::{CudaEvent, EventFlags};
@@ -26,4 +32,5 @@ pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
-pub use stream::{CudaStream, StreamFlags};
+pub(crate) use park::{Keep, sweep, until_done};
+pub use stream::{CaptureStatus, CudaStream, StreamFlags};

@@ -182,7 +182,9 @@ impl CudaModule {
     pub(crate) fn find(&self, name: &str) -> Result<(Arc<Kernel>, Option<u16>), Error> {
         let inner = &*self.inner;
         inner.kernels.find(name, || {
-            Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name))
+            // Weak, because the module owns the kernel.
+            let owner = Arc::downgrade(&self.inner);
+            Kernel::look_up(&inner.context, inner.raw, owner, name, inner.signatures.get(name))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })
         })
     }

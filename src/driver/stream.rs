@@ -6,6 +6,7 @@ use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream};
 use std::sync::Arc;
 
+use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
 use super::event::{CudaEvent, EventFlags};
 use crate::error::{Error, check};
@@ -45,6 +46,22 @@ struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
+    /// The capture that this stream was made for.
+    capture: Option<Arc<Capture>>,
+}
+
+/// Whether work given to a stream runs or is recorded (`CUstreamCaptureStatus`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureStatus {
+    /// Work runs.
+    None,
+    /// Work is recorded into a graph.
+    Active,
+    /// A call broke the capture; it must be ended.
+    Invalidated,
+    /// A status that this crate does not know.
+    Other(u32),
 }
 
 // SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
@@ -61,17 +78,27 @@ impl CudaStream {
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
+        Self::made_for(context, flags, priority, None)
+    }
+
+    /// As [`CudaStream::new`], for a capture.
+    pub(crate) fn made_for(
+        context: &CudaContext,
+        flags: StreamFlags,
+        priority: i32,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<Self, Error> {
         context.bind()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the context is current, `raw` outlives the call.
         let code = unsafe { context.driver().cuStreamCreateWithPriority(&mut raw, flags.bits(), priority) };
         check(code, "cuStreamCreateWithPriority", || format!("flags {flags:?}, priority {priority}"))?;
-        Ok(Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: true }) })
+        Ok(Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: true, capture }) })
     }
 
     pub(super) fn legacy(context: &CudaContext) -> Self {
         let raw = sys::CU_STREAM_LEGACY;
-        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false }) }
+        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false, capture: None }) }
     }
 
     /// Borrows a stream that other code made and will destroy.
@@ -82,7 +109,7 @@ impl CudaStream {
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
     /// 2. It outlives every clone of the result and all work given to it through them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
-        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false }) }
+        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false, capture: None }) }
     }
 
     /// The context.
@@ -97,6 +124,34 @@ impl CudaStream {
         self.inner.raw
     }
 
+    /// The capture that this stream was made for, if it was.
+    #[inline(always)]
+    pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
+        self.inner.capture.as_ref()
+    }
+
+    /// Whether work given to the stream is recorded instead of run.
+    ///
+    /// Driver call: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that waits for it is captured.
+    #[doc(alias = "cuStreamIsCapturing")]
+    pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
+        use sys::CUstreamCaptureStatus as S;
+        let mut status = S::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is live, `status` outlives the call.
+        self.context().call("cuStreamIsCapturing", || self.label(), |driver| unsafe {
+            driver.cuStreamIsCapturing(self.raw(), &mut status)
+        })?;
+        Ok(match status {
+            S::CU_STREAM_CAPTURE_STATUS_NONE => CaptureStatus::None,
+            S::CU_STREAM_CAPTURE_STATUS_ACTIVE => CaptureStatus::Active,
+            S::CU_STREAM_CAPTURE_STATUS_INVALIDATED => CaptureStatus::Invalidated,
+            S(other) => CaptureStatus::Other(other),
+        })
+    }
+
     /// Waits until all work given to the stream so far is done.
     ///
     /// Driver call: `cuStreamSynchronize`.
@@ -105,6 +160,7 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.not_in_capture("cuStreamSynchronize")?;
         // SAFETY: the stream is live.
         self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
             driver.cuStreamSynchronize(self.raw())
@@ -119,6 +175,7 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
+        self.not_in_capture("cuStreamQuery")?;
         self.context().bind()?;
         // SAFETY: the stream is live.
         match unsafe { self.context().driver().cuStreamQuery(self.raw()) } {
@@ -135,6 +192,7 @@ impl CudaStream {
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
+        self.same_capture(event.captured_by(), "cuStreamWaitEvent")?;
         // SAFETY: stream and event are live; 0 is the default wait.
         self.context().call("cuStreamWaitEvent", String::new, |driver| unsafe {
             driver.cuStreamWaitEvent(self.raw(), event.raw(), 0)
@@ -155,13 +213,19 @@ impl CudaStream {
 
     /// A new stream whose work waits for what this one has been given so far.
     ///
+    /// The fork of a stream that is being captured is part of the capture, and joined at its end if it was not before.
+    ///
     /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
     ///
     /// # Errors
     /// Whatever the driver answers.
     pub fn fork(&self) -> Result<CudaStream, Error> {
-        let fork = self.context().new_stream()?;
+        self.capture_is_open("cuStreamWaitEvent")?;
+        let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
         fork.join(self)?;
+        if let Some(capture) = self.capture() {
+            capture.captured().forks.push(fork.clone());
+        }
         Ok(fork)
     }
 

@@ -2,11 +2,15 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod capture;
+mod graph;
 mod hint;
 mod kinds;
 
+pub use capture::CaptureError;
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
@@ -39,6 +43,7 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
             ErrorKind::Compiler(e) => Some(e.code),
+            ErrorKind::Graph(GraphError::Instantiate { code, .. }) => Some(*code),
             _ => None,
         }
     }
@@ -48,6 +53,8 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.call),
             ErrorKind::Compiler(e) => Some(e.call),
+            ErrorKind::Graph(GraphError::Instantiate { .. }) => Some("cuGraphInstantiate"),
+            ErrorKind::Graph(GraphError::Update { .. }) => Some("cuGraphExecUpdate"),
             _ => None,
         }
     }
@@ -65,6 +72,22 @@ impl Error {
     /// Objects of two contexts met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
+    }
+
+    /// A stream capture does not allow the call, or was broken by it.
+    pub fn is_capture_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Capture(_))
+            || self.code().is_some_and(|code| (900..=908).contains(&code.0))
+    }
+
+    /// A graph, a node or an update that the driver or this crate refuses.
+    pub fn is_graph_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Graph(_))
+    }
+
+    /// An argument of a launch plan has another name or type.
+    pub fn is_plan_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Plan(_))
     }
 
     /// No driver could be loaded or none has a device.

@@ -8,6 +8,7 @@
 use std::any::type_name;
 use std::ffi::c_void;
 
+use super::record::Report;
 use crate::driver::CudaContext;
 use crate::memory::{DeviceCopy, SliceParts};
 
@@ -71,6 +72,9 @@ pub unsafe trait ArgumentList {
 
     /// Whether a buffer of the list belongs to another context than `context`.
     fn foreign(&self, context: &CudaContext) -> bool;
+
+    /// Tells of each argument in order what a recorded launch needs to know; never called for a launch that runs.
+    fn report(&self, _: &mut Report) {}
 }
 
 /// The empty list.
@@ -87,6 +91,10 @@ pub struct Cons<A, R>(pub A, pub R);
 /// It is not asked for here, because the compiler would then repeat each of its objections for the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
+
+/// A value or slice that a launch plan can set by name between replays; otherwise as the argument inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a, A>(pub &'a str, pub A);
 
 /// A device slice where its address and length stand: two parameters of 8 bytes each.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +135,11 @@ unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
     fn foreign(&self, context: &CudaContext) -> bool {
         self.1.foreign(context)
     }
+
+    fn report(&self, report: &mut Report) {
+        report.skip(usize::from(size_of::<T>() != 0));
+        self.1.report(report);
+    }
 }
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
@@ -146,6 +159,60 @@ unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Slice<'_, T>, 
     #[inline(always)]
     fn foreign(&self, context: &CudaContext) -> bool {
         !self.0.0.context.is_same(context) | self.1.foreign(context)
+    }
+
+    fn report(&self, report: &mut Report) {
+        report.skip(2);
+        self.1.report(report);
+    }
+}
+
+// SAFETY: 1, 2: as for the value inside.
+unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Named<'_, Value<'_, T>>, R> {
+    const SIGNATURE: Option<&'static Signature> = <Cons<Value<'_, T>, R> as ArgumentList>::SIGNATURE;
+    type Slots = Slots<1, R::Slots>;
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` has one more place than the rest needs.
+        unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.1.0) }) }
+    }
+
+    #[inline(always)]
+    fn foreign(&self, context: &CudaContext) -> bool {
+        self.1.foreign(context)
+    }
+
+    fn report(&self, report: &mut Report) {
+        if size_of::<T>() != 0 {
+            report.named::<T>(self.0.0, false);
+            report.skip(1);
+        }
+        self.1.report(report);
+    }
+}
+
+// SAFETY: 1, 2: as for the slice inside.
+unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Named<'_, Slice<'_, T>>, R> {
+    const SIGNATURE: Option<&'static Signature> = <Cons<Slice<'_, T>, R> as ArgumentList>::SIGNATURE;
+    type Slots = Slots<2, R::Slots>;
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        let parts = &self.0.1.0;
+        // SAFETY: `Slots` has two more places than the rest needs.
+        unsafe { self.1.pack(put(put(slots, parts.address), parts.len)) }
+    }
+
+    #[inline(always)]
+    fn foreign(&self, context: &CudaContext) -> bool {
+        !self.0.1.0.context.is_same(context) | self.1.foreign(context)
+    }
+
+    fn report(&self, report: &mut Report) {
+        report.named::<T>(self.0.0, true);
+        report.skip(2);
+        self.1.report(report);
     }
 }
 

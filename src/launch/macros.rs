@@ -53,6 +53,7 @@
 /// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
 /// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value, such as a closure; none if the size is zero |
+/// | `named("n", x)` | those of `x`: a plain value, `slice(x)` or `slice_mut(x)`, which a [`LaunchPlan`](crate::LaunchPlan) can set by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
 /// Each entry is one step of the macro's recursion: more than about 110 of them need `#![recursion_limit = "256"]` or more.
@@ -83,6 +84,17 @@
 macro_rules! cuda_launch {
     ($($fields:tt)*) => {
         $crate::__cuda_launch_fields!({[] [] [] [] [] [] [] [] []} $($fields)*)
+    };
+}
+
+/// A list of arguments for [`KernelNode::new`](crate::KernelNode::new), written as in [`cuda_launch!`].
+///
+/// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
+/// for types of your own bring [`SliceMutArgument`](crate::launch::SliceMutArgument) into scope.
+#[macro_export]
+macro_rules! kernel_args {
+    ($($args:tt)*) => {
+        $crate::__cuda_launch_args!($($args)*)
     };
 }
 
@@ -303,6 +315,33 @@ macro_rules! __cuda_launch_args {
             $crate::__cuda_launch_value!(by_value $x),
             $crate::__cuda_launch_args!($($($rest)*)?),
         )
+    };
+    (named($name:expr, slice($x:expr)) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(
+            $crate::launch::Named(::core::convert::AsRef::<str>::as_ref(&$name), $crate::launch::slice(&$x)),
+            $crate::__cuda_launch_args!($($($rest)*)?),
+        )
+    };
+    (named($name:expr, slice_mut($x:expr)) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(
+            $crate::launch::Named(::core::convert::AsRef::<str>::as_ref(&$name), ($x).slice_mut_argument()),
+            $crate::__cuda_launch_args!($($($rest)*)?),
+        )
+    };
+    (named($name:expr, $x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(
+            $crate::launch::Named(
+                ::core::convert::AsRef::<str>::as_ref(&$name),
+                $crate::__cuda_launch_value!(plain $x),
+            ),
+            $crate::__cuda_launch_args!($($($rest)*)?),
+        )
+    };
+    (named($($x:tt)*) $(, $($rest:tt)*)?) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch!: `named(name, x)` in `args` takes a name and a value, `slice(x)` or `slice_mut(x)`, not `",
+            ::core::stringify!($($x)*), "`"
+        ))
     };
     (slice($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice", $($x)*) };
     (slice_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice_mut", $($x)*) };

@@ -7,6 +7,8 @@
 //! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
+//! | `record` | what a capture keeps of a launch that is recorded instead of run |
+//! | `node` | a checked kernel with its arguments as a value, for graphs |
 //! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
 //! | `macros` | `cuda_launch!`, which puts these together |
 
@@ -17,17 +19,21 @@ mod cluster;
 mod config;
 mod guess;
 mod macros;
+pub(crate) mod node;
 mod packet;
+mod record;
 pub(crate) mod site;
 mod submit;
 
-pub use args::{ArgumentList, Cons, Nil, ParameterType, Role, Signature, Slice, Value};
+pub use args::{ArgumentList, Cons, Named, Nil, ParameterType, Role, Signature, Slice, Value};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use config::{Dim3, LaunchConfig};
+pub use node::KernelNode;
 pub use packet::Packet;
+pub use record::Report;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
     config, kernel_by_name, plain, slice,

@@ -15,6 +15,7 @@ use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::packet::Packet;
+use super::record::{Report, record};
 use crate::driver::{CudaStream, Kernel};
 use crate::error::Error;
 
@@ -56,7 +57,9 @@ pub unsafe fn submit<L: ArgumentList>(
     arguments: L,
 ) -> Result<(), Error> {
     let foreign = arguments.foreign(stream.context());
-    let one_context = !foreign & kernel.context.is_same(stream.context());
+    // A captured launch leaves with the capture what it uses: that is for the cold path.
+    let one_context =
+        !foreign & kernel.context.is_same(stream.context()) & stream.capture().is_none();
     let mut packet = Packet::new(&arguments);
     let params = packet.kernel_params();
     let raw = config.raw(stream.raw());
@@ -72,7 +75,7 @@ pub unsafe fn submit<L: ArgumentList>(
     // Nothing was launched: a refused launch leaves no trace.
     let request = Request { kernel, stream, config: &raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { examined(&request, L::SIGNATURE, foreign, params) }
+    unsafe { examined(&request, L::SIGNATURE, foreign, params, &|report| arguments.report(report)) }
 }
 
 /// Every check again, in the order in which errors are worth telling, then the launch.
@@ -86,10 +89,12 @@ unsafe fn examined(
     signature: Option<&'static Signature>,
     foreign: bool,
     params: *mut *mut c_void,
+    arguments: &dyn Fn(&mut Report),
 ) -> Result<(), Error> {
     check::arguments(request.kernel, signature)?;
     check::contexts(request, foreign)?;
     check::dimensions(request)?;
+    request.stream.capture_is_open("cuLaunchKernelEx")?;
     request.kernel.context.bind()?;
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
@@ -104,13 +109,20 @@ unsafe fn examined(
     // written.
     let code =
         unsafe { request.kernel.driver.cuLaunchKernelEx(&raw, request.kernel.raw, params, null_mut()) };
-    if code == CUresult::SUCCESS { Ok(()) } else { Err(check::refused(code, request)) }
+    if code != CUresult::SUCCESS {
+        return Err(check::refused(code, request));
+    }
+    let Some(capture) = request.stream.capture() else { return Ok(()) };
+    let mut report = Report::default();
+    arguments(&mut report);
+    // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
+    unsafe { record(capture, request.stream, request.kernel, &raw, signature, params, report) }
 }
 
 impl LaunchConfig {
     /// The driver's form, without attributes.
     #[inline(always)]
-    fn raw(&self, stream: cuda_driver_sys::CUstream) -> CUlaunchConfig {
+    pub(super) fn raw(&self, stream: cuda_driver_sys::CUstream) -> CUlaunchConfig {
         CUlaunchConfig {
             gridDimX: self.grid_dim.0,
             gridDimY: self.grid_dim.1,

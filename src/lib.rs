@@ -12,13 +12,15 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
-    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
+    Kernel, ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CaptureError, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, GraphError, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, PlanError, Tried, UpdateRefusal, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CaptureError, CompilerLog, ContextMismatch, DriverError, Error,
+    ErrorKind, Faulted, Forked, Given, GraphError, KernelNotFound, LaunchError, LengthMismatch, LoadError,
+    ModuleNotFound, NoDriver, NotInCapture, PlanError, Suspect, Tried, UpdateRefusal, Wanted,
 };
+pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,

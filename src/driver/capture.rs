@@ -1,38 +1,40 @@
-//! What a stream knows of the capture it was made for, and what a thread knows of its captures.
-//!
-//! A stream that a capture hands out carries its [`Capture`]: calls that would break the capture are refused before the
-//! driver sees them, and whatever is recorded leaves here what it uses, so that the graph can keep it.
+//! What a stream that captures remembers: everything that the captured work uses, so that the graph can keep it.
 
-#![allow(unsafe_code)] // One call of the driver that changes how this thread's calls are treated, and back.
+#![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 
-use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUresult, CUstreamCaptureMode};
-use std::any::TypeId;
-use std::cell::RefCell;
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::context::CudaContext;
+use super::packed::PackedArguments;
 use super::park::Keep;
 use super::stream::CudaStream;
-use crate::error::{CaptureError, Error, ErrorKind};
+use super::uses::Uses;
+use crate::error::Error;
 
-/// One capture; all streams that belong to it share it.
-#[derive(Debug)]
+/// Memory that work on streams uses.
+pub(crate) trait Resource: Send + Sync {
+    /// Who used it last.
+    fn uses(&self) -> &Uses;
+}
+
+/// The record of one capture, shared by all streams that take part in it.
 pub(crate) struct Capture {
     id: u64,
     ended: AtomicBool,
-    captured: Mutex<Captured>,
+    memory: Mutex<Vec<Captured>>,
+    rest: Mutex<Recorded>,
 }
 
-/// What the capture has been given so far.
-#[derive(Debug, Default)]
-pub(crate) struct Captured {
-    /// What the recorded work uses.
-    pub(crate) kept: Vec<Keep>,
-    /// Streams forked into the capture, to be joined at its end.
-    pub(crate) forks: Vec<CudaStream>,
+/// What else was recorded.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    /// What captured work uses besides memory, such as modules.
+    pub(crate) objects: Vec<Keep>,
     /// Launches with named arguments.
     pub(crate) launches: Vec<RecordedLaunch>,
+    /// Streams forked into the capture, to be joined at its end.
+    forks: Vec<CudaStream>,
 }
 
 /// A captured launch some of whose arguments have names.
@@ -55,18 +57,38 @@ unsafe impl Sync for RecordedLaunch {}
 #[derive(Clone, Debug)]
 pub(crate) struct NamedArgument {
     pub(crate) name: String,
-    /// Index of its parameter; a slice has the next one too.
+    /// Index of its first parameter.
     pub(crate) parameter: usize,
-    pub(crate) ty: TypeId,
     pub(crate) type_name: &'static str,
-    pub(crate) is_slice: bool,
+    pub(crate) shape: ArgumentShape,
+}
+
+/// What an argument is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArgumentShape {
+    /// A plain value of this many bytes.
+    Value(usize),
+    /// Address and length of device memory.
+    Slice { written: bool },
+    /// The address of device memory.
+    Pointer { written: bool },
+}
+
+/// Memory that captured work uses.
+pub(crate) struct Captured {
+    /// The memory; kept as long as the graph can run.
+    pub(crate) resource: Arc<dyn Resource>,
+    /// Whether captured work writes it.
+    pub(crate) written: bool,
+    /// Its users among the streams of the capture: these wait for each other as streams outside do.
+    within: Uses,
 }
 
 impl Capture {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, ended: AtomicBool::new(false), captured: Mutex::default() }
+        Self { id, ended: AtomicBool::new(false), memory: Mutex::default(), rest: Mutex::default() }
     }
 
     /// A number that no other capture has; never 0.
@@ -74,109 +96,65 @@ impl Capture {
         self.id
     }
 
-    /// Whether the closure has returned.
+    /// Whether the capture is over: then its streams serve nobody.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// What was captured so far.
-    pub(crate) fn captured(&self) -> MutexGuard<'_, Captured> {
-        // Nothing below the lock panics; a poisoned lock would still hold whole entries.
-        self.captured.lock().unwrap_or_else(|e| e.into_inner())
+    /// A stream that must be joined at the end.
+    pub(super) fn add_fork(&self, fork: &CudaStream) {
+        self.rest().forks.push(fork.clone());
     }
 
-    /// Keeps what recorded work uses.
-    pub(crate) fn keep(&self, what: impl IntoIterator<Item = Keep>) {
-        self.captured().kept.extend(what);
+    /// The streams that must be joined at the end.
+    pub(crate) fn forks(&self) -> Vec<CudaStream> {
+        self.rest().forks.clone()
     }
 
-    /// From now on the streams of this capture serve nobody. Returns what was captured.
-    pub(crate) fn end(&self) -> Captured {
+    /// Notes a launch with named arguments.
+    pub(crate) fn add_launch(&self, launch: RecordedLaunch) {
+        self.rest().launches.push(launch);
+    }
+
+    // Nothing panics while the lock is held, and every state of the lists is whole.
+    fn rest(&self) -> MutexGuard<'_, Recorded> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a use and orders it after the uses on other streams of this capture.
+    pub(super) fn touch(
+        &self,
+        resource: Arc<dyn Resource>,
+        stream: &CudaStream,
+        write: bool,
+    ) -> Result<(), Error> {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            memory.iter().position(|c| std::ptr::addr_eq(Arc::as_ptr(&c.resource), Arc::as_ptr(&resource)));
+        let index = known.unwrap_or_else(|| {
+            memory.push(Captured { resource, written: false, within: Uses::default() });
+            memory.len() - 1
+        });
+        let Some(captured) = memory.get_mut(index) else { return Ok(()) };
+        captured.written |= write;
+        if write { captured.within.note_write(stream) } else { captured.within.note_read(stream) }
+    }
+
+    /// Keeps an object that captured work uses, such as a module, as long as the graph can run.
+    pub(crate) fn keep(&self, objects: impl IntoIterator<Item = Keep>) {
+        self.rest().objects.extend(objects);
+    }
+
+    /// Ends the record; returns all that was noted, for the graph.
+    pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
         self.ended.store(true, Ordering::Release);
-        std::mem::take(&mut *self.captured())
+        let memory = std::mem::take(&mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner));
+        (memory, std::mem::take(&mut *self.rest()))
     }
 }
 
-impl CudaStream {
-    /// An error where the stream belongs to a capture: `call` waits, asks, allocates or frees.
-    #[inline]
-    pub(crate) fn not_in_capture(&self, call: &'static str) -> Result<(), Error> {
-        self.capture().map_or(Ok(()), |capture| Err(refused(capture, call, self)))
-    }
-
-    /// An error where the stream belongs to a capture that is over.
-    #[inline]
-    pub(crate) fn capture_is_open(&self, call: &'static str) -> Result<(), Error> {
-        match self.capture() {
-            Some(capture) if capture.has_ended() => Err(refused(capture, call, self)),
-            _ => Ok(()),
-        }
-    }
-
-    /// An error unless stream and event, by the number of the capture it was recorded in, may meet.
-    pub(crate) fn same_capture(&self, event: u64, call: &'static str) -> Result<(), Error> {
-        self.capture_is_open(call)?;
-        if self.capture().map_or(0, |capture| capture.id()) == event {
-            return Ok(());
-        }
-        Err(ErrorKind::from(CaptureError::Isolated { call, stream: self.label() }).into())
-    }
-
-    /// The stream in a message.
-    pub(crate) fn label(&self) -> String {
-        format!("stream {:p}", self.raw())
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Capture")
     }
 }
-
-#[cold]
-fn refused(capture: &Capture, call: &'static str, stream: &CudaStream) -> Error {
-    let stream = stream.label();
-    ErrorKind::from(if capture.has_ended() {
-        CaptureError::Ended { call, stream }
-    } else {
-        CaptureError::NotInCapture { call, stream }
-    })
-    .into()
-}
-
-thread_local! {
-    /// The streams that this thread captures, innermost last.
-    static CAPTURING: RefCell<Vec<CudaStream>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Notes that this thread captures `stream`, until [`leave`].
-pub(crate) fn enter(stream: &CudaStream) {
-    CAPTURING.with_borrow_mut(|streams| streams.push(stream.clone()));
-}
-
-/// Notes that this thread's innermost capture is over.
-pub(crate) fn leave() {
-    // Dropped outside the borrow.
-    let _stream = CAPTURING.with_borrow_mut(Vec::pop);
-}
-
-/// An error where this thread captures a stream of `context`: `call` waits for or frees all of it.
-#[inline]
-pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
-    let stream = CAPTURING.with_borrow(|streams| streams.iter().find(|s| s.context().is_same(context)).cloned());
-    stream.map_or(Ok(()), |stream| Err(ErrorKind::from(CaptureError::NotInCapture { call, stream: stream.label() }).into()))
-}
-
-/// Runs `call` so that no capture is broken by it: for calls that are no part of any captured work, such as asking for an
-/// event that was recorded elsewhere, or freeing memory that nobody uses.
-///
-/// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
-pub(crate) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: `mode` outlives the call.
-    let exchange = |mode: &mut _| unsafe { context.driver().cuThreadExchangeStreamCaptureMode(mode) };
-    let changed = exchange(&mut mode) == CUresult::SUCCESS;
-    let result = call();
-    if changed {
-        // The thread gets its own mode back; there is nothing to do about a refusal.
-        let _ = exchange(&mut mode);
-    }
-    result
-}
-
-pub(crate) use super::packed::PackedArguments;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::context::CudaContext;
 use super::stream::CudaStream;
-use crate::error::{Error, check};
+use crate::error::{Error, ErrorKind, NotInCapture, check};
 
 bitflags! {
     /// How an event is created (`CUevent_flags`).
@@ -99,8 +99,9 @@ impl CudaEvent {
         if self.captured_by() == 0 {
             return Ok(());
         }
-        let stream = "the stream that recorded the event".into();
-        Err(crate::error::ErrorKind::from(crate::error::CaptureError::NotInCapture { call, stream }).into())
+        let help =
+            "it was last recorded in a capture, where work does not run: record it on a stream outside";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
     /// Waits until the marked work is done.

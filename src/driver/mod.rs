@@ -5,9 +5,11 @@
 //! `Drop` never panics and cannot report; `close` can.
 
 mod capture;
+mod capturing;
 mod choice;
 mod context;
 mod event;
+mod fault;
 mod find;
 mod function;
 mod image;
@@ -19,12 +21,14 @@ mod occupancy;
 mod packed;
 mod park;
 mod stream;
+mod uses;
 
-pub(crate) use capture::{
-    Capture, Captured, NamedArgument, PackedArguments, RecordedLaunch, enter, forbid_here, leave, outside_captures,
-};
+pub(crate) use capture::{ArgumentShape, Capture, NamedArgument, RecordedLaunch, Resource};
+pub use capturing::CaptureStatus;
+pub(crate) use capturing::{enter, leave};
 pub use choice::default_driver;
 pub use context::CudaContext;
+pub(crate) use context::context_mismatch;
 pub use event::{CudaEvent, EventFlags};
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
@@ -32,5 +36,7 @@ pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
+pub(crate) use packed::PackedArguments;
 pub(crate) use park::{Keep, sweep, until_done};
-pub use stream::{CaptureStatus, CudaStream, StreamFlags};
+pub use stream::{CudaStream, StreamFlags};
+pub(crate) use uses::Uses;

@@ -7,9 +7,9 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::capture::outside_captures;
+use super::capturing::{CaptureStatus, outside_captures};
 use super::event::{CudaEvent, EventFlags};
-use super::stream::{CaptureStatus, CudaStream};
+use super::stream::CudaStream;
 use crate::error::Error;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
@@ -65,7 +65,9 @@ pub(crate) fn sweep() {
     }
     let done: Vec<Parked> = {
         let mut parked = list();
-        let done = parked.extract_if(.., |p| !matches!(outside_captures(p.event.context(), || p.event.query()), Ok(false)));
+        let done = parked.extract_if(.., |p| {
+            !matches!(outside_captures(p.event.context(), || p.event.query()), Ok(false))
+        });
         let done = done.collect();
         ANY.store(!parked.is_empty(), Ordering::Release);
         done

@@ -4,12 +4,13 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
 use super::event::{CudaEvent, EventFlags};
-use crate::error::{Error, check};
+use super::fault::Launches;
+use crate::error::{Error, ErrorKind, NotInCapture, check};
 
 bitflags! {
     /// How a stream is created (`CUstream_flags`).
@@ -46,22 +47,12 @@ struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
-    /// The capture that this stream was made for.
+    /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
-}
-
-/// Whether work given to a stream runs or is recorded (`CUstreamCaptureStatus`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CaptureStatus {
-    /// Work runs.
-    None,
-    /// Work is recorded into a graph.
-    Active,
-    /// A call broke the capture; it must be ended.
-    Invalidated,
-    /// A status that this crate does not know.
-    Other(u32),
+    /// What may be blamed for a fault.
+    launches: Arc<Launches>,
+    /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
+    mark: OnceLock<CudaEvent>,
 }
 
 // SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
@@ -93,12 +84,25 @@ impl CudaStream {
         // SAFETY: the context is current, `raw` outlives the call.
         let code = unsafe { context.driver().cuStreamCreateWithPriority(&mut raw, flags.bits(), priority) };
         check(code, "cuStreamCreateWithPriority", || format!("flags {flags:?}, priority {priority}"))?;
-        Ok(Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: true, capture }) })
+        Ok(Self::wrap(context, raw, true, capture))
     }
 
     pub(super) fn legacy(context: &CudaContext) -> Self {
-        let raw = sys::CU_STREAM_LEGACY;
-        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false, capture: None }) }
+        Self::wrap(context, sys::CU_STREAM_LEGACY, false, None)
+    }
+
+    /// A handle for `raw`; the last clone destroys it if it is `owned`.
+    pub(super) fn wrap(
+        context: &CudaContext,
+        raw: CUstream,
+        owned: bool,
+        capture: Option<Arc<Capture>>,
+    ) -> Self {
+        let launches = Arc::default();
+        context.watch(&launches);
+        let mark = OnceLock::new();
+        let inner = StreamInner { raw, context: context.clone(), owned, capture, launches, mark };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Borrows a stream that other code made and will destroy.
@@ -107,9 +111,10 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
-    /// 2. It outlives every clone of the result and all work given to it through them.
+    /// 2. It outlives every clone of the result, all work given to it through them, and the buffers which that work uses:
+    ///    these remember the stream.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
-        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false, capture: None }) }
+        Self::wrap(context, raw, false, None)
     }
 
     /// The context.
@@ -124,34 +129,6 @@ impl CudaStream {
         self.inner.raw
     }
 
-    /// The capture that this stream was made for, if it was.
-    #[inline(always)]
-    pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
-        self.inner.capture.as_ref()
-    }
-
-    /// Whether work given to the stream is recorded instead of run.
-    ///
-    /// Driver call: `cuStreamIsCapturing`.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that waits for it is captured.
-    #[doc(alias = "cuStreamIsCapturing")]
-    pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
-        use sys::CUstreamCaptureStatus as S;
-        let mut status = S::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: the stream is live, `status` outlives the call.
-        self.context().call("cuStreamIsCapturing", || self.label(), |driver| unsafe {
-            driver.cuStreamIsCapturing(self.raw(), &mut status)
-        })?;
-        Ok(match status {
-            S::CU_STREAM_CAPTURE_STATUS_NONE => CaptureStatus::None,
-            S::CU_STREAM_CAPTURE_STATUS_ACTIVE => CaptureStatus::Active,
-            S::CU_STREAM_CAPTURE_STATUS_INVALIDATED => CaptureStatus::Invalidated,
-            S(other) => CaptureStatus::Other(other),
-        })
-    }
-
     /// Waits until all work given to the stream so far is done.
     ///
     /// Driver call: `cuStreamSynchronize`.
@@ -160,11 +137,14 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.not_in_capture("cuStreamSynchronize")?;
+        self.refuse_in_capture("cuStreamSynchronize")?;
+        let submitted = self.launches().submitted();
         // SAFETY: the stream is live.
         self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
             driver.cuStreamSynchronize(self.raw())
-        })
+        })?;
+        self.launches().settle(submitted);
+        Ok(())
     }
 
     /// Whether all work given to the stream so far is done.
@@ -175,12 +155,12 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
-        self.not_in_capture("cuStreamQuery")?;
+        self.refuse_in_capture("cuStreamQuery")?;
         self.context().bind()?;
         // SAFETY: the stream is live.
         match unsafe { self.context().driver().cuStreamQuery(self.raw()) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => check(code, "cuStreamQuery", String::new).map(|()| true),
+            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
         }
     }
 
@@ -224,7 +204,7 @@ impl CudaStream {
         let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
         fork.join(self)?;
         if let Some(capture) = self.capture() {
-            capture.captured().forks.push(fork.clone());
+            capture.add_fork(&fork);
         }
         Ok(fork)
     }
@@ -238,6 +218,67 @@ impl CudaStream {
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+
+    /// What tells this stream from all others, as long as a handle lives.
+    #[inline(always)]
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
+    /// The same, but 0 where the handle means another stream on every thread, or a capture.
+    pub(super) fn lasting_identity(&self) -> usize {
+        if self.is_per_thread() || self.inner.capture.is_some() { 0 } else { self.identity() }
+    }
+
+    /// Whether the handle means another stream on every thread.
+    pub(super) fn is_per_thread(&self) -> bool {
+        self.inner.raw == sys::CU_STREAM_PER_THREAD
+    }
+
+    /// Whether both are streams of one context.
+    pub(super) fn shares_context(&self, other: &Self) -> bool {
+        self.context().is_same(other.context())
+    }
+
+    /// The capture that work given to this handle becomes part of.
+    #[inline]
+    pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
+        self.inner.capture.as_ref()
+    }
+
+    /// The launches given to this handle.
+    #[inline(always)]
+    pub(crate) fn launches(&self) -> &Launches {
+        &self.inner.launches
+    }
+
+    /// An error if this handle captures: for what would end the capture, or cannot wait for the graph.
+    pub(crate) fn refuse_in_capture(&self, call: &'static str) -> Result<(), Error> {
+        if self.inner.capture.is_none() {
+            return Ok(());
+        }
+        self.capture_is_open(call)?;
+        let help = "do it before or after the capture; inside, use memory that lives on, such as device or pinned buffers";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+    }
+
+    /// Makes work given to this stream from now on wait for what `earlier` has been given so far.
+    ///
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`.
+    pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
+        if self.raw() == earlier.raw() && self.shares_context(earlier) {
+            return Ok(());
+        }
+        let mark = match earlier.inner.mark.get() {
+            Some(mark) => mark,
+            None => {
+                let event = CudaEvent::new(earlier.context(), EventFlags::DISABLE_TIMING)?;
+                earlier.inner.mark.get_or_init(|| event)
+            }
+        };
+        mark.record(earlier)?;
+        self.wait(mark)
     }
 
     /// An error unless `what`, of context `context`, may meet this stream in one call.

@@ -18,17 +18,6 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// A call that needs work to run, or that changes memory, while work is only recorded.
-    #[error(
-        "{call} is not allowed during the capture on {stream}: work is recorded there, and does not run\n  help: do it \
-         before or after the capture; the capture goes on"
-    )]
-    NotInCapture {
-        /// The driver call that was asked for.
-        call: &'static str,
-        /// The capture's stream.
-        stream: String,
-    },
     /// The stream was made for a capture, and the capture is over.
     #[error(
         "{call}: {stream} was made for a capture that has ended\n  help: use a stream of the context; streams given to a \

@@ -6,6 +6,7 @@ mod capture;
 mod graph;
 mod hint;
 mod kinds;
+mod state;
 
 pub use capture::CaptureError;
 use cuda_driver_sys::CUresult;
@@ -17,6 +18,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use state::{Faulted, Forked, NotInCapture, Suspect};
 
 /// An error of this crate.
 ///
@@ -44,6 +46,7 @@ impl Error {
             ErrorKind::Driver(e) => Some(e.code),
             ErrorKind::Compiler(e) => Some(e.code),
             ErrorKind::Graph(GraphError::Instantiate { code, .. }) => Some(*code),
+            ErrorKind::Faulted(e) => Some(e.code),
             _ => None,
         }
     }
@@ -55,6 +58,9 @@ impl Error {
             ErrorKind::Compiler(e) => Some(e.call),
             ErrorKind::Graph(GraphError::Instantiate { .. }) => Some("cuGraphInstantiate"),
             ErrorKind::Graph(GraphError::Update { .. }) => Some("cuGraphExecUpdate"),
+            ErrorKind::Faulted(e) => Some(e.call),
+            ErrorKind::Forked(e) => Some(e.call),
+            ErrorKind::NotInCapture(e) => Some(e.call),
             _ => None,
         }
     }
@@ -76,7 +82,7 @@ impl Error {
 
     /// A stream capture does not allow the call, or was broken by it.
     pub fn is_capture_error(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Capture(_))
+        matches!(self.kind(), ErrorKind::Capture(_) | ErrorKind::NotInCapture(_))
             || self.code().is_some_and(|code| (900..=908).contains(&code.0))
     }
 
@@ -122,6 +128,16 @@ impl Error {
     /// A kernel faulted: from now on every driver call of this process fails with the same code.
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(CUresult::is_sticky)
+    }
+
+    /// This process is a fork of the one that initialised CUDA, and the driver does not serve it.
+    pub fn is_forked(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Forked(_))
+    }
+
+    /// A stream that captures was asked for what it cannot do; the capture goes on.
+    pub fn is_not_in_capture(&self) -> bool {
+        matches!(self.kind(), ErrorKind::NotInCapture(_))
     }
 }
 

@@ -25,7 +25,9 @@ mod record;
 pub(crate) mod site;
 mod submit;
 
-pub use args::{ArgumentList, Cons, Named, Nil, ParameterType, Role, Signature, Slice, Value};
+pub use args::{
+    ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
+};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
@@ -36,6 +38,6 @@ pub use packet::Packet;
 pub use record::Report;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    config, kernel_by_name, plain, slice,
+    config, kernel_by_name, plain, ptr, slice,
 };
 pub use submit::submit;

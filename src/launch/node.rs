@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Copying the bytes that a packet points at.
 
 use cuda_driver_sys::CUDA_KERNEL_NODE_PARAMS;
+use std::sync::Arc;
 
 use super::args::ArgumentList;
 use super::attributes::Attribute;
@@ -11,8 +12,9 @@ use super::config::LaunchConfig;
 use super::packet::Packet;
 use super::record::{Report, node_params};
 use super::submit::Request;
-use crate::driver::{CudaFunction, Keep, PackedArguments};
+use crate::driver::{CudaFunction, PackedArguments};
 use crate::error::{ContextMismatch, Error, ErrorKind};
+use crate::memory::Home;
 
 /// A kernel, its dimensions, attributes and arguments: what a kernel node of a graph does.
 ///
@@ -39,7 +41,7 @@ pub struct KernelNode<'event> {
     params: NodeParams,
     arguments: PackedArguments,
     attributes: Vec<Attribute<'event>>,
-    kept: Vec<Keep>,
+    memory: Vec<(Arc<Home>, bool)>,
 }
 
 /// As given to the driver; the pointers inside are null but for the function.
@@ -67,9 +69,11 @@ impl<'event> KernelNode<'event> {
     ) -> Result<Self, Error> {
         let (kernel, context) = (function.kernel(), function.context());
         check::arguments(kernel, L::SIGNATURE)?;
-        if arguments.foreign(context) {
+        if arguments.is_foreign(context) {
             let what = format!("{}: a buffer among its arguments", kernel.name());
-            return Err(ErrorKind::Context(ContextMismatch { what, with: "the kernel's module".into() }).into());
+            return Err(
+                ErrorKind::Context(ContextMismatch { what, with: "the kernel's module".into() }).into()
+            );
         }
         let raw = config.unlaunched();
         let stream = context.default_stream();
@@ -85,7 +89,7 @@ impl<'event> KernelNode<'event> {
             params: NodeParams(node_params(kernel, &raw)),
             arguments: packed,
             attributes: attributes.to_vec(),
-            kept: report.kept,
+            memory: report.into_memory(),
         })
     }
 
@@ -104,9 +108,8 @@ impl<'event> KernelNode<'event> {
         CUDA_KERNEL_NODE_PARAMS { kernelParams: self.arguments.kernel_params(), ..self.params.0 }
     }
 
-    /// What has to live as long as the node.
-    pub(crate) fn kept(&self) -> Vec<Keep> {
-        let module = std::sync::Arc::new(self.function.clone()) as Keep;
-        self.kept.iter().cloned().chain([module]).collect()
+    /// The memory that the arguments pass, and whether it may be written.
+    pub(crate) fn memory(&self) -> &[(Arc<Home>, bool)] {
+        &self.memory
     }
 }

@@ -5,42 +5,56 @@
 #![allow(unsafe_code)] // Asking the driver for the node of the launch that it has just recorded.
 
 use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUlaunchConfig, CUstreamCaptureStatus};
-use std::any::{TypeId, type_name};
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use super::args::Signature;
 use super::config::LaunchConfig;
-use crate::driver::{Capture, CudaStream, Keep, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
+use super::submit::Request;
+use crate::driver::{
+    ArgumentShape, Capture, CudaStream, Kernel, NamedArgument, PackedArguments, RecordedLaunch,
+};
 use crate::error::Error;
+use crate::memory::Home;
 
 /// What the arguments of a recorded launch tell about themselves, in order.
 #[derive(Debug, Default)]
 pub struct Report {
     parameters: usize,
-    pub(super) named: Vec<NamedArgument>,
-    pub(crate) kept: Vec<Keep>,
+    name: Option<String>,
+    named: Vec<NamedArgument>,
+    memory: Vec<(Arc<Home>, bool)>,
 }
 
 impl Report {
-    /// `count` parameters that have nothing to tell.
-    pub fn skip(&mut self, count: usize) {
-        self.parameters += count;
+    /// The next argument has this name.
+    pub(super) fn name(&mut self, name: &str) {
+        self.name = Some(name.to_string());
     }
 
-    /// The next parameter is a value of type `T` with this name; the next two, where it `is_slice`.
-    pub fn named<T: 'static>(&mut self, name: &str, is_slice: bool) {
-        self.named.push(NamedArgument {
-            name: name.to_string(),
-            parameter: self.parameters,
-            ty: TypeId::of::<T>(),
-            type_name: type_name::<T>(),
-            is_slice,
-        });
+    /// The next argument: what it is, how many parameters it fills, and which memory it passes, to be written or only read.
+    pub(super) fn argument(
+        &mut self,
+        type_name: &'static str,
+        shape: ArgumentShape,
+        parameters: usize,
+        memory: Option<(&Arc<Home>, bool)>,
+    ) {
+        if let Some(name) = self.name.take() {
+            self.named.push(NamedArgument { name, parameter: self.parameters, type_name, shape });
+        }
+        self.memory.extend(memory.map(|(home, written)| (home.clone(), written)));
+        self.parameters += parameters;
+    }
+
+    /// The memory that the arguments pass, and whether it may be written.
+    pub(crate) fn into_memory(self) -> Vec<(Arc<Home>, bool)> {
+        self.memory
     }
 }
 
-/// Leaves with the capture what the launch just recorded on `stream` uses, and where its named arguments are.
+/// Leaves with the capture what the launch just recorded uses besides memory, and where its named arguments are.
 ///
 /// Driver call: `cuStreamGetCaptureInfo`, for a launch with named arguments.
 ///
@@ -48,24 +62,21 @@ impl Report {
 /// 1. `params` is the packet of the launch, of the types in `signature`, which are the kernel's.
 pub(super) unsafe fn record(
     capture: &Capture,
-    stream: &CudaStream,
-    kernel: &Kernel,
+    request: &Request<'_>,
     config: &CUlaunchConfig,
     signature: Option<&'static Signature>,
     params: *mut *mut c_void,
     report: Report,
 ) -> Result<(), Error> {
-    let mut captured = capture.captured();
-    captured.kept.extend(kernel.module_share());
-    captured.kept.extend(report.kept);
+    capture.keep(request.kernel.module_share());
     if report.named.is_empty() {
         return Ok(());
     }
     let sizes = Signature::parameters(signature).map(|p| p.size);
-    captured.launches.push(RecordedLaunch {
-        kernel: kernel.name().to_string(),
-        node: last_node(stream)?,
-        params: node_params(kernel, config),
+    capture.add_launch(RecordedLaunch {
+        kernel: request.kernel.name().to_string(),
+        node: last_node(request.stream)?,
+        params: node_params(request.kernel, config),
         // SAFETY: the caller's duty 1.
         arguments: unsafe { PackedArguments::copy(params, sizes) },
         named: report.named,
@@ -96,10 +107,22 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
     // SAFETY: the stream is live, all outputs outlive the call; id and graph are not asked for.
-    stream.context().call("cuStreamGetCaptureInfo", || stream.label(), |driver| unsafe {
-        let (id, graph) = (null_mut(), null_mut());
-        driver.cuStreamGetCaptureInfo(stream.raw(), &mut status, id, graph, &mut nodes, &mut edges, &mut count)
-    })?;
+    stream.context().call(
+        "cuStreamGetCaptureInfo",
+        || stream.label(),
+        |driver| unsafe {
+            let (id, graph) = (null_mut(), null_mut());
+            driver.cuStreamGetCaptureInfo(
+                stream.raw(),
+                &mut status,
+                id,
+                graph,
+                &mut nodes,
+                &mut edges,
+                &mut count,
+            )
+        },
+    )?;
     // SAFETY: the driver lists `count` nodes, valid until its next call; a launch leaves itself as the only one.
     Ok(if count == 0 { null_mut() } else { unsafe { *nodes } })
 }

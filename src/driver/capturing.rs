@@ -1,0 +1,135 @@
+//! Streams and threads that capture: what they must not do meanwhile, and how to do it nevertheless.
+//!
+//! A stream that a capture hands out carries its record: calls that would break the capture are refused before the driver
+//! sees them. A thread remembers what it captures, for calls that name no stream.
+
+#![allow(unsafe_code)] // Calls of the driver with a live stream, or with the calling thread's own mode.
+
+use cuda_driver_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
+use std::cell::RefCell;
+
+use super::context::CudaContext;
+use super::stream::CudaStream;
+use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
+
+/// Whether work given to a stream runs or is recorded (`CUstreamCaptureStatus`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureStatus {
+    /// Work runs.
+    None,
+    /// Work is recorded into a graph.
+    Active,
+    /// A call broke the capture; it must be ended.
+    Invalidated,
+    /// A status that this crate does not know.
+    Other(u32),
+}
+
+impl From<CUstreamCaptureStatus> for CaptureStatus {
+    fn from(status: CUstreamCaptureStatus) -> Self {
+        match status {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Self::None,
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => Self::Active,
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED => Self::Invalidated,
+            CUstreamCaptureStatus(other) => Self::Other(other),
+        }
+    }
+}
+
+impl CudaStream {
+    /// Whether work given to the stream is recorded instead of run.
+    ///
+    /// ```
+    /// use cuda_launch::{CaptureStatus, CudaContext};
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// assert_eq!(stream.capture_status()?, CaptureStatus::None);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that waits for it is captured.
+    #[doc(alias = "cuStreamIsCapturing")]
+    pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is live, `status` outlives the call.
+        self.context().call(
+            "cuStreamIsCapturing",
+            || self.label(),
+            |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
+        )?;
+        Ok(status.into())
+    }
+
+    /// An error where the stream belongs to a capture that is over.
+    #[inline]
+    pub(crate) fn capture_is_open(&self, call: &'static str) -> Result<(), Error> {
+        match self.capture() {
+            Some(capture) if capture.has_ended() => {
+                Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An error unless stream and event, by the number of the capture it was recorded in, may meet.
+    pub(crate) fn same_capture(&self, event: u64, call: &'static str) -> Result<(), Error> {
+        self.capture_is_open(call)?;
+        if self.capture().map_or(0, |capture| capture.id()) == event {
+            return Ok(());
+        }
+        Err(ErrorKind::from(CaptureError::Isolated { call, stream: self.label() }).into())
+    }
+
+    /// The stream in a message.
+    pub(crate) fn label(&self) -> String {
+        format!("stream {:p}", self.raw())
+    }
+}
+
+thread_local! {
+    /// The streams that this thread captures, innermost last.
+    static CAPTURING: RefCell<Vec<CudaStream>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes that this thread captures `stream`, until [`leave`].
+pub(crate) fn enter(stream: &CudaStream) {
+    CAPTURING.with_borrow_mut(|streams| streams.push(stream.clone()));
+}
+
+/// Notes that this thread's innermost capture is over.
+pub(crate) fn leave() {
+    // Dropped outside the borrow.
+    let _stream = CAPTURING.with_borrow_mut(Vec::pop);
+}
+
+/// An error where this thread captures a stream of `context`: `call` waits for or frees all of it.
+#[inline]
+pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
+    let capturing =
+        CAPTURING.with_borrow(|streams| streams.iter().any(|stream| stream.context().is_same(context)));
+    if !capturing {
+        return Ok(());
+    }
+    let help = "do it before or after the capture; inside, use memory that was allocated before";
+    Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+}
+
+/// Runs `call` so that no capture is broken by it: for calls that are no part of any captured work, such as asking for an
+/// event that was recorded elsewhere, or freeing memory that nobody uses.
+///
+/// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
+pub(crate) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: `mode` outlives the call.
+    let exchange = |mode: &mut _| unsafe { context.driver().cuThreadExchangeStreamCaptureMode(mode) };
+    let changed = exchange(&mut mode) == CUresult::SUCCESS;
+    let result = call();
+    if changed {
+        // The thread gets its own mode back; there is nothing to do about a refusal.
+        let _ = exchange(&mut mode);
+    }
+    result
+}

@@ -24,6 +24,8 @@ pub(in crate::driver) struct Request {
     preferred: Option<[u32; 3]>,
     /// Events that the launch signals: here when it is done.
     pub(super) events: Vec<Arc<Event>>,
+    /// All attributes, as they were given.
+    pub(in crate::driver) attributes: Vec<CUlaunchAttribute>,
 }
 
 /// The largest cluster that every device of this architecture takes.
@@ -46,10 +48,16 @@ impl Request {
             let all: In<'_, CUlaunchAttribute> = In::from_c(config.attrs);
             all.read_array(config.numAttrs as usize)?
         };
+        Request::of(call, attributes)
+    }
+
+    /// What these attributes ask for.
+    pub(in crate::driver) fn of(call: &Call, attributes: Vec<CUlaunchAttribute>) -> Outcome<Request> {
         let mut request = Request::default();
         for attribute in &attributes {
             request.add(call, attribute)?;
         }
+        request.attributes = attributes;
         Ok(request)
     }
 

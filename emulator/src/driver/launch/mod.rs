@@ -1,7 +1,7 @@
 //! `cuLaunch*`: checks a launch and gives it to its stream.
 
 pub(super) mod cluster;
-mod parameters;
+pub(super) mod parameters;
 
 use cuda_driver_sys::*;
 use std::ffi::{c_uint, c_void};
@@ -24,13 +24,13 @@ entries! {
 }
 
 /// A launch as it was asked for.
-struct Asked<'call> {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    stream: CUstream,
-    request: Request,
-    packet: Packet<'call>,
+pub(super) struct Asked<'call> {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared: u32,
+    pub(super) stream: CUstream,
+    pub(super) request: Request,
+    pub(super) packet: Packet<'call>,
 }
 
 #[allow(clippy::too_many_arguments, reason = "a C function")]
@@ -114,9 +114,21 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
     Ok((stream, function))
 }
 
-/// Checks what driver 580 checks, in its order, copies the parameters, and gives the kernel to the stream.
+/// Gives the kernel to the stream.
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: Asked<'_>) -> Outcome {
     let state = call.state()?;
+    let launch = prepare(function, &asked)?;
+    let kernel = Arc::clone(&function.kernel);
+    let run = move || engine::run(&kernel, &launch, &state.memory, state.config.workers).map(|_| ());
+    let done = stream.submit(None, Work::Run(Box::new(run)))?;
+    for event in asked.request.events {
+        event.set(Arc::clone(&done));
+    }
+    Ok(())
+}
+
+/// Checks what driver 580 checks, in its order, and copies the parameters.
+pub(super) fn prepare(function: &Function, asked: &Asked<'_>) -> Outcome<Launch> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if asked.shared > function.settings().dynamic_shared {
@@ -136,7 +148,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         }
     }
     function.mark_loaded();
-    let launch = Launch {
+    Ok(Launch {
         grid,
         block,
         cluster: cluster.unwrap_or([1; 3]),
@@ -144,14 +156,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         cooperative: asked.request.cooperative,
         parameters,
         ..Launch::default()
-    };
-    let kernel = Arc::clone(&function.kernel);
-    let run = move || engine::run(&kernel, &launch, &state.memory, state.config.workers).map(|_| ());
-    let done = stream.submit(None, Work::Run(Box::new(run)))?;
-    for event in asked.request.events {
-        event.set(Arc::clone(&done));
-    }
-    Ok(())
+    })
 }
 
 /// Most blocks in each dimension of a grid.

@@ -104,7 +104,7 @@ impl State {
 }
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-fn fault(function: &str, error: &BadRange) -> Box<Fault> {
+pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,
         kernel: function.to_owned(),

@@ -11,6 +11,7 @@ use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
+use super::graph::capture::Captures;
 use super::graph::{Exec, Graph, Home};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Pinned};
@@ -44,6 +45,8 @@ pub(super) struct State {
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
+    /// The captures that are not ended.
+    pub(super) captures: Captures,
     ids: AtomicU64,
 }
 
@@ -70,6 +73,7 @@ impl State {
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),
+            captures: Captures::default(),
             ids: AtomicU64::new(1),
             config,
         }

@@ -129,6 +129,29 @@ impl Copy3d {
         Ok(Copy3d { target, source, width, height, depth, parameters: Parameters(*parameters) })
     }
 
+    /// A copy of one row, from and to an address of a kind of memory.
+    pub(in crate::driver) fn line(
+        state: &State,
+        (target, to): (CUmemorytype, u64),
+        (source, from): (CUmemorytype, u64),
+        bytes: usize,
+    ) -> Outcome<Copy3d> {
+        // A host pointer is read where the type says host, an address where it says device.
+        let parameters = CUDA_MEMCPY3D {
+            srcMemoryType: source,
+            srcHost: std::ptr::with_exposed_provenance(from as usize),
+            srcDevice: from,
+            dstMemoryType: target,
+            dstHost: std::ptr::with_exposed_provenance_mut(to as usize),
+            dstDevice: to,
+            WidthInBytes: bytes,
+            Height: 1,
+            Depth: 1,
+            ..Default::default()
+        };
+        Copy3d::read(state, &parameters)
+    }
+
     pub(super) fn run(&self, memory: &Memory) -> Result<(), Box<Fault>> {
         let rows = (0..self.depth).flat_map(|z| (0..self.height).map(move |y| (y, z)));
         rows.into_iter()

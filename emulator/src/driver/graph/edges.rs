@@ -25,7 +25,7 @@ pub(super) const ORDINARY: CUgraphEdgeData =
     CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
 
 /// Whether an edge is more than an ordinary one.
-fn is_annotated(data: &CUgraphEdgeData) -> bool {
+pub(super) fn is_annotated(data: &CUgraphEdgeData) -> bool {
     data.from_port != 0 || data.to_port != 0 || data.type_ != 0
 }
 

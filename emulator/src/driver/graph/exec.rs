@@ -4,6 +4,7 @@ use cuda_driver_sys::*;
 use std::ffi::c_ulonglong;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::capture::record::outside;
 use super::operation::Turn;
 use super::plan::{Circle, Plan};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
@@ -146,7 +147,8 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let mut inner = exec.inner();
     inner.plan.check(state)?;
     let (plan, handle) = (Arc::clone(&inner.plan), stream.handle);
-    let run = move || plan.run(&Turn { state, stream: handle });
+    let turn = Turn { state, stream: handle, points: plan.points() };
+    let run = move || plan.run(&turn);
     let before = inner.last.take();
     inner.last = Some(stream.submit(before, Work::Run(Box::new(run)))?);
     Ok(())
@@ -156,5 +158,6 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
 fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
     call.exec(exec)?;
+    outside(&stream)?;
     stream.submit(None, Work::Point).map(|_| ())
 }

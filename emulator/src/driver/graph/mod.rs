@@ -4,14 +4,16 @@
 //! instantiating it makes an [`Exec`](exec::Exec), whose [`Plan`](plan::Plan) is a copy of the operations in an order
 //! that the edges allow. A launch gives the plan, whole, to a stream, which does one operation after the other.
 
-mod copy;
+pub(super) mod capture;
+pub(super) mod copy;
 mod edges;
+mod event;
 mod exec;
-mod fill;
-mod host;
-mod kernel;
+pub(super) mod fill;
+pub(super) mod host;
+pub(super) mod kernel;
 mod nodes;
-mod operation;
+pub(super) mod operation;
 mod plan;
 mod structure;
 
@@ -22,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::entry::{INVALID_VALUE, Outcome};
 use super::state::{Call, State, lock};
+pub(super) use event::Signal;
 pub(super) use exec::Exec;
 use operation::Operation;
 
@@ -34,7 +37,9 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     copy::address,
     fill::address,
     host::address,
+    event::address,
     exec::address,
+    capture::functions::address,
 ];
 
 /// The address of one of the functions for graphs; null for other names.

@@ -3,6 +3,7 @@
 use cuda_driver_sys::CUgraphNode;
 
 use super::Graph;
+use super::event::Points;
 use super::operation::{Operation, Turn};
 use crate::driver::entry::Outcome;
 use crate::driver::handles::to_c;
@@ -58,6 +59,17 @@ impl Plan {
         enabled.map(|step| step.operation.check(state)).collect()
     }
 
+    /// What the event nodes of a launch that begins now make and wait for.
+    pub(super) fn points(&self) -> Points {
+        let mut points = Points::default();
+        for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
+            if step.enabled {
+                points.set(step.node, &step.operation);
+            }
+        }
+        points
+    }
+
     /// Does it all; stops at a fault.
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
@@ -66,7 +78,7 @@ impl Plan {
                 break;
             }
             if step.enabled {
-                step.operation.run(turn)?;
+                step.operation.run(step.node, turn)?;
             }
         }
         Ok(())

@@ -61,6 +61,15 @@ impl Request {
         Ok(request)
     }
 
+    /// Whether the kernel may begin before the one before it is done.
+    pub(super) fn is_programmatic(&self) -> bool {
+        self.attributes.iter().any(|attribute| {
+            attribute.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                // SAFETY: the caller set the member that the id names.
+                && unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0
+        })
+    }
+
     fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {
         use CUlaunchAttributeID as A;
         let value = &attribute.value;

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use super::device::MULTIPROCESSORS;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Outcome, entries};
 use super::function::{Function, resolve};
+use super::graph::capture::record::{Recorder, recorder};
+use super::graph::kernel::KernelCall;
+use super::graph::operation::Operation;
 use super::handles::to_c;
 use super::state::Call;
 use super::stream::{Stream, Work};
@@ -117,12 +120,32 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 /// Gives the kernel to the stream.
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: Asked<'_>) -> Outcome {
     let state = call.state()?;
+    if let Some(recorder) = recorder(stream)? {
+        return record(call, &recorder, function, asked);
+    }
     let launch = prepare(function, &asked)?;
     let kernel = Arc::clone(&function.kernel);
     let run = move || engine::run(&kernel, &launch, &state.memory, state.config.workers).map(|_| ());
     let done = stream.submit(None, Work::Run(Box::new(run)))?;
     for event in asked.request.events {
         event.set(Arc::clone(&done));
+    }
+    Ok(())
+}
+
+/// Makes a node of the launch.
+fn record(call: &Call, recorder: &Recorder, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
+    let state = call.state()?;
+    let events = std::mem::take(&mut asked.request.events);
+    let programmatic = asked.request.is_programmatic();
+    let operation = Operation::Kernel(KernelCall::new(Arc::clone(function), asked)?);
+    let node = if programmatic {
+        recorder.add_programmatic(state, operation)?
+    } else {
+        recorder.add(state, operation)?
+    };
+    for event in events {
+        event.set_captured(recorder.point_at(node));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
 /// and `ptr_mut` can be named, too. A name that several launches have is set for all of them. A replay tells the driver of the
 /// launches whose arguments were set since the last one, and then launches everything.
 ///
-/// ```
+/// ```no_run
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, LaunchPlan, cuda_launch};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
@@ -264,8 +264,8 @@ impl Planned {
     /// Tells the driver of the arguments.
     fn tell(&mut self, exec: &GraphExec) -> Result<(), Error> {
         let launch = &mut self.launch;
-        let kernelParams = launch.arguments.kernel_params();
-        let params = CUDA_KERNEL_NODE_PARAMS { kernelParams, ..launch.params };
+        let packet = launch.arguments.kernel_params();
+        let params = CUDA_KERNEL_NODE_PARAMS { kernelParams: packet, ..launch.params };
         let (kernel, node) = (&launch.kernel, launch.node);
         // SAFETY: the node is a kernel node of the graph that the plan was made from, which nobody else has; the packet is that
         // of the recorded launch with values of the same sizes; the module is kept.

@@ -77,8 +77,32 @@ impl KernelCall {
         engine::run(&function.kernel, launch, &state.memory, state.config.workers).map(|_| ())
     }
 
+    /// The function.
+    pub(super) fn function(&self) -> &Arc<Function> {
+        &self.0.function
+    }
+
+    /// Whether all blocks are resident at once.
+    pub(super) fn is_cooperative(&self) -> bool {
+        self.0.launch.cooperative
+    }
+
+    /// The launch attributes.
+    pub(super) fn attributes(&self) -> &[CUlaunchAttribute] {
+        &self.0.attributes.0
+    }
+
+    /// The same launch with other attributes.
+    pub(super) fn with_attributes(
+        &self,
+        call: &Call,
+        attributes: &[CUlaunchAttribute],
+    ) -> Outcome<KernelCall> {
+        KernelCall::read(call, &self.parameters(), attributes)
+    }
+
     /// The parameters as the API tells them. What they point to is the node's, until it is changed.
-    fn parameters(&self) -> CUDA_KERNEL_NODE_PARAMS {
+    pub(super) fn parameters(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let Kept { function, grid, block, launch, pointers, .. } = &*self.0;
         CUDA_KERNEL_NODE_PARAMS {
             func: to_c(function.handle),

@@ -32,3 +32,4 @@ pub use limits::DeviceLimits;
 pub use module::CudaModule;
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use uses::Uses;
+pub use uses::Waits;

@@ -34,7 +34,7 @@ pub(crate) fn run() -> Result<()> {
         let limit = LIMITS.iter().find(|(n, _)| *n == name).map(|(_, limit)| *limit);
         let shown = limit.map_or(String::new(), |l| format!("{l:.0}"));
         println!("{name:24} {cost:>12.1} {:>8.2} {shown:>6}", cost / floor);
-        if limit.is_some_and(|l| cost > l) {
+        if limit.is_some_and(|l| cost.round() > l) {
             passed.push(name.to_string());
         }
     }

@@ -19,7 +19,9 @@ mod stream;
 
 pub use choice::default_driver;
 pub use context::CudaContext;
-pub use event::{CudaEvent, EventFlags};
+pub use event::{
+    AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+};
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub(crate) use kernel::biased;

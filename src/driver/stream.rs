@@ -7,7 +7,7 @@ use cuda_driver_sys::{self as sys, CUresult, CUstream};
 use std::sync::Arc;
 
 use super::context::{CudaContext, context_mismatch};
-use super::event::{CudaEvent, EventFlags};
+use super::event::{AnyEvent, EventWaitFlags};
 use crate::error::{Error, check};
 
 bitflags! {
@@ -129,16 +129,29 @@ impl CudaStream {
 
     /// Makes work given to this stream from now on wait for `event`.
     ///
-    /// The event may be of another context. Driver call: `cuStreamWaitEvent`.
+    /// The event may be of another context, and of any kind; it may be recorded anew, or dropped, as soon as this returns.
+    /// Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
-    pub fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
-        // SAFETY: stream and event are live; 0 is the default wait.
-        self.context().call("cuStreamWaitEvent", String::new, |driver| unsafe {
-            driver.cuStreamWaitEvent(self.raw(), event.raw(), 0)
-        })
+    pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
+        self.wait_with(event, EventWaitFlags::empty())
+    }
+
+    /// As [`wait`](Self::wait), with flags.
+    ///
+    /// Driver call: `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
+    pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        // SAFETY: stream and event are live.
+        self.context().call(
+            "cuStreamWaitEvent",
+            || format!("flags {flags:?}"),
+            |driver| unsafe { driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits()) },
+        )
     }
 
     /// Makes work given to this stream from now on wait for what `other` has been given so far.
@@ -148,7 +161,7 @@ impl CudaStream {
     /// # Errors
     /// Whatever the driver answers.
     pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
-        let event = CudaEvent::new(other.context(), EventFlags::DISABLE_TIMING)?;
+        let event = other.context().new_event()?;
         event.record(other)?;
         self.wait(&event)
     }

@@ -31,6 +31,9 @@ pub enum ErrorKind {
     /// Objects of two contexts in one call.
     #[error(transparent)]
     Context(#[from] ContextMismatch),
+    /// Two events between which there is no time.
+    #[error(transparent)]
+    Event(#[from] super::EventError),
     /// The bytes are no kernel image, or a damaged one.
     #[error("{origin}: {error}")]
     Image {

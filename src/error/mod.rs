@@ -2,11 +2,13 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod event;
 mod hint;
 mod kinds;
 
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use event::EventError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
@@ -65,6 +67,11 @@ impl Error {
     /// Objects of two contexts met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
+    }
+
+    /// The time between two events was asked for, and one of them was never recorded or is not done.
+    pub fn is_event_unfit(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Event(_))
     }
 
     /// No driver could be loaded or none has a device.

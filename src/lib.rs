@@ -17,8 +17,8 @@ pub use driver::{
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    EventError, Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
+    EventError, Faulted, Forked, Given, HostPanic, InHostCallback, KernelNotFound, LaunchError,
+    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,

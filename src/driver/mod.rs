@@ -11,6 +11,7 @@ mod event;
 mod fault;
 mod find;
 mod function;
+pub(crate) mod host_call;
 mod image;
 mod kernel;
 mod kernel_table;

@@ -4,13 +4,15 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
 use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
 use super::fault::Launches;
-use crate::error::{Error, ErrorKind, NotInCapture, check};
+use super::host_call;
+use crate::error::{Error, ErrorKind, NotInCapture};
 
 bitflags! {
     /// How a stream is created (`CUstream_flags`).
@@ -47,6 +49,8 @@ struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
+    /// A number that no other stream has; 0 where it is somebody else's, who may have other handles.
+    serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
     /// What may be blamed for a fault.
@@ -60,6 +64,8 @@ unsafe impl Send for StreamInner {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for StreamInner {}
 
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
 impl CudaStream {
     /// Creates a stream with these flags and priority (lower numbers go first; out-of-range values are clamped).
     ///
@@ -69,11 +75,12 @@ impl CudaStream {
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
-        context.bind()?;
         let mut raw = std::ptr::null_mut();
+        let asked = || format!("flags {flags:?}, priority {priority}");
         // SAFETY: the context is current, `raw` outlives the call.
-        let code = unsafe { context.driver().cuStreamCreateWithPriority(&mut raw, flags.bits(), priority) };
-        check(code, "cuStreamCreateWithPriority", || format!("flags {flags:?}, priority {priority}"))?;
+        context.call("cuStreamCreateWithPriority", asked, |driver| unsafe {
+            driver.cuStreamCreateWithPriority(&mut raw, flags.bits(), priority)
+        })?;
         Ok(Self::wrap(context, raw, true, None))
     }
 
@@ -90,8 +97,9 @@ impl CudaStream {
     ) -> Self {
         let launches = Arc::default();
         context.watch(&launches);
-        let mark = OnceLock::new();
-        let inner = StreamInner { raw, context: context.clone(), owned, capture, launches, mark };
+        let (context, mark) = (context.clone(), OnceLock::new());
+        let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let inner = StreamInner { raw, context, owned, serial, capture, launches, mark };
         Self { inner: Arc::new(inner) }
     }
 
@@ -124,9 +132,15 @@ impl CudaStream {
     /// Driver call: `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work of the context, which is sticky; or a panic in a host function of this stream.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.drain()?;
+        host_call::raise_of_stream(self)
+    }
+
+    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
         let submitted = self.launches().submitted();
         // SAFETY: the stream is live.
@@ -142,16 +156,18 @@ impl CudaStream {
     /// Driver call: `cuStreamQuery`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work of the context, which is sticky; when all is done, a panic in a host function of this stream.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
-        self.context().bind()?;
+        self.context().enter("cuStreamQuery")?;
         // SAFETY: the stream is live.
         match unsafe { self.context().driver().cuStreamQuery(self.raw()) } {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
+            CUresult::CUDA_ERROR_NOT_READY => return Ok(false),
+            code => self.context().check(code, "cuStreamQuery", String::new)?,
         }
+        host_call::raise_of_stream(self)?;
+        Ok(true)
     }
 
     /// Makes work given to this stream from now on wait for `event`.
@@ -224,6 +240,11 @@ impl CudaStream {
         if self.is_per_thread() || self.inner.capture.is_some() { 0 } else { self.identity() }
     }
 
+    /// A number that no other stream of this crate has; 0 for a stream that it did not make.
+    pub(super) fn serial(&self) -> u64 {
+        self.inner.serial
+    }
+
     /// Whether the handle means another stream on every thread.
     pub(super) fn is_per_thread(&self) -> bool {
         self.inner.raw == sys::CU_STREAM_PER_THREAD
@@ -288,12 +309,18 @@ impl StreamInner {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this crate made the stream, and no handle is left.
-        check(unsafe { self.context.driver().cuStreamDestroy(self.raw) }, "cuStreamDestroy", String::new)
+        let code = unsafe { self.context.driver().cuStreamDestroy(self.raw) };
+        self.context.check(code, "cuStreamDestroy", String::new)
     }
 }
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let rest = CudaStream::wrap(&self.context, self.raw, true, None);
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

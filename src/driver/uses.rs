@@ -191,10 +191,10 @@ impl User {
     /// Makes `later` wait for this use.
     fn before(&self, later: &CudaStream) -> Result<(), Error> {
         // Another thread's stream has no handle here: the host waits for it.
-        if self.is_here() { later.after(&self.stream) } else { self.stream.context().synchronize() }
+        if self.is_here() { later.after(&self.stream) } else { self.stream.context().drain() }
     }
 
     fn wait(&self) -> Result<(), Error> {
-        if self.is_here() { self.stream.synchronize() } else { self.stream.context().synchronize() }
+        if self.is_here() { self.stream.drain() } else { self.stream.context().drain() }
     }
 }

@@ -15,6 +15,7 @@ use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::packet::Packet;
+use crate::driver::host_call;
 use crate::driver::{CudaStream, Kernel};
 use crate::error::Error;
 
@@ -88,6 +89,7 @@ unsafe fn examined(
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
+    host_call::refuse("cuLaunchKernelEx")?;
     check::arguments(request.kernel, signature)?;
     check::contexts(request, memory)?;
     check::dimensions(request)?;

@@ -11,6 +11,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::context::CudaContext;
+use super::host_call;
 use super::stream::CudaStream;
 use crate::error::Error;
 pub use ipc::{IpcEvent, IpcEventHandle};
@@ -246,7 +247,7 @@ impl AnyEvent {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
-        self.context.bind()?;
+        self.context.enter("cuEventQuery")?;
         // SAFETY: the event is live.
         match unsafe { self.context.driver().cuEventQuery(self.raw) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
@@ -283,6 +284,11 @@ impl AnyEvent {
 
 impl Drop for AnyEvent {
     fn drop(&mut self) {
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let rest = Self::wrap(&self.context, self.raw, true);
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

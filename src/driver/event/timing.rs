@@ -78,7 +78,7 @@ impl TimingEvent {
         if !self.context().is_same(end.context()) {
             return Err(context_mismatch("the end event", "the start event"));
         }
-        self.context().bind()?;
+        self.context().enter(CALL)?;
         let mut ms = 0.0;
         // SAFETY: both events are live and of one context, `ms` outlives the call.
         match unsafe { self.context().driver().cuEventElapsedTime(&mut ms, self.raw(), end.raw()) } {

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::driver::{CudaContext, CudaStream, Resource, Uses, Waits};
+use crate::driver::{CudaContext, CudaStream, Resource, Uses, Waits, host_call};
 use crate::error::Error;
 
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
@@ -87,7 +87,7 @@ impl Home {
                 let ordered = self.uses.last_stream(&stream);
                 if ordered.is_err() || *self.escaped.get_mut() {
                     // Where that fails there is no work any more: the free below says what happened.
-                    let _ = self.context.synchronize();
+                    let _ = self.context.drain();
                 }
                 let stream = ordered.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
@@ -98,8 +98,7 @@ impl Home {
             }
             Origin::Foreign(owner) => {
                 let waited = self.uses.wait();
-                let waited =
-                    if *self.escaped.get_mut() { waited.and(self.context.synchronize()) } else { waited };
+                let waited = if *self.escaped.get_mut() { waited.and(self.context.drain()) } else { waited };
                 // Also where the wait failed: then the context is gone, and with it all work.
                 drop(owner);
                 waited
@@ -121,6 +120,14 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        if !matches!(self.origin, Origin::Empty | Origin::Borrowed) && host_call::is_running() {
+            let (origin, uses) =
+                (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
+            let (address, context, escaped) =
+                (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
+            let rest = Self { address, context, uses, escaped, origin };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.release();
     }

@@ -11,13 +11,14 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
-    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    AnyEvent, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
+    EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, Kernel, ParameterSource, Parameters,
+    StreamFlags, TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
-    NotInCapture, Suspect, Tried, Wanted,
+    EventError, Faulted, Forked, Given, HostPanic, InHostCallback, KernelNotFound, LaunchError,
+    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,

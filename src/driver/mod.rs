@@ -11,6 +11,7 @@ mod event;
 mod fault;
 mod find;
 mod function;
+pub(crate) mod host_call;
 mod image;
 mod kernel;
 mod kernel_table;
@@ -23,7 +24,9 @@ mod uses;
 pub(crate) use capture::{Capture, Captured, Resource};
 pub use choice::default_driver;
 pub use context::CudaContext;
-pub use event::{CudaEvent, EventFlags};
+pub use event::{
+    AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+};
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub(crate) use kernel::biased;
@@ -32,3 +35,4 @@ pub use limits::DeviceLimits;
 pub use module::CudaModule;
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use uses::Uses;
+pub use uses::Waits;

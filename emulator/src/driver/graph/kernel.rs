@@ -16,9 +16,9 @@ use crate::driver::function::{Function, resolve};
 use crate::driver::handles::to_c;
 use crate::driver::launch::cluster::Request;
 use crate::driver::launch::parameters::Packet;
-use crate::driver::launch::{Asked, prepare};
+use crate::driver::launch::{Asked, execute, prepare};
 use crate::driver::state::{Call, State};
-use crate::engine::{self, Fault, Launch};
+use crate::engine::{Fault, Launch};
 
 entries! {
     cuGraphAddKernelNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, parameters: *const CUDA_KERNEL_NODE_PARAMS) = add;
@@ -73,8 +73,7 @@ impl KernelCall {
     }
 
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
-        let Kept { function, launch, .. } = &*self.0;
-        engine::run(&function.kernel, launch, &state.memory, state.config.workers).map(|_| ())
+        execute(state, &self.0.function, &self.0.launch)
     }
 
     /// The function.

@@ -12,13 +12,15 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
-    Kernel, ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    AnyEvent, CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
+    EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, Kernel, ParameterSource,
+    Parameters, StreamFlags, TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CaptureError, CompilerLog, ContextMismatch, DriverError, Error,
-    ErrorKind, Faulted, Forked, Given, GraphError, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoDriver, NotInCapture, PlanError, Suspect, Tried, UpdateRefusal, Wanted,
+    ErrorKind, EventError, Faulted, Forked, Given, GraphError, HostPanic, InHostCallback, KernelNotFound,
+    LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, PlanError, Suspect, Tried,
+    UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{

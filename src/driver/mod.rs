@@ -12,6 +12,7 @@ mod event;
 mod fault;
 mod find;
 mod function;
+pub(crate) mod host_call;
 mod image;
 mod kernel;
 mod kernel_table;
@@ -29,7 +30,9 @@ pub(crate) use capturing::{enter, leave};
 pub use choice::default_driver;
 pub use context::CudaContext;
 pub(crate) use context::context_mismatch;
-pub use event::{CudaEvent, EventFlags};
+pub use event::{
+    AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+};
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub(crate) use kernel::biased;
@@ -40,3 +43,4 @@ pub(crate) use packed::PackedArguments;
 pub(crate) use park::{Keep, sweep, until_done};
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use uses::Uses;
+pub use uses::Waits;

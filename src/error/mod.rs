@@ -2,15 +2,19 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod callback;
 mod capture;
+mod event;
 mod graph;
 mod hint;
 mod kinds;
 mod state;
 
+pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use event::EventError;
 pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
@@ -94,6 +98,21 @@ impl Error {
     /// An argument of a launch plan has another name or type.
     pub fn is_plan_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Plan(_))
+    }
+
+    /// The time between two events was asked for, and one of them was never recorded or is not done.
+    pub fn is_event_unfit(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Event(_))
+    }
+
+    /// A host function of a stream panicked.
+    pub fn is_host_panic(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostPanic(_))
+    }
+
+    /// The call was made in a host function of a stream.
+    pub fn is_in_host_callback(&self) -> bool {
+        matches!(self.kind(), ErrorKind::InHostCallback(_))
     }
 
     /// No driver could be loaded or none has a device.

@@ -9,7 +9,7 @@ use crate::error::Error;
 impl CudaGraph {
     /// Adds a copy of `child` as one node. Later changes of `child` do not reach it; what `child` uses is kept here, too.
     ///
-    /// ```no_run
+    /// ```
     /// use cuda_launch::{CudaContext, CudaGraph, NodeKind};
     /// let ctx = CudaContext::new(0)?;
     /// let (mut inner, mut outer) = (CudaGraph::new(&ctx)?, CudaGraph::new(&ctx)?);

@@ -68,7 +68,7 @@ impl CudaGraph {
 
     /// The graph in the DOT language: `dot -Tsvg` makes a picture of it. The driver writes it to a temporary file.
     ///
-    /// ```no_run
+    /// ```
     /// use cuda_launch::{CudaContext, CudaGraph, graph::DotFlags};
     /// let mut graph = CudaGraph::new(&CudaContext::new(0)?)?;
     /// graph.add_empty(&[])?;

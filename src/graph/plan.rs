@@ -22,7 +22,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
 /// and `ptr_mut` can be named, too. A name that several launches have is set for all of them. A replay tells the driver of the
 /// launches whose arguments were set since the last one, and then launches everything.
 ///
-/// ```no_run
+/// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, LaunchPlan, cuda_launch};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

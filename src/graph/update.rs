@@ -16,7 +16,7 @@ impl GraphExec {
     ///
     /// Nodes are still named by the graph that this one was instantiated from.
     ///
-    /// ```no_run
+    /// ```
     /// use cuda_launch::{CudaContext, CudaGraph, ErrorKind, GraphError, InstantiateFlags, UpdateRefusal};
     /// let ctx = CudaContext::new(0)?;
     /// let mut graph = CudaGraph::new(&ctx)?;

@@ -25,6 +25,7 @@ mod record;
 pub(crate) mod site;
 mod submit;
 
+pub use crate::driver::Waits;
 pub use args::{
     ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
 };

@@ -19,6 +19,7 @@ entries! {
 const FAMILIES: &[fn(&str) -> *const c_void] = &[
     address,
     device::address,
+    device::peer::address,
     context::functions::address,
     context::primary::address,
     stream::functions::address,
@@ -28,6 +29,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::address,
     memory::copy::address,
     memory::host::address,
+    memory::peer::address,
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,

@@ -14,9 +14,9 @@ use super::graph::capture::record::{Recorder, recorder};
 use super::graph::kernel::KernelCall;
 use super::graph::operation::Operation;
 use super::handles::to_c;
-use super::state::Call;
+use super::state::{Call, State};
 use super::stream::{Stream, Work};
-use crate::engine::{self, Launch};
+use crate::engine::{self, Fault, Launch};
 use cluster::Request;
 use parameters::Packet;
 
@@ -124,13 +124,20 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         return record(call, &recorder, function, asked);
     }
     let launch = prepare(function, &asked)?;
-    let kernel = Arc::clone(&function.kernel);
-    let run = move || engine::run(&kernel, &launch, &state.memory, state.config.workers).map(|_| ());
+    let function = Arc::clone(function);
+    let run = move || execute(state, &function, &launch);
     let done = stream.submit(None, Work::Run(Box::new(run)))?;
     for event in asked.request.events {
         event.set(Arc::clone(&done));
     }
     Ok(())
+}
+
+/// Runs a kernel to its end, in the memory of its context and of those that it may reach.
+pub(super) fn execute(state: &State, function: &Function, launch: &Launch) -> Result<(), Box<Fault>> {
+    let context = &function.context;
+    let memory = context.memory.with_peers(context.peer_devices(state));
+    engine::run(&function.kernel, launch, &memory, state.config.workers).map(|_| ())
 }
 
 /// Makes a node of the launch.

@@ -12,6 +12,8 @@ use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
+use super::graph::capture::Captures;
+use super::graph::{Exec, Graph, Home};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Pinned};
 use super::module::{Kernel, Library, Module};
@@ -41,6 +43,11 @@ pub(super) struct State {
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) graphs: Handles<Graph>,
+    pub(super) nodes: Handles<Home>,
+    pub(super) execs: Handles<Exec>,
+    /// The captures that are not ended.
+    pub(super) captures: Captures,
     ids: AtomicU64,
 }
 
@@ -68,6 +75,10 @@ impl State {
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            graphs: Handles::new(32),
+            nodes: Handles::new(33),
+            execs: Handles::new(34),
+            captures: Captures::default(),
             ids: AtomicU64::new(1),
             config,
         }

@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use super::fault;
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::copy::Copy3d;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
 use crate::driver::stream::{Stream, Work};
 use crate::engine::Fault;
@@ -68,6 +71,16 @@ impl End {
             Ok(End::Device(address))
         } else {
             Err(INVALID_VALUE)
+        }
+    }
+
+    /// The address as a graph keeps it: memory type, and the pointer as a number.
+    fn address(self) -> (CUmemorytype, u64) {
+        match self {
+            End::Device(address) => (CUmemorytype::CU_MEMORYTYPE_DEVICE, address),
+            End::Pageable(host) | End::Pinned(host) => {
+                (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.expose_provenance() as u64)
+            }
         }
     }
 
@@ -143,6 +156,10 @@ pub(super) fn start(
     mode: Mode,
 ) -> Outcome {
     let (state, name) = (call.state()?, call.name);
+    if let Some(recorder) = recorder(stream)? {
+        let copy = Copy3d::line(state, target.address(), source.address(), bytes)?;
+        return recorder.add(state, Operation::Copy(copy)).map(|_| ());
+    }
     let run = move |target, source| -> Result<(), Box<Fault>> {
         // SAFETY: device ends are checked; pinned ends are valid until the copy is done, and pageable ones only get here
         // while the call lasts.

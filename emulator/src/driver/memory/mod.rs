@@ -110,7 +110,7 @@ impl State {
 }
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-fn fault(function: &str, error: &BadRange) -> Box<Fault> {
+pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,
         kernel: function.to_owned(),
@@ -125,6 +125,7 @@ fn fault(function: &str, error: &BadRange) -> Box<Fault> {
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let place = address.required()?;
     if bytes == 0 {
         return Err(INVALID_VALUE);
@@ -145,6 +146,7 @@ fn allocate_pitch(
     element: c_uint,
 ) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let (address, pitch) = (address.required()?, pitch.required()?);
     if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
         return Err(INVALID_VALUE);
@@ -159,6 +161,7 @@ fn allocate_pitch(
 /// Waits for all work, as the driver does.
 fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     let state = call.healthy()?;
+    call.unsafe_in_capture()?;
     if address == 0 {
         return Ok(());
     }

@@ -11,12 +11,14 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
-    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
+    FunctionAttribute, FunctionLimits, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters,
+    SharedCarveout, StreamFlags, default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, Tried, Wanted,
+    Given, GlobalError, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
+    Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -24,5 +26,5 @@ pub use launch::{
 };
 pub use memory::{
     DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, SliceParts,
+    DeviceViewMut, ModuleConstant, ModuleGlobal, SliceParts,
 };

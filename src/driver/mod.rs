@@ -4,24 +4,32 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod cache_config;
 mod choice;
+mod contents;
 mod context;
 mod event;
 mod find;
 mod function;
+mod function_attribute;
 mod image;
 mod kernel;
 mod kernel_table;
 mod limits;
 mod module;
+mod nearest;
 mod occupancy;
 mod stream;
+mod symbols;
 
+pub use cache_config::CacheConfig;
 pub use choice::default_driver;
+pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
 pub use event::{CudaEvent, EventFlags};
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
+pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;

@@ -4,6 +4,7 @@
 
 mod hint;
 mod kinds;
+mod module;
 
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
@@ -13,6 +14,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use module::{GlobalError, Unsupported};
 
 /// An error of this crate.
 ///
@@ -74,8 +76,10 @@ impl Error {
 
     /// A kernel, global or module file of this name does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Kernel(_) | ErrorKind::Module(_))
-            || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
+        matches!(
+            self.kind(),
+            ErrorKind::Kernel(_) | ErrorKind::Module(_) | ErrorKind::Global(GlobalError::NotFound { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// The image could not be understood or assembled.
@@ -91,7 +95,7 @@ impl Error {
 
     /// The driver is older than what was asked of it.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_))
+        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

@@ -17,8 +17,8 @@ pub use driver::{
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, GlobalError, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
-    Tried, Unsupported, Wanted,
+    Faulted, Forked, Given, GlobalError, KernelNotFound, LaunchError, LengthMismatch, LoadError,
+    ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,

@@ -5,10 +5,12 @@
 //! `Drop` never panics and cannot report; `close` can.
 
 mod cache_config;
+mod capture;
 mod choice;
 mod contents;
 mod context;
 mod event;
+mod fault;
 mod find;
 mod function;
 mod function_attribute;
@@ -21,8 +23,10 @@ mod nearest;
 mod occupancy;
 mod stream;
 mod symbols;
+mod uses;
 
 pub use cache_config::CacheConfig;
+pub(crate) use capture::{Capture, Captured, Resource};
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
@@ -35,3 +39,5 @@ pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
 pub use stream::{CudaStream, StreamFlags};
+pub(crate) use symbols::AnyHome;
+pub(crate) use uses::Uses;

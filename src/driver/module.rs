@@ -175,14 +175,9 @@ impl CudaModule {
         self.inner.signatures.variables()
     }
 
-    /// Gives out a variable; false if it is given out.
-    pub(crate) fn take_symbol(&self, name: &str) -> bool {
-        self.inner.symbols.take(name)
-    }
-
-    /// Takes a variable back.
-    pub(crate) fn give_back_symbol(&self, name: &str) {
-        self.inner.symbols.give_back(name);
+    /// The variables that have a handle.
+    pub(crate) fn symbols(&self) -> &Symbols {
+        &self.inner.symbols
     }
 
     /// What the driver's compiler had to say about an image that it accepted; often nothing.

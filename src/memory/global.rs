@@ -4,17 +4,22 @@
 
 use std::any::type_name;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
-use crate::driver::{CudaModule, CudaStream};
+use crate::driver::{AnyHome, CudaModule, CudaStream};
 use crate::error::{Error, ErrorKind, GlobalError};
 
 /// A `__device__` variable of a module, as an array of `T`.
 ///
 /// There is one handle of a variable at a time, so that a mutable view is the only one; it keeps the module loaded. Share
 /// it as any other value. It may stand in `slice(x)` and `slice_mut(x)`.
+///
+/// It remembers which streams used it, as a [`DeviceBuffer`](crate::DeviceBuffer) does, and so do handles that come later. A
+/// kernel that uses the variable by its name in its own source is not noted: order such kernels against copies yourself.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -32,6 +37,7 @@ use crate::error::{Error, ErrorKind, GlobalError};
 pub struct ModuleGlobal<T: DeviceCopy> {
     address: u64,
     len: usize,
+    home: Arc<Home>,
     name: Box<str>,
     module: CudaModule,
     of: PhantomData<T>,
@@ -78,12 +84,16 @@ impl CudaModule {
                 GlobalError::Alignment { name: name_(), module: module_(), address, align, type_name };
             return Err(ErrorKind::Global(error).into());
         }
-        if !self.take_symbol(name) {
+        let origin = || Origin::Variable(self.clone(), name.into());
+        let home =
+            self.symbols().take(name, |uses| Home::used(address, self.context(), origin(), uses) as AnyHome);
+        let Some(home) = home.and_then(|home| home.downcast().ok()) else {
             return Err(ErrorKind::Global(GlobalError::InUse { name: name_(), module: module_() }).into());
-        }
+        };
         Ok(ModuleGlobal {
             address,
             len: bytes / size,
+            home,
             name: name.into(),
             module: self.clone(),
             of: PhantomData,
@@ -139,13 +149,14 @@ macro_rules! shared_methods {
             /// The address for a kernel to read from.
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
                 let $variable = self;
+                $($global)*.home.escape();
                 DevicePtr::from_raw($($global)*.address)
             }
 
             /// All elements, to read.
             pub fn view(&self) -> DeviceView<'_, T> {
                 let $variable = self;
-                DeviceView::new($($global)*.address, $($global)*.len, $($global)*.module.context())
+                DeviceView::new($($global)*.address, $($global)*.len, &$($global)*.home)
             }
 
             /// Copies all elements to the host, after the work that `stream` has been given so far. Calls and errors as
@@ -199,7 +210,7 @@ macro_rules! shared_methods {
             #[inline(always)]
             fn parts(&self) -> SliceParts<'_, T> {
                 let $variable = self;
-                SliceParts::new(&$($global)*.address, &$($global)*.len, $($global)*.module.context())
+                SliceParts::new(&$($global)*.address, &$($global)*.len, &$($global)*.home)
             }
         }
     };
@@ -211,11 +222,12 @@ shared_methods!(ModuleConstant, constant => constant.0);
 impl<T: DeviceCopy> ModuleGlobal<T> {
     /// All elements, to write.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, self.module.context())
+        DeviceViewMut::new(self.address, self.len, &self.home)
     }
 
     /// The address for a kernel to write to.
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.escape();
         DevicePtrMut::from_raw(self.address)
     }
 }
@@ -231,6 +243,6 @@ unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {
 
 impl<T: DeviceCopy> Drop for ModuleGlobal<T> {
     fn drop(&mut self) {
-        self.module.give_back_symbol(&self.name);
+        self.module.symbols().give_back(&self.name);
     }
 }

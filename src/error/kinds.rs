@@ -59,6 +59,12 @@ pub enum ErrorKind {
     /// No module file of this name.
     #[error(transparent)]
     Module(#[from] ModuleNotFound),
+    /// A variable of a module cannot be had as asked for.
+    #[error(transparent)]
+    Global(#[from] super::module::GlobalError),
+    /// The driver is older than what was asked of it.
+    #[error(transparent)]
+    Unsupported(#[from] super::module::Unsupported),
     /// A file could not be read.
     #[error("cannot read {}: {error}", path.display())]
     File {

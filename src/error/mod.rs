@@ -6,6 +6,7 @@ mod callback;
 mod event;
 mod hint;
 mod kinds;
+mod module;
 mod state;
 
 pub use callback::{HostPanic, InHostCallback};
@@ -18,6 +19,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use module::{GlobalError, Unsupported};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 
 /// An error of this crate.
@@ -99,8 +101,10 @@ impl Error {
 
     /// A kernel, global or module file of this name does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Kernel(_) | ErrorKind::Module(_))
-            || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
+        matches!(
+            self.kind(),
+            ErrorKind::Kernel(_) | ErrorKind::Module(_) | ErrorKind::Global(GlobalError::NotFound { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// The image could not be understood or assembled.
@@ -116,7 +120,7 @@ impl Error {
 
     /// The driver is older than what was asked of it.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_))
+        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

@@ -5,12 +5,14 @@
 mod buffer;
 mod copy;
 mod device_copy;
+mod global;
 mod home;
 mod pointer;
 mod view;
 
 pub use buffer::DeviceBuffer;
 pub use device_copy::DeviceCopy;
+pub use global::{ModuleConstant, ModuleGlobal};
 pub(crate) use home::{Home, Origin};
 pub use pointer::{DevicePtr, DevicePtrMut};
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};

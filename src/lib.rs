@@ -16,13 +16,15 @@ pub use driver::{
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, Tried, Wanted,
+    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, RegionError,
+    Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use memory::{
+    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, CopySource, CopyTarget, CudaArray,
     DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, SliceParts,
+    DeviceViewMut, Extent, FillElement, MipmappedArray, Origin, PitchedBuffer, RowLayout, SliceParts,
 };

@@ -59,6 +59,9 @@ pub enum ErrorKind {
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
+    /// A region of rows and planes that is not inside its memory.
+    #[error(transparent)]
+    Region(#[from] super::region::RegionError),
     /// A buffer of this many elements has more bytes than an address can count.
     #[error("{len} elements of {size} bytes overflow the address space")]
     Capacity {

@@ -4,6 +4,7 @@
 
 mod hint;
 mod kinds;
+mod region;
 
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
@@ -13,6 +14,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use region::RegionError;
 
 /// An error of this crate.
 ///
@@ -87,6 +89,11 @@ impl Error {
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.kind(), ErrorKind::Capacity { .. })
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    }
+
+    /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
+    pub fn is_out_of_bounds(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Region(_) | ErrorKind::Length(_))
     }
 
     /// The driver is older than what was asked of it.

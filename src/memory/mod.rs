@@ -2,13 +2,27 @@
 //!
 //! Lengths and ranges count elements; only names with `byte` in them count bytes.
 
+mod array;
+mod array_format;
 mod buffer;
 mod copy;
+mod copy_region;
 mod device_copy;
+mod fill;
+mod mipmap;
+mod pitched;
 mod pointer;
+mod region;
 mod view;
 
+pub use array::{ArrayFlags, ArrayShape, CudaArray};
+pub use array_format::{ArrayDescriptor, ArrayElement, ArrayFormat};
 pub use buffer::DeviceBuffer;
+pub use copy_region::{CopySource, CopyTarget};
 pub use device_copy::DeviceCopy;
+pub use fill::FillElement;
+pub use mipmap::MipmappedArray;
+pub use pitched::PitchedBuffer;
 pub use pointer::{DevicePtr, DevicePtrMut};
+pub use region::{Extent, Origin, RowLayout};
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};

@@ -8,7 +8,7 @@ use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented,
+    array, context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented,
 };
 
 entries! {
@@ -27,10 +27,15 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     event::address,
     memory::address,
     memory::copy::address,
+    memory::copy_batch::address,
+    memory::copy_rows::address,
     memory::host::address,
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,
+    array::address,
+    array::linear::address,
+    array::mipmap::address,
     module::address,
     module::library::address,
     function::address,

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::array::{Array, Mipmap};
 use super::config::Config;
 use super::context::{Context, Primary, current};
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
@@ -40,6 +41,8 @@ pub(super) struct State {
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) arrays: Handles<Array>,
+    pub(super) mipmaps: Handles<Mipmap>,
     ids: AtomicU64,
 }
 
@@ -63,6 +66,8 @@ impl State {
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            arrays: Handles::new(20),
+            mipmaps: Handles::new(21),
             ids: AtomicU64::new(1),
             config,
         }

@@ -1,6 +1,8 @@
 //! `cuMem*`: device memory, pinned host memory, copies, fills, pointer queries.
 
 pub(super) mod copy;
+pub(super) mod copy_batch;
+pub(super) mod copy_rows;
 pub(super) mod host;
 pub(super) mod pointer;
 pub(super) mod pool;
@@ -96,7 +98,7 @@ impl State {
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: u64, bytes: usize, pooled: bool) -> Outcome<u64> {
+    pub(super) fn allocate(&self, context: u64, bytes: usize, pooled: bool) -> Outcome<u64> {
         let address = self.memory.allocate(bytes as u64).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.allocations.add(address, Record { context, pooled, released: false, id: self.id() });
         Ok(address)
@@ -104,7 +106,7 @@ impl State {
 }
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-fn fault(function: &str, error: &BadRange) -> Box<Fault> {
+pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,
         kernel: function.to_owned(),

@@ -16,8 +16,8 @@ pub use driver::{
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, RegionError,
-    Tried, Wanted,
+    Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
+    NotInCapture, RegionError, Suspect, Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -26,5 +26,5 @@ pub use launch::{
 pub use memory::{
     ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, CopySource, CopyTarget, CudaArray,
     DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, Extent, FillElement, MipmappedArray, Origin, PitchedBuffer, RowLayout, SliceParts,
+    DeviceViewMut, Extent, FillElement, MipmappedArray, PitchedBuffer, RowLayout, SliceParts,
 };

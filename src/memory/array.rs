@@ -6,12 +6,13 @@ use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::array_format::{ArrayDescriptor, ArrayElement};
 use super::copy_region::{CopySource, CopyTarget};
 use super::mipmap::MipmapInner;
-use super::region::{Bounds, Extent, Place, RowLayout};
-use crate::driver::{CudaContext, CudaStream};
+use super::region::{Bounds, Extent, Owner, Place, RowLayout};
+use crate::driver::{CudaContext, CudaStream, Resource, Uses};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 bitflags! {
@@ -98,7 +99,8 @@ pub(super) fn described<T: ArrayElement>(shape: ArrayShape, flags: ArrayFlags) -
 /// An array of elements in device memory, in a layout that only textures, surfaces and copies know.
 ///
 /// Handles are cheap to clone and share the array; it is destroyed with the last one, textures and surfaces included.
-/// Destroying it waits for all work of its context, since a kernel may still read it.
+/// Destroying it waits for the copies that use it, and for all work of its context if a texture or surface was made of
+/// it, since a kernel may still use those.
 ///
 /// ```
 /// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext};
@@ -128,10 +130,13 @@ pub(super) struct ArrayInner {
     pub(super) raw: CUarray,
     pub(super) context: CudaContext,
     extent: Extent,
+    uses: Uses,
+    /// A texture or surface was made of it: kernels may use it that nobody noted here.
+    escaped: AtomicBool,
     /// Whether this crate made it as an array of its own.
     owned: bool,
-    /// What a level belongs to.
-    _level_of: Option<Arc<MipmapInner>>,
+    /// What a level belongs to; that notes the uses of all levels.
+    level_of: Option<Arc<MipmapInner>>,
 }
 
 // SAFETY: a CUarray may be used from every thread; the rest is Send and Sync.
@@ -155,19 +160,12 @@ impl<T: ArrayElement> CudaArray<T> {
         context.call("cuArray3DCreate", asked, |driver| unsafe {
             driver.cuArray3DCreate(&mut raw, &descriptor.raw())
         })?;
-        let inner = ArrayInner {
-            raw,
-            context: context.clone(),
-            extent: shape.extent(),
-            owned: true,
-            _level_of: None,
-        };
+        let inner = ArrayInner::new(raw, context, shape.extent(), true, None);
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
     pub(super) fn level(mipmap: &Arc<MipmapInner>, raw: CUarray, extent: Extent) -> Self {
-        let context = mipmap.context.clone();
-        let inner = ArrayInner { raw, context, extent, owned: false, _level_of: Some(mipmap.clone()) };
+        let inner = ArrayInner::new(raw, &mipmap.context, extent, false, Some(mipmap.clone()));
         Self { inner: Arc::new(inner), of: PhantomData }
     }
 
@@ -184,7 +182,7 @@ impl<T: ArrayElement> CudaArray<T> {
     pub unsafe fn from_raw(context: &CudaContext, raw: CUarray) -> Result<Self, Error> {
         let descriptor = describe(context, raw)?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
-        let inner = ArrayInner { raw, context: context.clone(), extent, owned: false, _level_of: None };
+        let inner = ArrayInner::new(raw, context, extent, false, None);
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
@@ -240,13 +238,13 @@ impl<T: ArrayElement> CudaArray<T> {
     /// What [`CudaStream::copy_region`] reads.
     pub fn as_source(&self) -> CopySource<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
-        CopySource::new(Place::Array(self.inner.raw), bounds, Some(&self.inner.context))
+        CopySource::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
     }
 
     /// What [`CudaStream::copy_region`] writes.
     pub fn as_target(&self) -> CopyTarget<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
-        CopyTarget::new(Place::Array(self.inner.raw), bounds, Some(&self.inner.context))
+        CopyTarget::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
     }
 
     fn packed(&self) -> RowLayout {
@@ -285,7 +283,7 @@ impl<T: ArrayElement> CudaArray<T> {
 
     /// Destroys the array now if this is the last handle to it, and says what the driver answered.
     ///
-    /// Driver calls: `cuCtxSynchronize`, `cuArrayDestroy`, for the last handle of an array that this crate made.
+    /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuArrayDestroy`, for the last handle of an array that this crate made.
     ///
     /// # Errors
     /// Whatever the driver answers; the handle is gone in any case.
@@ -296,14 +294,53 @@ impl<T: ArrayElement> CudaArray<T> {
 }
 
 impl ArrayInner {
+    fn new(
+        raw: CUarray,
+        context: &CudaContext,
+        extent: Extent,
+        owned: bool,
+        level_of: Option<Arc<MipmapInner>>,
+    ) -> Self {
+        let (context, uses, escaped) = (context.clone(), Uses::default(), AtomicBool::new(false));
+        Self { raw, context, extent, uses, escaped, owned, level_of }
+    }
+
+    /// Orders work on `stream` that is about to be submitted and reads the array.
+    pub(super) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        match &self.level_of {
+            Some(mipmap) => mipmap.uses.read_on(stream, || mipmap.clone()),
+            None => self.uses.read_on(stream, || self.clone()),
+        }
+    }
+
+    /// Orders work on `stream` that is about to be submitted and writes the array.
+    pub(super) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        match &self.level_of {
+            Some(mipmap) => mipmap.uses.write_on(stream, || mipmap.clone()),
+            None => self.uses.write_on(stream, || self.clone()),
+        }
+    }
+
+    /// A texture or surface is made of it: work that is not noted may use it.
+    pub(super) fn escape(&self) {
+        let escaped = self.level_of.as_ref().map_or(&self.escaped, |mipmap| &mipmap.escaped);
+        escaped.store(true, Ordering::Relaxed);
+    }
+
     fn destroy(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
         // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        let _ = if *self.escaped.get_mut() { self.context.synchronize() } else { self.uses.wait() };
         // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
         self.context.call("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
+    }
+}
+
+impl Resource for ArrayInner {
+    fn uses(&self) -> &Uses {
+        &self.uses
     }
 }
 

@@ -8,7 +8,7 @@ use cuda_driver_sys::{self as sys, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_P
 use std::marker::PhantomData;
 
 use super::device_copy::DeviceCopy;
-use super::region::{Bounds, Extent, Origin, Place, RowLayout, Side};
+use super::region::{Bounds, Extent, Offset, Owner, Place, RowLayout, Side};
 use super::view::{DeviceSlice, DeviceSliceMut};
 use crate::driver::CudaStream;
 use crate::error::Error;
@@ -48,24 +48,25 @@ impl<'a, T: DeviceCopy> CopySource<'a, T> {
     /// Host memory. A copy from it returns when it is done.
     pub fn host(memory: &'a [T], layout: RowLayout) -> Self {
         let place = Place::Host(memory.as_ptr().cast_mut().cast());
-        Self::new(place, Bounds::Linear(size_of_val(memory), layout), None)
+        Self::new(place, Bounds::Linear(size_of_val(memory), layout), Owner::Host)
     }
 
-    /// Device memory: a buffer or view. The memory may be given up while the copy runs: freeing it waits.
+    /// Device memory: a buffer or view. It may be dropped while the copy runs: its memory goes after the copy.
     pub fn device<S: DeviceSlice<Element = T> + ?Sized>(memory: &'a S, layout: RowLayout) -> Self {
-        let bytes = memory.len() * size_of::<T>();
-        Self::new(Place::Device(memory.address()), Bounds::Linear(bytes, layout), Some(memory.context()))
+        let parts = memory.parts();
+        let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);
+        Self::new(Place::Device(*parts.address), bounds, Owner::Home(parts.home))
     }
 
-    pub(super) fn new(place: Place, bounds: Bounds, context: Option<&'a crate::CudaContext>) -> Self {
-        let side = Side { name: "source", place, bounds, origin: Origin::default(), context };
+    pub(super) fn new(place: Place, bounds: Bounds, owner: Owner<'a>) -> Self {
+        let side = Side { name: "source", place, bounds, origin: Offset::default(), owner };
         Self { side, of: PhantomData }
     }
 
     /// Starts `x` elements, `y` rows and `z` planes into the memory, instead of at its start.
     #[must_use]
     pub fn at(mut self, x: usize, y: usize, z: usize) -> Self {
-        self.side.origin = Origin { x, y, z };
+        self.side.origin = Offset { x, y, z };
         self
     }
 }
@@ -74,24 +75,25 @@ impl<'a, T: DeviceCopy> CopyTarget<'a, T> {
     /// Host memory. A copy to it returns when it is done.
     pub fn host(memory: &'a mut [T], layout: RowLayout) -> Self {
         let bytes = size_of_val(memory);
-        Self::new(Place::Host(memory.as_mut_ptr().cast()), Bounds::Linear(bytes, layout), None)
+        Self::new(Place::Host(memory.as_mut_ptr().cast()), Bounds::Linear(bytes, layout), Owner::Host)
     }
 
-    /// Device memory: a buffer or mutable view. The memory may be given up while the copy runs: freeing it waits.
+    /// Device memory: a buffer or mutable view. It may be dropped while the copy runs: its memory goes after the copy.
     pub fn device<S: DeviceSliceMut<Element = T> + ?Sized>(memory: &'a mut S, layout: RowLayout) -> Self {
-        let (address, bytes) = (memory.address(), memory.len() * size_of::<T>());
-        Self::new(Place::Device(address), Bounds::Linear(bytes, layout), Some((*memory).context()))
+        let parts = memory.parts_mut();
+        let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);
+        Self::new(Place::Device(*parts.address), bounds, Owner::Home(parts.home))
     }
 
-    pub(super) fn new(place: Place, bounds: Bounds, context: Option<&'a crate::CudaContext>) -> Self {
-        let side = Side { name: "target", place, bounds, origin: Origin::default(), context };
+    pub(super) fn new(place: Place, bounds: Bounds, owner: Owner<'a>) -> Self {
+        let side = Side { name: "target", place, bounds, origin: Offset::default(), owner };
         Self { side, of: PhantomData }
     }
 
     /// Starts `x` elements, `y` rows and `z` planes into the memory, instead of at its start.
     #[must_use]
     pub fn at(mut self, x: usize, y: usize, z: usize) -> Self {
-        self.side.origin = Origin { x, y, z };
+        self.side.origin = Offset { x, y, z };
         self
     }
 }
@@ -106,7 +108,8 @@ impl CudaStream {
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another
-    /// context (that is [`CudaStream::copy_region_peer`]), or whatever the driver answers.
+    /// context (that is [`CudaStream::copy_region_peer`]), [`Error::is_not_in_capture`] for host memory on a stream that
+    /// captures, or whatever the driver answers.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     pub fn copy_region<T: DeviceCopy>(
@@ -117,13 +120,15 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let pair = Pair { source: &source.side, target: &target.side, extent, size: size_of::<T>() };
         for side in [pair.source, pair.target] {
-            if let Some(context) = side.context {
+            if let Some(context) = side.owner.context() {
                 self.same_context(context, &format!("the {}", side.name))?;
             }
         }
         if !pair.check()? {
             return Ok(());
         }
+        let call = if pair.is_flat() { "cuMemcpy2DAsync" } else { "cuMemcpy3DAsync" };
+        pair.order(self, call)?;
         let submitted = if pair.is_flat() { self.copy_rows(&pair) } else { self.copy_planes(&pair) };
         self.settle(&pair, submitted)
     }
@@ -147,8 +152,9 @@ impl CudaStream {
         if !pair.check()? {
             return Ok(());
         }
+        pair.order(self, "cuMemcpy3DPeerAsync")?;
         let whole = pair.peer(self);
-        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or freed in order.
+        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or whose use is noted.
         let submitted = self.context().call(
             "cuMemcpy3DPeerAsync",
             || pair.asked(),
@@ -159,7 +165,7 @@ impl CudaStream {
 
     fn copy_rows(&self, pair: &Pair<'_>) -> Result<(), Error> {
         let rows = pair.flat();
-        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or freed in order.
+        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or whose use is noted.
         self.context().call(
             "cuMemcpy2DAsync",
             || pair.asked(),
@@ -169,7 +175,7 @@ impl CudaStream {
 
     fn copy_planes(&self, pair: &Pair<'_>) -> Result<(), Error> {
         let planes = pair.whole();
-        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or freed in order.
+        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or whose use is noted.
         self.context().call(
             "cuMemcpy3DAsync",
             || pair.asked(),
@@ -202,6 +208,15 @@ impl Pair<'_> {
         self.source.check(self.extent, self.size)?;
         self.target.check(self.extent, self.size)?;
         Ok(self.size != 0 && self.extent.elements() != Some(0))
+    }
+
+    /// Orders the copy after the work that uses either side. Host memory cannot be part of a captured copy.
+    fn order(&self, stream: &CudaStream, call: &'static str) -> Result<(), Error> {
+        if self.source.is_host() || self.target.is_host() {
+            stream.refuse_in_capture(call)?;
+        }
+        self.source.owner.read_on(stream)?;
+        self.target.owner.write_on(stream)
     }
 
     /// Whether `cuMemcpy2D` can say it.
@@ -265,7 +280,7 @@ impl Pair<'_> {
     }
 
     fn peer(&self, stream: &CudaStream) -> CUDA_MEMCPY3D_PEER {
-        let owner = |side: &Side<'_>| side.context.unwrap_or(stream.context()).raw();
+        let owner = |side: &Side<'_>| side.owner.context().unwrap_or(stream.context()).raw();
         let (source, target, copy) = (owner(self.source), owner(self.target), self.whole());
         CUDA_MEMCPY3D_PEER {
             srcXInBytes: copy.srcXInBytes,

@@ -156,7 +156,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         if self.is_empty() {
             return Ok(());
         }
-        let (word, target, count) = (Word::of(value), self.cu_deviceptr(), self.len());
+        self.home().write_on(stream)?;
+        let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
         // SAFETY: the view has `count` elements of the word's size, aligned as the element is.
         self.context()
@@ -167,7 +168,7 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
 impl<T: FillElement> DeviceBuffer<T> {
     /// Allocates `len` elements that are all `value`.
     ///
-    /// They are set on `stream`; other streams must wait for it. Driver calls: those of [`DeviceBuffer::uninit`] and
+    /// Driver calls: those of [`DeviceBuffer::uninit`] and
     /// [`DeviceBuffer::fill`].
     ///
     /// # Errors

@@ -5,17 +5,18 @@
 use cuda_driver_sys::{CUarray, CUmipmappedArray};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
 use super::array_format::ArrayElement;
 use super::region::Extent;
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, Resource, Uses};
 use crate::error::Error;
 
 /// Arrays of falling size for one image, read by kernels through one texture.
 ///
 /// Handles are cheap to clone and share the levels; they are destroyed with the last one, textures and levels included,
-/// which waits for all work of the context.
+/// which waits as destroying an array does.
 ///
 /// ```
 /// use cuda_launch::{ArrayFlags, ArrayShape, CudaContext, Extent, MipmappedArray};
@@ -43,6 +44,10 @@ pub(super) struct MipmapInner {
     pub(super) raw: CUmipmappedArray,
     pub(super) context: CudaContext,
     levels: u32,
+    /// Of all levels.
+    pub(super) uses: Uses,
+    /// A texture or surface was made of it or of a level: kernels may use it that nobody noted here.
+    pub(super) escaped: AtomicBool,
     owned: bool,
 }
 
@@ -72,7 +77,9 @@ impl<T: ArrayElement> MipmappedArray<T> {
             driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
         })?;
         let levels = levels.clamp(1, most_levels(shape));
-        let inner = Arc::new(MipmapInner { raw, context: context.clone(), levels, owned: true });
+        let (uses, escaped) = (Uses::default(), AtomicBool::new(false));
+        let inner =
+            Arc::new(MipmapInner { raw, context: context.clone(), levels, uses, escaped, owned: true });
         Ok(Self { inner, of: PhantomData })
     }
 
@@ -117,7 +124,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
 
     /// Destroys all levels now if this is the last handle, and says what the driver answered.
     ///
-    /// Driver calls: `cuCtxSynchronize`, `cuMipmappedArrayDestroy`, for the last handle.
+    /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuMipmappedArrayDestroy`, for the last handle.
     ///
     /// # Errors
     /// Whatever the driver answers; the handle is gone in any case.
@@ -140,11 +147,17 @@ impl MipmapInner {
             return Ok(());
         }
         // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        let _ = if *self.escaped.get_mut() { self.context.synchronize() } else { self.uses.wait() };
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
         self.context.call("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
         })
+    }
+}
+
+impl Resource for MipmapInner {
+    fn uses(&self) -> &Uses {
+        &self.uses
     }
 }
 

@@ -4,12 +4,14 @@
 
 use std::ffi::c_uint;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use super::copy_region::{CopySource, CopyTarget};
 use super::device_copy::DeviceCopy;
 use super::fill::{FillElement, Rows, Word, fill_rows};
+use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
-use super::region::{Bounds, Extent, Place, RowLayout};
+use super::region::{Bounds, Extent, Owner, Place, RowLayout};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
@@ -31,10 +33,10 @@ use crate::error::{Error, ErrorKind, LengthMismatch};
 #[doc(alias = "cuMemAllocPitch")]
 pub struct PitchedBuffer<T: DeviceCopy> {
     address: u64,
+    home: Arc<Home>,
     width: usize,
     height: usize,
     pitch: usize,
-    context: CudaContext,
     of: PhantomData<T>,
 }
 
@@ -50,18 +52,18 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         let overflow = |len| Error::from(ErrorKind::Capacity { len, size });
         let row = width.checked_mul(size).ok_or_else(|| overflow(width))?;
         row.checked_mul(height).ok_or_else(|| overflow(width.saturating_mul(height)))?;
-        let mut buffer =
-            Self { address: 0, width, height, pitch: row, context: context.clone(), of: PhantomData };
-        if row == 0 || height == 0 {
-            return Ok(buffer);
+        let (mut address, mut pitch, mut origin) = (0, row, Origin::Empty);
+        if row != 0 && height != 0 {
+            stream.refuse_in_capture("cuMemAllocPitch")?;
+            let asked = || format!("{height} rows of {width} elements of {size} bytes");
+            // SAFETY: both outputs outlive the call.
+            context.call("cuMemAllocPitch", asked, |driver| unsafe {
+                driver.cuMemAllocPitch(&mut address, &mut pitch, row, height, Self::access())
+            })?;
+            origin = Origin::Plain;
         }
-        let (address, pitch) = (&mut buffer.address, &mut buffer.pitch);
-        let asked = || format!("{height} rows of {width} elements of {size} bytes");
-        // SAFETY: both outputs outlive the call.
-        context.call("cuMemAllocPitch", asked, |driver| unsafe {
-            driver.cuMemAllocPitch(address, pitch, row, height, Self::access())
-        })?;
-        Ok(buffer)
+        let home = Home::new(address, context, origin);
+        Ok(Self { address, home, width, height, pitch, of: PhantomData })
     }
 
     /// The widest access that a kernel makes to its elements: what the driver aligns rows for, 4, 8 or 16 bytes.
@@ -120,7 +122,10 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     where
         T: FillElement,
     {
-        stream.same_context(&self.context, "the buffer")?;
+        stream.same_context(self.context(), "the buffer")?;
+        if !self.is_empty() {
+            self.home.write_on(stream)?;
+        }
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
         // SAFETY: 1: these are the rows that this value owns.
         unsafe { fill_rows(stream, rows, Word::of(value)) }
@@ -128,12 +133,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
 
     /// What [`CudaStream::copy_region`] reads.
     pub fn as_source(&self) -> CopySource<'_, T> {
-        CopySource::new(Place::Device(self.address), self.bounds(), Some(&self.context))
+        CopySource::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
     }
 
     /// What [`CudaStream::copy_region`] writes.
     pub fn as_target(&mut self) -> CopyTarget<'_, T> {
-        CopyTarget::new(Place::Device(self.address), self.bounds(), Some(&self.context))
+        CopyTarget::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
     }
 
     fn bounds(&self) -> Bounds {
@@ -177,32 +182,35 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
 
     /// The address for a kernel to read from; 0 if there are no elements.
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
+        self.home.escape();
         DevicePtr::from_raw(self.address)
     }
 
     /// The address for a kernel to write to; 0 if there are no elements.
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.escape();
         DevicePtrMut::from_raw(self.address)
     }
 
     /// The raw address, as the driver's functions take it.
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
+        self.home.escape();
         self.address
     }
 
     /// The context.
     pub fn context(&self) -> &CudaContext {
-        &self.context
+        self.home.context()
     }
 
     /// Frees the memory now and says what the driver answered; waits for all work of the device.
     ///
-    /// Driver call: `cuMemFree`.
+    /// Memory that a graph still uses is left to the graph. Driver call: `cuMemFree`.
     ///
     /// # Errors
     /// Whatever the driver answers; the buffer is gone in any case.
-    pub fn close(mut self) -> Result<(), Error> {
-        self.free()
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }
 
     fn same_len(&self, call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {
@@ -210,25 +218,5 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
             return Ok(());
         }
         Err(ErrorKind::Length(LengthMismatch { call, source_len, destination_len }).into())
-    }
-
-    fn free(&mut self) -> Result<(), Error> {
-        let address = std::mem::take(&mut self.address);
-        if address == 0 {
-            return Ok(());
-        }
-        // SAFETY: this value owned the allocation; the call waits for work that uses it.
-        self.context.call(
-            "cuMemFree",
-            || format!("{address:#x}"),
-            |driver| unsafe { driver.cuMemFree(address) },
-        )
-    }
-}
-
-impl<T: DeviceCopy> Drop for PitchedBuffer<T> {
-    fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        let _ = self.free();
     }
 }

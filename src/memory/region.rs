@@ -1,10 +1,12 @@
 //! Rows and planes of elements: where they lie in memory, and which of them a copy takes.
 
-use std::ffi::c_void;
-
 use cuda_driver_sys::CUarray;
+use std::ffi::c_void;
+use std::sync::Arc;
 
-use crate::driver::CudaContext;
+use super::array::ArrayInner;
+use super::home::Home;
+use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Axis, Error, RegionError};
 
 /// How many elements a copy takes along each direction.
@@ -48,19 +50,11 @@ impl Extent {
 }
 
 /// Where a region starts, in elements, rows and planes.
-///
-/// ```
-/// use cuda_launch::Origin;
-/// assert_eq!(Origin::default(), Origin { x: 0, y: 0, z: 0 });
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// Elements into a row.
-    pub x: usize,
-    /// Rows into a plane.
-    pub y: usize,
-    /// Planes, or layers.
-    pub z: usize,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Offset {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) z: usize,
 }
 
 /// How rows and planes lie in linear memory.
@@ -96,6 +90,46 @@ pub(super) enum Place {
     Array(CUarray),
 }
 
+/// Whose memory one side is, and who notes its uses.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Owner<'a> {
+    /// The caller's, on the host.
+    Host,
+    /// A buffer's.
+    Home(&'a Arc<Home>),
+    /// An array's.
+    Array(&'a Arc<ArrayInner>),
+}
+
+impl<'a> Owner<'a> {
+    /// The context of device memory.
+    pub(super) fn context(self) -> Option<&'a CudaContext> {
+        match self {
+            Self::Host => None,
+            Self::Home(home) => Some(home.context()),
+            Self::Array(array) => Some(&array.context),
+        }
+    }
+
+    /// Orders work on `stream` that is about to be submitted and reads the memory.
+    pub(super) fn read_on(self, stream: &CudaStream) -> Result<(), Error> {
+        match self {
+            Self::Host => Ok(()),
+            Self::Home(home) => home.read_on(stream),
+            Self::Array(array) => array.read_on(stream),
+        }
+    }
+
+    /// Orders work on `stream` that is about to be submitted and writes the memory.
+    pub(super) fn write_on(self, stream: &CudaStream) -> Result<(), Error> {
+        match self {
+            Self::Host => Ok(()),
+            Self::Home(home) => home.write_on(stream),
+            Self::Array(array) => array.write_on(stream),
+        }
+    }
+}
+
 /// How large the memory of one side is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bounds {
@@ -114,9 +148,8 @@ pub(super) struct Side<'a> {
     pub(super) name: &'static str,
     pub(super) place: Place,
     pub(super) bounds: Bounds,
-    pub(super) origin: Origin,
-    /// Whose memory it is; the host's has none.
-    pub(super) context: Option<&'a CudaContext>,
+    pub(super) origin: Offset,
+    pub(super) owner: Owner<'a>,
 }
 
 impl Side<'_> {
@@ -130,7 +163,7 @@ impl Side<'_> {
 
     /// Whether it is host memory, which is borrowed only as long as the call lasts.
     pub(super) fn is_host(&self) -> bool {
-        matches!(self.place, Place::Host(_))
+        matches!(self.owner, Owner::Host)
     }
 
     /// An error unless `extent` elements of `size` bytes from the origin on lie inside.

@@ -15,16 +15,19 @@ pub use driver::{
     ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
-    NotInCapture, RegionError, Suspect, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextMismatch, DriverError, Error,
+    ErrorKind, Faulted, Forked, Given, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
+    ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
+#[cfg(feature = "bytemuck")]
+pub use memory::Plain;
 pub use memory::{
-    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, CopySource, CopyTarget, CudaArray,
-    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, Extent, FillElement, MipmappedArray, PitchedBuffer, RowLayout, SliceParts,
+    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
+    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
+    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    MipmappedArray, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };

@@ -15,7 +15,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
-pub use region::RegionError;
+pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 
 /// An error of this crate.
@@ -99,7 +99,8 @@ impl Error {
 
     /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
     pub fn is_out_of_bounds(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Region(_) | ErrorKind::Length(_))
+        use ErrorKind as K;
+        matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
     /// The driver is older than what was asked of it.

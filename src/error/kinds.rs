@@ -76,6 +76,15 @@ pub enum ErrorKind {
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
+    /// A region of rows and planes that is not inside its memory.
+    #[error(transparent)]
+    Region(#[from] super::region::RegionError),
+    /// A range that is not inside its buffer.
+    #[error(transparent)]
+    Range(#[from] super::region::IndexRange),
+    /// Device memory cannot be seen as elements of this type.
+    #[error(transparent)]
+    Cast(#[from] super::region::CastError),
     /// A buffer of this many elements has more bytes than an address can count.
     #[error("{len} elements of {size} bytes overflow the address space")]
     Capacity {

@@ -7,6 +7,7 @@ mod event;
 mod hint;
 mod kinds;
 mod module;
+mod region;
 mod state;
 
 pub use callback::{HostPanic, InHostCallback};
@@ -20,8 +21,8 @@ pub use kinds::{
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
 pub use module::{GlobalError, Unsupported};
+pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
-
 /// An error of this crate.
 ///
 /// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.
@@ -116,6 +117,12 @@ impl Error {
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.kind(), ErrorKind::Capacity { .. })
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    }
+
+    /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
+    pub fn is_out_of_bounds(&self) -> bool {
+        use ErrorKind as K;
+        matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
     /// The driver is older than what was asked of it.

@@ -1,10 +1,6 @@
 //! The one state of the process, as in a real driver: made by the first `cuInit`, never taken down.
 
-use cuda_driver_sys::{CUdevice, CUresult, CUstream};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
+use super::array::{Array, Mipmap};
 use super::config::Config;
 use super::context::{Context, Primary, current};
 use super::device::Device;
@@ -19,6 +15,10 @@ use super::memory::{Allocations, Pinned};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
 use crate::memory::Memory;
+use cuda_driver_sys::{CUdevice, CUresult, CUstream};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Everything the driver knows.
 pub(super) struct State {
@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) execs: Handles<Exec>,
     /// The captures that are not ended.
     pub(super) captures: Captures,
+    pub(super) arrays: Handles<Array>,
+    pub(super) mipmaps: Handles<Mipmap>,
     ids: AtomicU64,
 }
 
@@ -79,6 +81,8 @@ impl State {
             nodes: Handles::new(33),
             execs: Handles::new(34),
             captures: Captures::default(),
+            arrays: Handles::new(20),
+            mipmaps: Handles::new(21),
             ids: AtomicU64::new(1),
             config,
         }

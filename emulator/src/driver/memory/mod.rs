@@ -1,6 +1,8 @@
 //! `cuMem*`: device memory, pinned host memory, copies, fills, pointer queries.
 
 pub(super) mod copy;
+pub(super) mod copy_batch;
+pub(super) mod copy_rows;
 pub(super) mod host;
 pub(super) mod peer;
 pub(super) mod pointer;
@@ -98,7 +100,7 @@ impl State {
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: &Context, bytes: usize, pooled: bool) -> Outcome<u64> {
+    pub(super) fn allocate(&self, context: &Context, bytes: usize, pooled: bool) -> Outcome<u64> {
         // Peer access concerns what is not of a pool; pools have an access list of their own.
         let reach = if pooled { Reach::Granted(0) } else { Reach::Peers };
         let address = context.memory.allocate_for(bytes as u64, reach);

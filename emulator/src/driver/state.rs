@@ -12,7 +12,7 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::handles::{Found, Handles};
-use super::memory::{Allocations, Pinned};
+use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
 use crate::memory::Memory;
@@ -29,6 +29,12 @@ pub(super) struct State {
     pub(super) allocations: Allocations,
     /// Host memory that was allocated or registered here.
     pub(super) pinned: Pinned,
+    /// What programs said about managed memory.
+    pub(super) managed: Managed,
+    /// Memory pools.
+    pub(super) pools: Pools,
+    /// Reserved addresses, memory without addresses, and which is mapped where.
+    pub(super) virtual_memory: VirtualMemory,
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
     /// The primary context of the one device.
@@ -54,6 +60,9 @@ impl State {
             memory: Arc::new(Memory::new(config.memory)),
             allocations: Allocations::default(),
             pinned: Pinned::default(),
+            managed: Managed::default(),
+            pools: Pools::new(config.devices),
+            virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
             primary: Mutex::new(Primary::new(contexts.reserve())),
             contexts,

@@ -1,15 +1,18 @@
 //! One allocation: a device address range and the host bytes behind it.
 #![allow(unsafe_code)]
-// Relies on: `host` comes from `alloc_zeroed` with `layout` and is freed once, in `drop`; offsets passed in are checked
-// against `len` by the asserting callers below; the bytes are only touched through `access`.
+// Relies on: `host` points to `len` bytes that `backing` keeps, or that its maker promised to keep; offsets passed in are
+// checked against `len` by the asserting callers below; the bytes are only touched through `access`.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
+use super::bytes::{HostBytes, Physical};
 use super::{ALIGNMENT, access};
 
 /// Bytes copied at a time where a copy goes through a buffer.
 const CHUNK: usize = 4096;
+/// Alignment of memory that the host sees too.
+const PAGE: u64 = 4096;
 
 /// A live range of device memory. Freed host memory goes back when the last holder drops this.
 #[derive(Debug)]
@@ -17,7 +20,24 @@ pub struct Allocation {
     base: u64,
     len: u64,
     host: NonNull<u8>,
-    layout: Layout,
+    backing: Backing,
+}
+
+/// Where the bytes of an allocation are.
+#[derive(Debug)]
+enum Backing {
+    /// In memory of the device.
+    Device(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
+    /// In memory that host and devices see at one address.
+    Managed(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
+    /// In memory of the host, which somebody else gives back.
+    Host,
+    /// In memory of the device that has other addresses besides.
+    Mapped {
+        #[expect(dead_code, reason = "kept for its drop")]
+        physical: Arc<Physical>,
+        writable: bool,
+    },
 }
 
 // SAFETY: the bytes are accessed through relaxed atomics only.
@@ -28,10 +48,61 @@ unsafe impl Sync for Allocation {}
 impl Allocation {
     /// Host memory for `len` bytes (at least one) that the device sees at `base`; `None` if the host has none left.
     pub(super) fn new(base: u64, len: u64) -> Option<Allocation> {
-        let layout = Layout::from_size_align(usize::try_from(len).ok()?.max(1), ALIGNMENT as usize).ok()?;
-        // SAFETY: the layout's size is not zero.
-        let host = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Allocation { base, len, host, layout })
+        let bytes = HostBytes::new(len, ALIGNMENT)?;
+        Some(Allocation { base, len, host: bytes.start(), backing: Backing::Device(bytes) })
+    }
+
+    /// Memory of `len` bytes that host and devices see at the same address; `None` if the host has none left.
+    pub(super) fn managed(len: u64) -> Option<Allocation> {
+        let bytes = HostBytes::new(len, PAGE)?;
+        let host = bytes.start();
+        // Programs get the address as a plain number.
+        let base = host.as_ptr().expose_provenance() as u64;
+        Some(Allocation { base, len, host, backing: Backing::Managed(bytes) })
+    }
+
+    /// Memory of the host that devices see at its own address.
+    ///
+    /// # Safety
+    /// The bytes live until the allocation and all snapshots that hold it are dropped, and are valid for reads and writes.
+    pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64) -> Allocation {
+        Allocation { base: host.addr().get() as u64, len, host, backing: Backing::Host }
+    }
+
+    /// The first `len` bytes of `physical`, seen at `base`.
+    pub(super) fn mapped(base: u64, len: u64, physical: &Arc<Physical>, writable: bool) -> Allocation {
+        assert!(len <= physical.len());
+        let backing = Backing::Mapped { physical: Arc::clone(physical), writable };
+        Allocation { base, len, host: physical.start(), backing }
+    }
+
+    /// Whether the host sees it at the same address.
+    pub fn is_on_host(&self) -> bool {
+        matches!(self.backing, Backing::Managed(_) | Backing::Host)
+    }
+
+    /// Whether it is managed memory.
+    pub fn is_managed(&self) -> bool {
+        matches!(self.backing, Backing::Managed(_))
+    }
+
+    /// Whether it is a mapping of memory that has other addresses besides: neighbours of its kind count as one range.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.backing, Backing::Mapped { .. })
+    }
+
+    /// Whether it may be written.
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        !matches!(self.backing, Backing::Mapped { writable: false, .. })
+    }
+
+    /// Bytes of the device's memory that it counts for by itself.
+    pub(super) fn counted(&self) -> u64 {
+        match self.backing {
+            Backing::Device(_) => self.len.next_multiple_of(ALIGNMENT),
+            Backing::Managed(_) | Backing::Host | Backing::Mapped { .. } => 0,
+        }
     }
 
     /// Device address of the first byte.
@@ -93,7 +164,8 @@ impl Allocation {
     pub(super) fn copy(to: &Allocation, to_offset: u64, from: &Allocation, from_offset: u64, bytes: u64) {
         let mut buffer = [0; CHUNK];
         // Backwards where the target lies behind the source in the same bytes, so that none is read after it is written.
-        let backwards = to.base == from.base && to_offset > from_offset;
+        let address = |allocation: &Allocation, offset| allocation.host.addr().get() as u64 + offset;
+        let backwards = address(to, to_offset) > address(from, from_offset);
         let mut done = 0;
         while done < bytes {
             let part = (CHUNK as u64).min(bytes - done);
@@ -103,12 +175,5 @@ impl Allocation {
             to.write(to_offset + at, buffer);
             done += part;
         }
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`, freed only here.
-        unsafe { dealloc(self.host(), self.layout) }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bytes::Physical;
 use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Snapshot};
 
 /// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
@@ -18,7 +20,8 @@ const REMEMBERED: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Map {
     capacity: u64,
-    used: u64,
+    /// Bytes in use; shared with memory that has no address.
+    used: Arc<AtomicU64>,
     next: u64,
     live: BTreeMap<u64, Arc<Allocation>>,
     /// Freed ranges by base: length.
@@ -32,7 +35,7 @@ impl Map {
     pub(super) fn new(capacity: u64) -> Map {
         Map {
             capacity,
-            used: 0,
+            used: Arc::default(),
             next: FIRST,
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
@@ -46,11 +49,39 @@ impl Map {
     }
 
     pub(super) fn used(&self) -> u64 {
-        self.used
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn free_bytes(&self) -> u64 {
+        self.capacity.saturating_sub(self.used())
+    }
+
+    /// Memory without an address.
+    pub(super) fn create(&mut self, bytes: u64) -> Result<Physical, OutOfMemory> {
+        let refused = OutOfMemory { requested: bytes, free: self.free_bytes() };
+        if bytes > refused.free {
+            return Err(refused);
+        }
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        Physical::new(bytes, ALIGNMENT, Arc::clone(&self.used)).ok_or(refused)
+    }
+
+    /// Enters an allocation at the address that it brings along.
+    pub(super) fn enter(&mut self, allocation: Allocation) {
+        let base = allocation.base();
+        self.forget_freed(base, base.saturating_add(allocation.len()));
+        self.live.insert(base, Arc::new(allocation));
+        self.snapshot = None;
+    }
+
+    /// Takes out an allocation that was entered. Nobody remembers it: the host may have other things there soon.
+    pub(super) fn leave(&mut self, base: u64) -> Option<Arc<Allocation>> {
+        self.snapshot = None;
+        self.live.remove(&base)
     }
 
     pub(super) fn allocate(&mut self, bytes: u64) -> Result<u64, OutOfMemory> {
-        let refused = OutOfMemory { requested: bytes, free: self.capacity - self.used };
+        let refused = OutOfMemory { requested: bytes, free: self.free_bytes() };
         let len = bytes.max(1);
         let rounded = len.checked_next_multiple_of(ALIGNMENT).ok_or(refused)?;
         if rounded > refused.free {
@@ -58,7 +89,7 @@ impl Map {
         }
         let base = self.place(rounded).ok_or(refused)?;
         let allocation = Allocation::new(base, len).ok_or(refused)?;
-        self.used += rounded;
+        self.used.fetch_add(rounded, Ordering::Relaxed);
         self.live.insert(base, Arc::new(allocation));
         self.snapshot = None;
         Ok(base)
@@ -103,7 +134,12 @@ impl Map {
         let Some(allocation) = self.live.remove(&address) else {
             return Err(NotAnAllocation { address, description: self.describe(address, 1) });
         };
-        self.used -= allocation.len().next_multiple_of(ALIGNMENT);
+        self.used.fetch_sub(allocation.counted(), Ordering::Relaxed);
+        self.snapshot = None;
+        if allocation.is_on_host() {
+            // The host may have other things there soon.
+            return Ok(());
+        }
         self.freed.insert(address, allocation.len());
         self.freed_order.push_back(address);
         if self.freed_order.len() > REMEMBERED
@@ -131,7 +167,8 @@ impl Map {
             let (base, len) = (allocation.base(), allocation.len());
             let room = len - (address - base);
             return if bytes <= room {
-                format!("inside the allocation 0x{base:x} of {len} bytes, at offset {}", address - base)
+                let only = if allocation.is_writable() { "" } else { ", which is mapped for reading only" };
+                format!("inside the allocation 0x{base:x} of {len} bytes, at offset {}{only}", address - base)
             } else {
                 format!("{} bytes past the end of the allocation 0x{base:x} of {len} bytes", bytes - room)
             };

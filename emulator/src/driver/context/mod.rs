@@ -145,8 +145,8 @@ impl Context {
         for module in state.modules.all().iter().filter(|module| module.context.id == self.id) {
             module.discard(state);
         }
-        state.allocations.release(self.id, &state.memory);
-        state.pinned.forget(self.id);
+        state.allocations.release(self.id, state);
+        state.pinned.forget(self.id, &state.memory);
         // The streams hold this context: the cycle ends here.
         lock(&self.order).clear();
     }

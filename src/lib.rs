@@ -16,7 +16,8 @@ pub use driver::{
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, Tried, Wanted,
+    Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
+    NotInCapture, Suspect, Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,

@@ -279,6 +279,11 @@ fn a_kernel_waits_for_a_copy_on_another_stream() {
     }
     .unwrap();
     assert!(!gpu.stream.query().unwrap(), "the kernel spins");
-    flag.view_mut().copy_from_device(&gpu.ctx.new_stream().unwrap(), &one).unwrap();
+    // By the raw call: a copy of the crate's own would wait for the stream that used the buffer last.
+    let (other, driver) = (gpu.ctx.new_stream().unwrap(), gpu.ctx.driver());
+    let code = unsafe {
+        driver.cuMemcpyDtoDAsync(flag.cu_deviceptr(), one.cu_deviceptr(), one.byte_len(), other.raw())
+    };
+    assert_eq!(code, CUresult::SUCCESS);
     gpu.stream.synchronize().unwrap();
 }

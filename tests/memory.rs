@@ -127,7 +127,7 @@ fn more_than_there_is_is_an_error() {
     assert!(error.is_out_of_memory() && error.call().is_none(), "{error}");
     let error = DeviceBuffer::<u64>::uninit(&stream, 1 << 47).unwrap_err();
     assert!(error.is_out_of_memory(), "{error}");
-    assert_eq!(error.call(), Some("cuMemAlloc"));
+    assert_eq!(error.call(), Some("cuMemAllocAsync"));
     let (free, total) = stream.context().memory_info().unwrap();
     assert!(free <= total && total > 0);
     DeviceBuffer::<u64>::zeroed(&stream, 100).unwrap();

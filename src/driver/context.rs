@@ -7,9 +7,10 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::choice::{default_driver, initialise};
+use super::fault::{FaultState, Launches};
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
-use crate::error::{Error, ErrorKind, check};
+use crate::error::{Error, ErrorKind, Forked, check, failed};
 
 /// A device's primary context on one driver, retained as long as a handle or anything made from it lives.
 ///
@@ -35,6 +36,9 @@ struct ContextInner {
     device: CUdevice,
     ordinal: u32,
     limits: DeviceLimits,
+    /// The process that opened it.
+    process: u32,
+    fault: FaultState,
 }
 
 // SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is plain data.
@@ -110,9 +114,14 @@ impl CudaContext {
     /// # Errors
     /// The first fault of that work, which is sticky.
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.bind()?;
+        let label = || self.inner.label();
+        let submitted = self.inner.fault.submitted();
         // SAFETY: the context is current.
-        check(unsafe { self.driver().cuCtxSynchronize() }, "cuCtxSynchronize", || self.inner.label())
+        self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() })?;
+        for (stream, count) in submitted {
+            stream.settle(count);
+        }
+        Ok(())
     }
 
     /// The device's name.
@@ -155,12 +164,10 @@ impl CudaContext {
     /// # Errors
     /// Whatever the driver answers.
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
-        self.bind()?;
         let (mut free, mut total) = (0, 0);
+        let label = || self.inner.label();
         // SAFETY: the context is current, both outputs outlive the call.
-        check(unsafe { self.driver().cuMemGetInfo(&mut free, &mut total) }, "cuMemGetInfo", || {
-            self.inner.label()
-        })?;
+        self.call("cuMemGetInfo", label, |driver| unsafe { driver.cuMemGetInfo(&mut free, &mut total) })?;
         Ok((free, total))
     }
 
@@ -226,7 +233,7 @@ impl CudaContext {
         self.check(call(&self.inner.driver), name, asked)
     }
 
-    /// Turns an answer of the driver to a call on this context into a `Result`.
+    /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.
     #[inline]
     pub(crate) fn check(
         &self,
@@ -234,7 +241,22 @@ impl CudaContext {
         call: &'static str,
         asked: impl FnOnce() -> String,
     ) -> Result<(), Error> {
-        check(code, call, asked)
+        if code == CUresult::SUCCESS { Ok(()) } else { Err(self.failed(code, call, asked())) }
+    }
+
+    #[cold]
+    pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
+        self.inner.failed(code, call, asked)
+    }
+
+    /// Watches the launches of a stream, so that a fault can name them.
+    pub(super) fn watch(&self, launches: &Arc<Launches>) {
+        self.inner.fault.watch(Arc::downgrade(launches));
+    }
+
+    /// What is told of a fault.
+    pub(super) fn fault(&self) -> &FaultState {
+        &self.inner.fault
     }
 
     /// Releases the context now if this is the last handle to it, and says what the driver answered.
@@ -263,12 +285,22 @@ impl ContextInner {
         let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device) };
         check(code, "cuDevicePrimaryCtxRetain", asked)?;
         let driver_version = u32::try_from(version).unwrap_or(0);
-        Ok(Self { raw, driver: driver.clone(), driver_version, device, ordinal, limits })
+        Ok(Self {
+            raw,
+            driver: driver.clone(),
+            driver_version,
+            device,
+            ordinal,
+            limits,
+            process: std::process::id(),
+            fault: FaultState::default(),
+        })
     }
 
     /// See [`CudaContext::bind`].
     #[inline]
     fn bind(&self) -> Result<(), Error> {
+        self.fault.check()?;
         let mut current = std::ptr::null_mut();
         // SAFETY: `current` outlives the call.
         let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
@@ -277,9 +309,26 @@ impl ContextInner {
 
     #[cold]
     fn bind_slow(&self, code: CUresult) -> Result<(), Error> {
-        check(code, "cuCtxGetCurrent", || self.label())?;
+        if code != CUresult::SUCCESS {
+            return Err(self.failed(code, "cuCtxGetCurrent", self.label()));
+        }
         // SAFETY: the context is retained.
-        check(unsafe { self.driver.cuCtxSetCurrent(self.raw) }, "cuCtxSetCurrent", || self.label())
+        match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
+            CUresult::SUCCESS => Ok(()),
+            code => Err(self.failed(code, "cuCtxSetCurrent", self.label())),
+        }
+    }
+
+    /// The error for an answer of the driver: a fault is remembered, and a fork is told from a missing `cuInit`.
+    fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
+        let child = std::process::id();
+        if code.is_sticky() {
+            self.fault.raise(code, call)
+        } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
+            ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
+        } else {
+            failed(code, call, asked)
+        }
     }
 
     fn label(&self) -> String {

@@ -65,6 +65,8 @@ pub struct Kernel {
     /// `.blocksareclusters`: the grid counts clusters.
     pub(crate) grid_counts_clusters: bool,
     pub(crate) parameters: Parameters,
+    /// Stands for it in the list of what may be blamed for a fault.
+    pub(crate) number: u32,
     name: String,
 }
 
@@ -110,6 +112,7 @@ impl Kernel {
             required_cluster,
             grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
             parameters: parameters(context, raw, name, signature)?,
+            number: context.fault().name(name),
             name: name.to_string(),
             context: context.clone(),
         })
@@ -168,6 +171,12 @@ impl Kernel {
             self.max_dynamic_shared.store(value.max(0) as u32, Ordering::Relaxed);
         }
         Ok(())
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.context.fault().forget(self);
     }
 }
 

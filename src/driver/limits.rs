@@ -28,6 +28,8 @@ pub struct DeviceLimits {
     pub cooperative_launch: bool,
     /// Cluster launches are supported.
     pub cluster_launch: bool,
+    /// Memory can be allocated and freed in the order of a stream.
+    pub memory_pools: bool,
 }
 
 impl DeviceLimits {
@@ -57,6 +59,7 @@ impl DeviceLimits {
             cooperative_launch: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
             // Unknown to drivers before 11.8: then there are none.
             cluster_launch: get(A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH).is_ok_and(|v| v != 0),
+            memory_pools: get(A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
         })
     }
 }

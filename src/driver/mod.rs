@@ -4,9 +4,11 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod capture;
 mod choice;
 mod context;
 mod event;
+mod fault;
 mod find;
 mod function;
 mod image;
@@ -16,7 +18,9 @@ mod limits;
 mod module;
 mod occupancy;
 mod stream;
+mod uses;
 
+pub(crate) use capture::{Capture, Captured, Resource};
 pub use choice::default_driver;
 pub use context::CudaContext;
 pub use event::{CudaEvent, EventFlags};
@@ -27,3 +31,4 @@ pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
 pub use stream::{CudaStream, StreamFlags};
+pub(crate) use uses::Uses;

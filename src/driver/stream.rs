@@ -4,11 +4,13 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
 use super::event::{CudaEvent, EventFlags};
-use crate::error::{Error, check};
+use super::fault::Launches;
+use crate::error::{Error, ErrorKind, NotInCapture, check};
 
 bitflags! {
     /// How a stream is created (`CUstream_flags`).
@@ -45,6 +47,12 @@ struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
+    /// The capture that this handle gives work to. Other handles of the same stream have their own.
+    capture: Option<Arc<Capture>>,
+    /// What may be blamed for a fault.
+    launches: Arc<Launches>,
+    /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
+    mark: OnceLock<CudaEvent>,
 }
 
 // SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
@@ -66,12 +74,25 @@ impl CudaStream {
         // SAFETY: the context is current, `raw` outlives the call.
         let code = unsafe { context.driver().cuStreamCreateWithPriority(&mut raw, flags.bits(), priority) };
         check(code, "cuStreamCreateWithPriority", || format!("flags {flags:?}, priority {priority}"))?;
-        Ok(Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: true }) })
+        Ok(Self::wrap(context, raw, true, None))
     }
 
     pub(super) fn legacy(context: &CudaContext) -> Self {
-        let raw = sys::CU_STREAM_LEGACY;
-        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false }) }
+        Self::wrap(context, sys::CU_STREAM_LEGACY, false, None)
+    }
+
+    /// A handle for `raw`; the last clone destroys it if it is `owned`.
+    pub(super) fn wrap(
+        context: &CudaContext,
+        raw: CUstream,
+        owned: bool,
+        capture: Option<Arc<Capture>>,
+    ) -> Self {
+        let launches = Arc::default();
+        context.watch(&launches);
+        let mark = OnceLock::new();
+        let inner = StreamInner { raw, context: context.clone(), owned, capture, launches, mark };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Borrows a stream that other code made and will destroy.
@@ -80,9 +101,10 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
-    /// 2. It outlives every clone of the result and all work given to it through them.
+    /// 2. It outlives every clone of the result, all work given to it through them, and the buffers which that work uses:
+    ///    these remember the stream.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
-        Self { inner: Arc::new(StreamInner { raw, context: context.clone(), owned: false }) }
+        Self::wrap(context, raw, false, None)
     }
 
     /// The context.
@@ -105,10 +127,14 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_in_capture("cuStreamSynchronize")?;
+        let submitted = self.launches().submitted();
         // SAFETY: the stream is live.
         self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
             driver.cuStreamSynchronize(self.raw())
-        })
+        })?;
+        self.launches().settle(submitted);
+        Ok(())
     }
 
     /// Whether all work given to the stream so far is done.
@@ -119,11 +145,12 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
+        self.refuse_in_capture("cuStreamQuery")?;
         self.context().bind()?;
         // SAFETY: the stream is live.
         match unsafe { self.context().driver().cuStreamQuery(self.raw()) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => check(code, "cuStreamQuery", String::new).map(|()| true),
+            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
         }
     }
 
@@ -174,6 +201,66 @@ impl CudaStream {
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+
+    /// What tells this stream from all others, as long as a handle lives.
+    #[inline(always)]
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
+    /// The same, but 0 where the handle means another stream on every thread, or a capture.
+    pub(super) fn lasting_identity(&self) -> usize {
+        if self.is_per_thread() || self.inner.capture.is_some() { 0 } else { self.identity() }
+    }
+
+    /// Whether the handle means another stream on every thread.
+    pub(super) fn is_per_thread(&self) -> bool {
+        self.inner.raw == sys::CU_STREAM_PER_THREAD
+    }
+
+    /// Whether both are streams of one context.
+    pub(super) fn shares_context(&self, other: &Self) -> bool {
+        self.context().is_same(other.context())
+    }
+
+    /// The capture that work given to this handle becomes part of.
+    #[inline]
+    pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
+        self.inner.capture.as_ref()
+    }
+
+    /// The launches given to this handle.
+    #[inline(always)]
+    pub(crate) fn launches(&self) -> &Launches {
+        &self.inner.launches
+    }
+
+    /// An error if this handle captures: for what would end the capture, or cannot wait for the graph.
+    pub(crate) fn refuse_in_capture(&self, call: &'static str) -> Result<(), Error> {
+        if self.inner.capture.is_none() {
+            return Ok(());
+        }
+        let help = "do it before or after the capture; inside, use memory that lives on, such as device or pinned buffers";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+    }
+
+    /// Makes work given to this stream from now on wait for what `earlier` has been given so far.
+    ///
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`.
+    pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
+        if self.raw() == earlier.raw() && self.shares_context(earlier) {
+            return Ok(());
+        }
+        let mark = match earlier.inner.mark.get() {
+            Some(mark) => mark,
+            None => {
+                let event = CudaEvent::new(earlier.context(), EventFlags::DISABLE_TIMING)?;
+                earlier.inner.mark.get_or_init(|| event)
+            }
+        };
+        mark.record(earlier)?;
+        self.wait(mark)
     }
 
     /// An error unless `what`, of context `context`, may meet this stream in one call.

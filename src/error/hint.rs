@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::CUresult;
 
-const RESTART: &str = "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it. \
+pub(super) const RESTART: &str = "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it. \
                        Run under `CUDA_LAUNCH_DRIVER=emulator` or compute-sanitizer to see which access it was";
 
 /// What to do about `code`, where the code says enough.

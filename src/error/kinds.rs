@@ -6,6 +6,8 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
+use super::state::{Faulted, Forked, NotInCapture};
+
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -67,6 +69,15 @@ pub enum ErrorKind {
         /// Bytes of one element.
         size: usize,
     },
+    /// A kernel faulted, in this call or an earlier one.
+    #[error(transparent)]
+    Faulted(#[from] Faulted),
+    /// This process is a fork of the one that initialised CUDA.
+    #[error(transparent)]
+    Forked(#[from] Forked),
+    /// A stream that captures cannot do this.
+    #[error(transparent)]
+    NotInCapture(#[from] NotInCapture),
     /// A name that cannot be passed to the driver.
     #[error("{name:?} is no valid name: {reason}")]
     Name {

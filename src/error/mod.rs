@@ -4,6 +4,7 @@
 
 mod hint;
 mod kinds;
+mod state;
 
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
@@ -13,6 +14,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use state::{Faulted, Forked, NotInCapture, Suspect};
 
 /// An error of this crate.
 ///
@@ -39,6 +41,7 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
             ErrorKind::Compiler(e) => Some(e.code),
+            ErrorKind::Faulted(e) => Some(e.code),
             _ => None,
         }
     }
@@ -48,6 +51,9 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.call),
             ErrorKind::Compiler(e) => Some(e.call),
+            ErrorKind::Faulted(e) => Some(e.call),
+            ErrorKind::Forked(e) => Some(e.call),
+            ErrorKind::NotInCapture(e) => Some(e.call),
             _ => None,
         }
     }
@@ -99,6 +105,16 @@ impl Error {
     /// A kernel faulted: from now on every driver call of this process fails with the same code.
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(CUresult::is_sticky)
+    }
+
+    /// This process is a fork of the one that initialised CUDA, and the driver does not serve it.
+    pub fn is_forked(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Forked(_))
+    }
+
+    /// A stream that captures was asked for what it cannot do; the capture goes on.
+    pub fn is_not_in_capture(&self) -> bool {
+        matches!(self.kind(), ErrorKind::NotInCapture(_))
     }
 }
 

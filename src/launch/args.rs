@@ -8,8 +8,9 @@
 use std::any::type_name;
 use std::ffi::c_void;
 
-use crate::driver::CudaContext;
-use crate::memory::{DeviceCopy, SliceParts};
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::Error;
+use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
 
 /// What one argument, or one half of a slice, is to the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ impl Signature {
 /// 1. `pack` writes exactly one pointer for each entry of [`ArgumentList::SIGNATURE`], in order, each to that many bytes
 ///    that stay readable while `self` is borrowed, and at most `size_of::<Slots>() / size_of::<*mut c_void>()` of them.
 /// 2. `Slots` is an array of pointers, however nested.
-pub unsafe trait ArgumentList {
+pub unsafe trait ArgumentList: Memory {
     /// Types and sizes; values of size zero are no parameters.
     const SIGNATURE: Option<&'static Signature>;
 
@@ -68,9 +69,21 @@ pub unsafe trait ArgumentList {
     /// 1. `slots` is valid for writes of `Slots`.
     /// 2. `self` stays borrowed as long as the pointers are used.
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void;
+}
 
-    /// Whether a buffer of the list belongs to another context than `context`.
-    fn foreign(&self, context: &CudaContext) -> bool;
+/// The device memory in a list.
+pub trait Memory {
+    /// Whether all of it was used on this stream last, and so belongs to its context, and nothing needs to wait.
+    fn is_ready(&self, stream: &CudaStream) -> bool;
+
+    /// Whether some of it belongs to another context.
+    fn is_foreign(&self, context: &CudaContext) -> bool;
+
+    /// Orders work on `stream` that is about to be submitted after the uses on other streams.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    fn order(&self, stream: &CudaStream) -> Result<(), Error>;
 }
 
 /// The empty list.
@@ -88,9 +101,13 @@ pub struct Cons<A, R>(pub A, pub R);
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
 
-/// A device slice where its address and length stand: two parameters of 8 bytes each.
+/// A device slice where its address and length stand: two parameters of 8 bytes each. `WRITE` where the kernel may write it.
 #[derive(Clone, Copy, Debug)]
-pub struct Slice<'a, T: DeviceCopy>(pub SliceParts<'a, T>);
+pub struct Slice<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
+
+/// The address of a device slice, where it stands: one parameter of 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Pointer<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 
 // SAFETY: 1: nothing is written and nothing listed; 2: an empty array.
 unsafe impl ArgumentList for Nil {
@@ -100,11 +117,6 @@ unsafe impl ArgumentList for Nil {
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
         slots
-    }
-
-    #[inline(always)]
-    fn foreign(&self, _: &CudaContext) -> bool {
-        false
     }
 }
 
@@ -122,15 +134,10 @@ unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
         // SAFETY: `Slots` has one more place than the rest needs.
         unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
     }
-
-    #[inline(always)]
-    fn foreign(&self, context: &CudaContext) -> bool {
-        self.1.foreign(context)
-    }
 }
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
-unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Slice<'_, T>, R> {
+unsafe impl<T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Slice<'_, T, WRITE>, R> {
     const SIGNATURE: Option<&'static Signature> = Some(&Signature {
         parameter: parameter::<T>(8, Role::Address),
         rest: Some(&Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE }),
@@ -142,12 +149,85 @@ unsafe impl<T: DeviceCopy, R: ArgumentList> ArgumentList for Cons<Slice<'_, T>, 
         // SAFETY: `Slots` has two more places than the rest needs.
         unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.len)) }
     }
+}
+
+// SAFETY: 1: one pointer to 8 bytes, and one entry; 2: by `Slots`.
+unsafe impl<T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
+    for Cons<Pointer<'_, T, WRITE>, R>
+{
+    const SIGNATURE: Option<&'static Signature> =
+        Some(&Signature { parameter: parameter::<DevicePtr<T>>(8, Role::Value), rest: R::SIGNATURE });
+    type Slots = Slots<1, R::Slots>;
 
     #[inline(always)]
-    fn foreign(&self, context: &CudaContext) -> bool {
-        !self.0.0.context.is_same(context) | self.1.foreign(context)
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` has one more place than the rest needs.
+        unsafe { self.1.pack(put(slots, self.0.0.address)) }
     }
 }
+
+impl Memory for Nil {
+    #[inline(always)]
+    fn is_ready(&self, _: &CudaStream) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn is_foreign(&self, _: &CudaContext) -> bool {
+        false
+    }
+
+    fn order(&self, _: &CudaStream) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<T, R: Memory> Memory for Cons<Value<'_, T>, R> {
+    #[inline(always)]
+    fn is_ready(&self, stream: &CudaStream) -> bool {
+        self.1.is_ready(stream)
+    }
+
+    #[inline(always)]
+    fn is_foreign(&self, context: &CudaContext) -> bool {
+        self.1.is_foreign(context)
+    }
+
+    fn order(&self, stream: &CudaStream) -> Result<(), Error> {
+        self.1.order(stream)
+    }
+}
+
+macro_rules! noted_memory {
+    ($argument:ident) => {
+        impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<$argument<'_, T, WRITE>, R> {
+            #[inline(always)]
+            fn is_ready(&self, stream: &CudaStream) -> bool {
+                let uses = self.0.0.home.uses();
+                // No short cuts, so that the loads of all arguments go side by side.
+                (if WRITE { uses.may_write(stream) } else { uses.may_read(stream) }) & self.1.is_ready(stream)
+            }
+
+            #[inline(always)]
+            fn is_foreign(&self, context: &CudaContext) -> bool {
+                !self.0.0.home.context().is_same(context) | self.1.is_foreign(context)
+            }
+
+            fn order(&self, stream: &CudaStream) -> Result<(), Error> {
+                let home = self.0.0.home;
+                if WRITE {
+                    home.write_on(stream)?
+                } else {
+                    home.read_on(stream)?
+                }
+                self.1.order(stream)
+            }
+        }
+    };
+}
+
+noted_memory!(Slice);
+noted_memory!(Pointer);
 
 /// Arrays of pointers, one after the other.
 #[doc(hidden)]

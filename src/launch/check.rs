@@ -5,7 +5,7 @@
 use cuda_driver_sys::{CUfunction_attribute as A, CUlaunchConfig, CUresult};
 use std::sync::atomic::Ordering;
 
-use super::args::{ArgumentList, ParameterType, Role, Signature};
+use super::args::{ArgumentList, Memory, ParameterType, Role, Signature};
 use super::attributes::Attribute;
 use super::config::Dim3;
 use super::guess::guess;
@@ -78,8 +78,9 @@ pub(super) fn short_type_name(full: &str) -> String {
 }
 
 /// Kernel, stream and buffers of one context.
-pub(super) fn contexts(request: &Request<'_>, foreign: bool) -> Result<(), Error> {
-    let what = match (request.kernel.context.is_same(request.stream.context()), foreign) {
+pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(), Error> {
+    let context = request.stream.context();
+    let what = match (request.kernel.context.is_same(context), memory.is_foreign(context)) {
         (true, false) => return Ok(()),
         (true, true) => "a buffer among its arguments",
         (false, _) => "its module",

@@ -52,6 +52,7 @@
 /// |---|---|
 /// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
 /// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
+/// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address of what `slice(x)`, `slice_mut(x)` take |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value, such as a closure; none if the size is zero |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
@@ -73,10 +74,11 @@
 ///    for a float, or a struct with other fields of the same size are not noticed.
 /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
 ///    owns, and only inside it.
-/// 3. Lifetime: memory that the kernel uses stays allocated until it is done. Dropping a
-///    [`DeviceBuffer`](crate::DeviceBuffer) waits; memory from elsewhere may not.
-/// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes: not the host, not a
-///    kernel on another stream that is not ordered against this one.
+/// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
+///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
+/// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes: not the host, not work
+///    on another stream that is not ordered against this one. Buffers and views that are passed as `slice`, `slice_mut`,
+///    `ptr`, `ptr_mut` are ordered for you; addresses passed as plain values are not.
 /// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.
 /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless `cooperative` is set.
 #[macro_export]
@@ -298,6 +300,12 @@ macro_rules! __cuda_launch_args {
     (slice_mut($x:expr) $(, $($rest:tt)*)?) => {
         $crate::launch::Cons(($x).slice_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
     };
+    (ptr($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons($crate::launch::ptr(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
+    };
+    (ptr_mut($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(($x).ptr_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
+    };
     (byval($x:expr) $(, $($rest:tt)*)?) => {
         $crate::launch::Cons(
             $crate::__cuda_launch_value!(by_value $x),
@@ -306,6 +314,8 @@ macro_rules! __cuda_launch_args {
     };
     (slice($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice", $($x)*) };
     (slice_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice_mut", $($x)*) };
+    (ptr($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr", $($x)*) };
+    (ptr_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr_mut", $($x)*) };
     (byval($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval", $($x)*) };
     ($x:expr $(, $($rest:tt)*)?) => {
         $crate::launch::Cons($crate::__cuda_launch_value!(plain $x), $crate::__cuda_launch_args!($($($rest)*)?))

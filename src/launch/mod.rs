@@ -21,7 +21,7 @@ mod packet;
 pub(crate) mod site;
 mod submit;
 
-pub use args::{ArgumentList, Cons, Nil, ParameterType, Role, Signature, Slice, Value};
+pub use args::{ArgumentList, Cons, Memory, Nil, ParameterType, Pointer, Role, Signature, Slice, Value};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
@@ -30,6 +30,6 @@ pub use config::{Dim3, LaunchConfig};
 pub use packet::Packet;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    config, kernel_by_name, plain, slice,
+    config, kernel_by_name, plain, ptr, slice,
 };
 pub use submit::submit;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::args::Slice;
+use super::args::{Pointer, Slice};
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use crate::driver::{CudaFunction, CudaModule, CudaStream, Kernel};
@@ -170,16 +170,28 @@ impl<T: Copy> ByValue for T {}
 /// `slice(x)`.
 #[doc(hidden)]
 #[inline(always)]
-pub fn slice<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Slice<'_, T> {
+pub fn slice<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Slice<'_, T, false> {
     Slice(memory.parts())
 }
 
-/// `slice_mut(x)`: a method, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.
+/// `ptr(x)`.
+#[doc(hidden)]
+#[inline(always)]
+pub fn ptr<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Pointer<'_, T, false> {
+    Pointer(memory.parts())
+}
+
+/// `slice_mut(x)` and `ptr_mut(x)`: methods, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.
 #[doc(hidden)]
 pub trait SliceMutArgument: DeviceSliceMut {
     #[inline(always)]
-    fn slice_mut_argument(&mut self) -> Slice<'_, Self::Element> {
+    fn slice_mut_argument(&mut self) -> Slice<'_, Self::Element, true> {
         Slice(self.parts_mut())
+    }
+
+    #[inline(always)]
+    fn ptr_mut_argument(&mut self) -> Pointer<'_, Self::Element, true> {
+        Pointer(self.parts_mut())
     }
 }
 

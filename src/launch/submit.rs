@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-use super::args::{ArgumentList, Signature};
+use super::args::{ArgumentList, Memory, Signature};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
@@ -38,7 +38,7 @@ pub(super) struct Request<'a> {
 /// `fields` are the attributes that `cluster_dim` and `cooperative` stand for, `attributes` those listed.
 ///
 /// Driver calls: `cuLaunchKernelEx`. If it answers that the context is not current: `cuCtxGetCurrent`, `cuCtxSetCurrent`,
-/// and `cuLaunchKernelEx` again.
+/// and `cuLaunchKernelEx` again. Where another stream used a buffer last: `cuEventRecord` there, `cuStreamWaitEvent` here.
 ///
 /// # Errors
 /// As [`cuda_launch!`](crate::cuda_launch); nothing was launched.
@@ -55,24 +55,25 @@ pub unsafe fn submit<L: ArgumentList>(
     attributes: &[Attribute<'_>],
     arguments: L,
 ) -> Result<(), Error> {
-    let foreign = arguments.foreign(stream.context());
-    let one_context = !foreign & kernel.context.is_same(stream.context());
+    // Memory that is ready is of the stream's context.
+    let ready = arguments.is_ready(stream) & kernel.context.is_same(stream.context());
     let mut packet = Packet::new(&arguments);
     let params = packet.kernel_params();
     let raw = config.raw(stream.raw());
     let plain = fields.is_empty() && attributes.is_empty();
-    if plain && one_context && check::verified::<L>(kernel) && check::within_limits(kernel, &raw) {
+    if plain && ready && check::verified::<L>(kernel) && check::within_limits(kernel, &raw) {
         // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far
         // as they are known; what the kernel then does is the caller's duty.
         let code = unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) };
         if code == CUresult::SUCCESS {
+            stream.launches().note(kernel.number);
             return Ok(());
         }
     }
     // Nothing was launched: a refused launch leaves no trace.
     let request = Request { kernel, stream, config: &raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { examined(&request, L::SIGNATURE, foreign, params) }
+    unsafe { examined(&request, L::SIGNATURE, &arguments, params) }
 }
 
 /// Every check again, in the order in which errors are worth telling, then the launch.
@@ -84,13 +85,14 @@ pub unsafe fn submit<L: ArgumentList>(
 unsafe fn examined(
     request: &Request<'_>,
     signature: Option<&'static Signature>,
-    foreign: bool,
+    memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     check::arguments(request.kernel, signature)?;
-    check::contexts(request, foreign)?;
+    check::contexts(request, memory)?;
     check::dimensions(request)?;
     request.kernel.context.bind()?;
+    memory.order(request.stream)?;
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);
@@ -104,7 +106,11 @@ unsafe fn examined(
     // written.
     let code =
         unsafe { request.kernel.driver.cuLaunchKernelEx(&raw, request.kernel.raw, params, null_mut()) };
-    if code == CUresult::SUCCESS { Ok(()) } else { Err(check::refused(code, request)) }
+    if code != CUresult::SUCCESS {
+        return Err(check::refused(code, request));
+    }
+    request.stream.launches().note(request.kernel.number);
+    Ok(())
 }
 
 impl LaunchConfig {

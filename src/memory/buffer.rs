@@ -1,20 +1,28 @@
 //! Owned device memory.
 
-#![allow(unsafe_code)] // Calls of the driver on memory that this value owns.
+#![allow(unsafe_code)] // Calls of the driver that allocate.
 
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut, SliceParts};
 use crate::driver::{CudaContext, CudaStream};
-use crate::error::{Error, ErrorKind, check};
+use crate::error::{Error, ErrorKind};
 
 /// `len` elements of device memory.
 ///
-/// An empty buffer is no allocation: its address is 0, and every operation on it is legal and does nothing. Dropping a
-/// buffer waits for all work of its device (`cuMemFree` does), so no kernel can still be using it.
+/// An empty buffer is no allocation: its address is 0, and every operation on it is legal and does nothing.
+///
+/// The buffer remembers which streams used it, and work on another stream is ordered after them: a kernel that takes it as
+/// `slice(x)` or `slice_mut(x)`, a copy, and the end of the buffer, which does not wait on the host. Streams that used it
+/// live at least until it is written on another one. Halves of one buffer count as the whole.
+///
+/// Memory comes from the device's memory pool and goes back to it in the order of the stream; devices without one
+/// ([`DeviceLimits::memory_pools`](crate::DeviceLimits)) allocate and free it with all their work done.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -30,35 +38,59 @@ use crate::error::{Error, ErrorKind, check};
 pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
     len: usize,
-    context: CudaContext,
+    home: Arc<Home>,
     of: PhantomData<T>,
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates `len` elements and leaves them as they are.
     ///
-    /// Driver call: `cuMemAlloc`, none for an empty buffer. The stream tells the context.
+    /// Driver call: `cuMemAllocAsync` on `stream`, or `cuMemAlloc` on a device without memory pools; none for an empty
+    /// buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`].
+    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]).
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
+        let bytes = byte_len::<T>(len)?;
         let context = stream.context();
-        let bytes = len
-            .checked_mul(size_of::<T>())
-            .ok_or_else(|| Error::from(ErrorKind::Capacity { len, size: size_of::<T>() }))?;
         let mut address = 0;
-        if bytes != 0 {
-            context.bind()?;
+        let asked = || format!("{bytes} bytes for {len} elements");
+        let origin = if bytes == 0 {
+            Origin::Empty
+        } else if context.limits().memory_pools {
+            stream.refuse_in_capture("cuMemAllocAsync")?;
+            // SAFETY: the context is current, the stream is of it, `address` outlives the call.
+            context.call("cuMemAllocAsync", asked, |driver| unsafe {
+                driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
+            })?;
+            Origin::Pool(stream.clone())
+        } else {
+            stream.refuse_in_capture("cuMemAlloc")?;
             // SAFETY: the context is current, `address` outlives the call.
-            let code = unsafe { context.driver().cuMemAlloc(&mut address, bytes) };
-            check(code, "cuMemAlloc", || format!("{bytes} bytes for {len} elements"))?;
+            context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
+            Origin::Plain
+        };
+        let buffer = Self::from_home(len, address, Home::new(address, context, origin));
+        if bytes != 0 {
+            // Other streams may use it once the allocation's turn has come.
+            buffer.home.write_on(stream)?;
         }
-        Ok(Self { address, len, context: context.clone(), of: PhantomData })
+        Ok(buffer)
+    }
+
+    /// The buffer of `len` elements at `address`, which `home` owns.
+    pub(crate) fn from_home(len: usize, address: u64, home: Arc<Home>) -> Self {
+        Self { address, len, home, of: PhantomData }
+    }
+
+    /// The owner of the memory.
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        &self.home
     }
 
     /// Allocates `len` elements whose bytes are zero.
     ///
-    /// The bytes are set on `stream`; other streams must wait for it. Driver calls: `cuMemAlloc`, `cuMemsetD8Async`.
+    /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemsetD8Async` on `stream`.
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or whatever the driver answers.
@@ -70,13 +102,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// Allocates as many elements as `source` has and copies them; returns when they are there.
     ///
-    /// Driver calls: `cuMemAlloc`, `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
+    /// Driver calls: as [`DeviceBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or whatever the driver answers.
     pub fn from_host(stream: &CudaStream, source: &[T]) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
+        // All that was asked of it so far is done: whoever is next has nothing to wait for.
+        buffer.home.uses().settled();
         Ok(buffer)
     }
 
@@ -110,12 +144,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// All elements, to read.
     pub fn view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.address, self.len, &self.context)
+        DeviceView::new(self.address, self.len, &self.home)
     }
 
     /// All elements, to write.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, &self.context)
+        DeviceViewMut::new(self.address, self.len, &self.home)
     }
 
     /// The elements of `range`, to read.
@@ -166,24 +200,31 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     #[inline(always)]
     pub(super) fn slice_parts(&self) -> SliceParts<'_, T> {
-        SliceParts::new(&self.address, &self.len, &self.context)
+        SliceParts::new(&self.address, &self.len, &self.home)
     }
 
     /// The address for a kernel to read from; 0 for an empty buffer.
+    ///
+    /// Work that is given the address as a number is not noted: order it against other streams yourself, or pass
+    /// `ptr(x)` to a launch, which is the same parameter. Once an address was taken, the end of the buffer waits for all work
+    /// of the context.
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
+        self.home.escape();
         DevicePtr::from_raw(self.address)
     }
 
-    /// The address for a kernel to write to; 0 for an empty buffer.
+    /// The address for a kernel to write to; 0 for an empty buffer. See [`DeviceBuffer::as_device_ptr`].
     #[inline]
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.escape();
         DevicePtrMut::from_raw(self.address)
     }
 
-    /// The raw address, as the driver's functions take it.
+    /// The raw address, as the driver's functions take it. See [`DeviceBuffer::as_device_ptr`].
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
+        self.home.escape();
         self.address
     }
 
@@ -206,35 +247,23 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The context.
     #[inline]
     pub fn context(&self) -> &CudaContext {
-        &self.context
+        self.home.context()
     }
 
-    /// Frees the memory now and says what the driver answered; waits for all work of the device.
+    /// Frees the memory after all noted work, and says what the driver answered.
     ///
-    /// Driver call: `cuMemFree`.
+    /// Driver calls: `cuMemFreeAsync`, and an event and a wait for each stream but one that used it; `cuMemFree` on a device
+    /// without memory pools. A graph that uses the buffer keeps the memory.
     ///
     /// # Errors
     /// Whatever the driver answers; the buffer is gone in any case.
-    #[doc(alias = "cuMemFree")]
-    pub fn close(mut self) -> Result<(), Error> {
-        self.free()
-    }
-
-    fn free(&mut self) -> Result<(), Error> {
-        let address = std::mem::take(&mut self.address);
-        if address == 0 {
-            return Ok(());
-        }
-        // Also where it cannot be bound: it may be current all the same, and an error is told below.
-        let _ = self.context.bind();
-        // SAFETY: this value owned the allocation; the call waits for work that uses it.
-        check(unsafe { self.context.driver().cuMemFree(address) }, "cuMemFree", || format!("{address:#x}"))
+    #[doc(alias = "cuMemFree", alias = "cuMemFreeAsync")]
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }
 }
 
-impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
-    fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
-        let _ = self.free();
-    }
+/// The bytes of `len` elements.
+pub(crate) fn byte_len<T>(len: usize) -> Result<usize, Error> {
+    len.checked_mul(size_of::<T>()).ok_or_else(|| ErrorKind::Capacity { len, size: size_of::<T>() }.into())
 }

@@ -8,7 +8,7 @@
 use super::device_copy::DeviceCopy;
 use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
 use crate::driver::CudaStream;
-use crate::error::{Error, ErrorKind, LengthMismatch, check};
+use crate::error::{Error, ErrorKind, LengthMismatch};
 
 impl<T: DeviceCopy> DeviceView<'_, T> {
     /// Copies the elements to the host, after the work that `stream` has been given so far.
@@ -52,23 +52,23 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_length("copy_from_host", source.len(), self.len())?;
         stream.same_context(self.context(), "the buffer")?;
-        if self.byte_len() == 0 {
+        let bytes = self.byte_len();
+        if bytes == 0 {
             return Ok(());
         }
-        self.context().bind()?;
-        let (driver, bytes) = (self.context().driver(), self.byte_len());
+        stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
+        self.home().write_on(stream)?;
         // SAFETY: both sides have `bytes` bytes; both are borrowed until the synchronisation below has returned.
-        let code = unsafe {
-            driver.cuMemcpyHtoDAsync(self.cu_deviceptr(), source.as_ptr().cast(), bytes, stream.raw())
-        };
-        let copied = check(code, "cuMemcpyHtoDAsync", || format!("{bytes} bytes"));
+        let copied = self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
+            driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
+        });
         // Also after an error: part of the copy may be under way.
         copied.and(stream.synchronize())
     }
 
     /// Copies all of `source` over the elements, on `stream`; does not wait.
     ///
-    /// The memory may be given up meanwhile: freeing it waits. Driver call: `cuMemcpyDtoDAsync`.
+    /// Both buffers may be dropped meanwhile: their memory goes after the copy. Driver call: `cuMemcpyDtoDAsync`.
     ///
     /// # Errors
     /// The lengths differ, the stream or the source is of another context, or whatever the driver answers.
@@ -81,15 +81,17 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         same_length("copy_from_device", source.len(), self.len())?;
         stream.same_context(self.context(), "the destination")?;
         stream.same_context(source.context(), "the source")?;
-        if self.byte_len() == 0 {
+        let (source, bytes) = (source.parts(), self.byte_len());
+        if bytes == 0 {
             return Ok(());
         }
-        self.context().bind()?;
-        let (driver, bytes) = (self.context().driver(), self.byte_len());
-        // SAFETY: both sides are device memory of this context and have `bytes` bytes; freeing either waits for the copy.
-        let code =
-            unsafe { driver.cuMemcpyDtoDAsync(self.cu_deviceptr(), source.address(), bytes, stream.raw()) };
-        check(code, "cuMemcpyDtoDAsync", || format!("{bytes} bytes"))
+        source.home.read_on(stream)?;
+        self.home().write_on(stream)?;
+        // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, whose
+        // use of them is noted.
+        self.context().call("cuMemcpyDtoDAsync", asked(bytes), |driver| unsafe {
+            driver.cuMemcpyDtoDAsync(self.base(), *source.address, bytes, stream.raw())
+        })
     }
 
     /// Sets every byte to zero, on `stream`; does not wait.
@@ -101,14 +103,15 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     #[doc(alias = "cuMemsetD8")]
     pub fn set_zero(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the buffer")?;
-        if self.byte_len() == 0 {
+        let bytes = self.byte_len();
+        if bytes == 0 {
             return Ok(());
         }
-        self.context().bind()?;
-        let (driver, bytes) = (self.context().driver(), self.byte_len());
+        self.home().write_on(stream)?;
         // SAFETY: the view has `bytes` bytes, and all-zero bytes are a `T`.
-        let code = unsafe { driver.cuMemsetD8Async(self.cu_deviceptr(), 0, bytes, stream.raw()) };
-        check(code, "cuMemsetD8Async", || format!("{bytes} bytes"))
+        self.context().call("cuMemsetD8Async", asked(bytes), |driver| unsafe {
+            driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
+        })
     }
 }
 
@@ -122,16 +125,22 @@ unsafe fn read_to<T: DeviceCopy>(
     host: *mut T,
 ) -> Result<(), Error> {
     stream.same_context(view.context(), "the buffer")?;
-    if view.byte_len() == 0 {
+    let bytes = view.byte_len();
+    if bytes == 0 {
         return Ok(());
     }
-    view.context().bind()?;
-    let (driver, bytes) = (view.context().driver(), view.byte_len());
+    stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
+    view.home().read_on(stream)?;
     // SAFETY: both sides have `bytes` bytes and outlive the synchronisation below.
-    let code = unsafe { driver.cuMemcpyDtoHAsync(host.cast(), view.cu_deviceptr(), bytes, stream.raw()) };
-    let copied = check(code, "cuMemcpyDtoHAsync", || format!("{bytes} bytes"));
+    let copied = view.context().call("cuMemcpyDtoHAsync", asked(bytes), |driver| unsafe {
+        driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
+    });
     // Also after an error: part of the copy may be under way.
     copied.and(stream.synchronize())
+}
+
+fn asked(bytes: usize) -> impl FnOnce() -> String {
+    move || format!("{bytes} bytes")
 }
 
 fn same_length(call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::buffer::DeviceBuffer;
 use super::device_copy::DeviceCopy;
+use super::home::Home;
 use super::pointer::{DevicePtr, DevicePtrMut};
 use crate::driver::CudaContext;
 
@@ -29,9 +30,11 @@ pub unsafe trait DeviceSlice {
     /// Where address and length stand: what the packet of a launch points at.
     fn parts(&self) -> SliceParts<'_, Self::Element>;
 
-    /// Address of the first element; 0 for none.
+    /// Address of the first element; 0 for none. See [`DeviceBuffer::as_device_ptr`].
     fn address(&self) -> u64 {
-        *self.parts().address
+        let parts = self.parts();
+        parts.home.escape();
+        *parts.address
     }
 
     /// Elements.
@@ -46,7 +49,7 @@ pub unsafe trait DeviceSlice {
 
     /// The context that the memory belongs to.
     fn context(&self) -> &CudaContext {
-        self.parts().context
+        self.parts().home.context()
     }
 }
 
@@ -71,16 +74,16 @@ pub unsafe trait DeviceSliceMut: DeviceSlice {
 pub struct SliceParts<'a, T: DeviceCopy> {
     pub(crate) address: &'a u64,
     pub(crate) len: &'a usize,
-    pub(crate) context: &'a CudaContext,
+    pub(crate) home: &'a Arc<Home>,
     of: PhantomData<&'a [T]>,
 }
 
 impl<'a, T: DeviceCopy> SliceParts<'a, T> {
     #[inline(always)]
-    pub(super) fn new(address: &'a u64, len: &'a usize, context: &'a CudaContext) -> Self {
+    pub(super) fn new(address: &'a u64, len: &'a usize, home: &'a Arc<Home>) -> Self {
         // A kernel takes the length as 8 bytes, and there is no CUDA for smaller machines.
         const { assert!(size_of::<usize>() == 8) };
-        Self { address, len, context, of: PhantomData }
+        Self { address, len, home, of: PhantomData }
     }
 }
 
@@ -89,7 +92,7 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
 pub struct DeviceView<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
-    context: &'a CudaContext,
+    home: &'a Arc<Home>,
     of: PhantomData<&'a [T]>,
 }
 
@@ -98,15 +101,15 @@ pub struct DeviceView<'a, T: DeviceCopy> {
 pub struct DeviceViewMut<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
-    context: &'a CudaContext,
+    home: &'a Arc<Home>,
     of: PhantomData<&'a mut [T]>,
 }
 
 macro_rules! view_methods {
     ($name:ident) => {
         impl<'a, T: DeviceCopy> $name<'a, T> {
-            pub(super) fn new(address: u64, len: usize, context: &'a CudaContext) -> Self {
-                Self { address, len, context, of: PhantomData }
+            pub(super) fn new(address: u64, len: usize, home: &'a Arc<Home>) -> Self {
+                Self { address, len, home, of: PhantomData }
             }
 
             /// The elements of `range`.
@@ -140,22 +143,24 @@ macro_rules! view_methods {
                 let len = self.len;
                 assert!(mid <= len, "cannot split a view of {len} elements at {mid}");
                 // Two parts that do not overlap, of a view that is given up.
-                let left = Self::new(self.address, mid, self.context);
+                let left = Self::new(self.address, mid, self.home);
                 (left, self.part(mid..len))
             }
 
             fn part(self, range: Range<usize>) -> Self {
                 let address = self.address + (range.start * size_of::<T>()) as u64;
-                Self::new(address, range.len(), self.context)
+                Self::new(address, range.len(), self.home)
             }
 
-            /// The raw address, as the driver's functions take it.
+            /// The raw address, as the driver's functions take it; see [`DeviceBuffer::as_device_ptr`].
             pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
+                self.home.escape();
                 self.address
             }
 
-            /// The address for a kernel to read from.
+            /// The address for a kernel to read from; see [`DeviceBuffer::as_device_ptr`].
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
+                self.home.escape();
                 DevicePtr::from_raw(self.address)
             }
 
@@ -176,7 +181,17 @@ macro_rules! view_methods {
 
             /// The context.
             pub fn context(&self) -> &'a CudaContext {
-                self.context
+                self.home.context()
+            }
+
+            /// The owner of the memory.
+            pub(crate) fn home(&self) -> &'a Arc<Home> {
+                self.home
+            }
+
+            /// The address, for work that is noted.
+            pub(crate) fn base(&self) -> u64 {
+                self.address
             }
         }
 
@@ -188,7 +203,7 @@ macro_rules! view_methods {
 
             #[inline(always)]
             fn parts(&self) -> SliceParts<'_, T> {
-                SliceParts::new(&self.address, &self.len, self.context)
+                SliceParts::new(&self.address, &self.len, self.home)
             }
         }
     };
@@ -198,19 +213,20 @@ view_methods!(DeviceView);
 view_methods!(DeviceViewMut);
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
-    /// The address for a kernel to write to.
+    /// The address for a kernel to write to; see [`DeviceBuffer::as_device_ptr`].
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.escape();
         DevicePtrMut::from_raw(self.address)
     }
 
     /// The same elements, to read.
     pub fn as_view(&self) -> DeviceView<'_, T> {
-        DeviceView::new(self.address, self.len, self.context)
+        DeviceView::new(self.address, self.len, self.home)
     }
 
     /// The same elements, for a shorter time.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut::new(self.address, self.len, self.context)
+        DeviceViewMut::new(self.address, self.len, self.home)
     }
 }
 

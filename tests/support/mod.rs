@@ -17,6 +17,10 @@ const OK: CUresult = CUresult::SUCCESS;
 pub struct Log {
     /// Calls since the last [`reset`], without `cuCtxGetCurrent`.
     pub calls: Cell<usize>,
+    /// `cuEventRecord` and `cuStreamWaitEvent` among them, and the streams they were asked of.
+    pub marks: RefCell<Vec<(&'static str, usize)>>,
+    /// Streams made so far.
+    streams: Cell<usize>,
     /// `cuLaunchKernelEx` among them.
     pub launches: Cell<usize>,
     /// The bytes behind each pointer of the last packet, by the sizes set with [`expect_parameters`].
@@ -50,7 +54,13 @@ pub fn reset() {
     LOG.with(|log| {
         log.calls.set(0);
         log.launches.set(0);
+        log.marks.borrow_mut().clear();
     });
+}
+
+/// `cuEventRecord` (`"record"`) and `cuStreamWaitEvent` (`"wait"`) since the last [`reset`], each with its stream.
+pub fn marks() -> Vec<(&'static str, usize)> {
+    LOG.with(|log| log.marks.borrow().clone())
 }
 
 /// `(calls, launches)` since the last [`reset`].
@@ -126,6 +136,10 @@ table! {
     cuFuncGetAttribute = func_attribute;
     cuFuncSetAttribute = func_set_attribute;
     cuFuncGetParamInfo = param_info;
+    cuEventRecord = event_record;
+    cuStreamWaitEvent = stream_wait_event;
+    cuMemAllocAsync = mem_alloc_async;
+    cuMemFreeAsync = mem_free_async;
     cuMemAlloc_v2 = mem_alloc;
     cuMemFree_v2 = mem_free;
     cuMemsetD8Async = memset;
@@ -208,8 +222,32 @@ unsafe extern "C" fn ctx_synchronize(_: sys::CUcontext) -> CUresult {
 }
 
 unsafe extern "C" fn stream_create(out: *mut sys::CUstream, _: c_uint, _: c_int) -> CUresult {
+    let number = LOG.with(|log| log.streams.replace(log.streams.get() + 1));
     // SAFETY: the caller's output.
-    unsafe { give(out, handle(0x5000)) }
+    unsafe { give(out, handle(0x5000 + number)) }
+}
+
+fn mark(what: &'static str, stream: sys::CUstream) -> CUresult {
+    count();
+    LOG.with(|log| log.marks.borrow_mut().push((what, stream.addr())));
+    OK
+}
+
+unsafe extern "C" fn event_record(_: sys::CUevent, stream: sys::CUstream) -> CUresult {
+    mark("record", stream)
+}
+
+unsafe extern "C" fn stream_wait_event(stream: sys::CUstream, _: sys::CUevent, _: c_uint) -> CUresult {
+    mark("wait", stream)
+}
+
+unsafe extern "C" fn mem_alloc_async(out: *mut sys::CUdeviceptr, _: usize, _: sys::CUstream) -> CUresult {
+    // SAFETY: the caller's output.
+    unsafe { give(out, 0x3000_0000_0000) }
+}
+
+unsafe extern "C" fn mem_free_async(_: sys::CUdeviceptr, stream: sys::CUstream) -> CUresult {
+    mark("free", stream)
 }
 
 unsafe extern "C" fn stream_synchronize(_: sys::CUstream) -> CUresult {

@@ -1,0 +1,142 @@
+//! The one owner of a piece of device memory: knows who used it last, and how it is given back.
+
+#![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::driver::{CudaContext, CudaStream, Resource, Uses};
+use crate::error::Error;
+
+/// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
+pub(crate) struct Home {
+    address: u64,
+    context: CudaContext,
+    uses: Uses,
+    /// Its address was handed out as a number: work may use it that nobody noted here.
+    escaped: AtomicBool,
+    origin: Origin,
+}
+
+/// Where memory comes from, and so how it goes.
+pub(crate) enum Origin {
+    /// No memory: an empty buffer.
+    Empty,
+    /// `cuMemAlloc`: `cuMemFree` waits for the device.
+    Plain,
+    /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
+    Pool(CudaStream),
+    /// Somebody else's; this keeps it there, and is dropped once nothing uses the memory.
+    Foreign(Box<dyn Any + Send + Sync>),
+    /// Somebody else's, who frees it.
+    Borrowed,
+}
+
+impl Home {
+    /// Owns the memory at `address` as `origin` says.
+    pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
+        let (uses, escaped) = (Uses::default(), AtomicBool::new(false));
+        Arc::new(Self { address, context: context.clone(), uses, escaped, origin })
+    }
+
+    /// The context that the memory belongs to.
+    #[inline(always)]
+    pub(crate) fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// Who used it last.
+    #[inline(always)]
+    pub(crate) fn uses(&self) -> &Uses {
+        &self.uses
+    }
+
+    /// Orders work on `stream` that is about to be submitted and reads the memory.
+    #[inline]
+    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.read_on(stream, || self.clone())
+    }
+
+    /// Orders work on `stream` that is about to be submitted and writes the memory.
+    #[inline]
+    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.write_on(stream, || self.clone())
+    }
+
+    /// The address becomes known outside: work that is not noted may use it.
+    #[inline(always)]
+    pub(crate) fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives the memory up without freeing it.
+    pub(crate) fn disown(&mut self) {
+        self.origin = Origin::Borrowed;
+    }
+
+    /// Gives the memory back after all work that uses it; once.
+    pub(crate) fn release(&mut self) -> Result<(), Error> {
+        match std::mem::replace(&mut self.origin, Origin::Empty) {
+            Origin::Empty | Origin::Borrowed => Ok(()),
+            Origin::Plain => self.free("cuMemFree", |address, driver| {
+                // SAFETY: this value owned the allocation; the call waits for all work of the device.
+                unsafe { driver.cuMemFree(address) }
+            }),
+            Origin::Pool(stream) => {
+                let ordered = self.uses.last_stream(&stream);
+                if ordered.is_err() || *self.escaped.get_mut() {
+                    // Where that fails there is no work any more: the free below says what happened.
+                    let _ = self.context.synchronize();
+                }
+                let stream = ordered.unwrap_or(stream);
+                self.free("cuMemFreeAsync", |address, driver| {
+                    // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
+                    // is idle where there may be others.
+                    unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
+                })
+            }
+            Origin::Foreign(owner) => {
+                let waited = self.uses.wait();
+                let waited =
+                    if *self.escaped.get_mut() { waited.and(self.context.synchronize()) } else { waited };
+                // Also where the wait failed: then the context is gone, and with it all work.
+                drop(owner);
+                waited
+            }
+        }
+    }
+
+    fn free(
+        &self,
+        call: &'static str,
+        free: impl FnOnce(u64, &cuda_driver_sys::Driver) -> cuda_driver_sys::CUresult,
+    ) -> Result<(), Error> {
+        // Also where it cannot be bound: it may be current all the same, and an error is told below.
+        let _ = self.context.bind();
+        let code = free(self.address, self.context.driver());
+        self.context.check(code, call, || format!("{:#x}", self.address))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.release();
+    }
+}
+
+impl Resource for Home {
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
+}
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Home")
+            .field("address", &self.address)
+            .field("uses", &self.uses)
+            .finish_non_exhaustive()
+    }
+}

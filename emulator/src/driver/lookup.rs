@@ -19,6 +19,7 @@ entries! {
 const FAMILIES: &[fn(&str) -> *const c_void] = &[
     address,
     device::address,
+    device::peer::address,
     context::functions::address,
     context::primary::address,
     stream::functions::address,
@@ -29,6 +30,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::copy::address,
     memory::host::address,
     memory::managed::address,
+    memory::peer::address,
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,

@@ -5,9 +5,10 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::bytes::{HostBytes, Physical};
-use super::{ALIGNMENT, access};
+use super::{ALIGNMENT, Reach, access};
 
 /// Bytes copied at a time where a copy goes through a buffer.
 const CHUNK: usize = 4096;
@@ -19,6 +20,12 @@ const PAGE: u64 = 4096;
 pub struct Allocation {
     base: u64,
     len: u64,
+    /// The device that has the bytes.
+    device: u32,
+    /// Whether devices with peer access to that one reach it.
+    by_peers: bool,
+    /// Devices that reach it in any case, one bit each.
+    granted: AtomicU32,
     host: NonNull<u8>,
     backing: Backing,
 }
@@ -36,9 +43,22 @@ enum Backing {
     Mapped {
         #[expect(dead_code, reason = "kept for its drop")]
         physical: Arc<Physical>,
-        writable: bool,
+        /// The devices that may write it, one bit each.
+        writers: u32,
     },
 }
+
+/// The devices that may read and write a mapping, one bit each.
+#[derive(Clone, Copy, Debug)]
+pub struct Rights {
+    /// Those that may read it.
+    pub readers: u32,
+    /// Those of them that may write it too.
+    pub writers: u32,
+}
+
+/// All devices.
+const ALL: u32 = u32::MAX;
 
 // SAFETY: the bytes are accessed through relaxed atomics only.
 unsafe impl Send for Allocation {}
@@ -47,18 +67,54 @@ unsafe impl Sync for Allocation {}
 
 impl Allocation {
     /// Host memory for `len` bytes (at least one) that the device sees at `base`; `None` if the host has none left.
-    pub(super) fn new(base: u64, len: u64) -> Option<Allocation> {
+    pub(super) fn new(base: u64, len: u64, device: u32, reach: Reach) -> Option<Allocation> {
         let bytes = HostBytes::new(len, ALIGNMENT)?;
-        Some(Allocation { base, len, host: bytes.start(), backing: Backing::Device(bytes) })
+        let (by_peers, granted) = match reach {
+            Reach::Peers => (true, 0),
+            Reach::Granted(devices) => (false, devices),
+        };
+        let (host, backing) = (bytes.start(), Backing::Device(bytes));
+        Some(Allocation { by_peers, ..Allocation::granted(base, len, device, granted, host, backing) })
+    }
+
+    /// Memory that the devices reach whose bits are set, whatever peer access there is.
+    fn granted(
+        base: u64,
+        len: u64,
+        device: u32,
+        bits: u32,
+        host: NonNull<u8>,
+        backing: Backing,
+    ) -> Allocation {
+        Allocation { base, len, device, by_peers: false, granted: AtomicU32::new(bits), host, backing }
+    }
+
+    /// The device that has the bytes; 0 for those of the host.
+    #[inline]
+    pub fn device(&self) -> u32 {
+        self.device
+    }
+
+    /// Whether kernels of `device`, which has peer access to the devices in `peers`, reach it.
+    pub(super) fn is_reached(&self, device: u32, peers: u32) -> bool {
+        let own = 1 << self.device;
+        device == self.device && !self.is_mapping()
+            || self.by_peers && peers & own != 0
+            || self.granted.load(Ordering::Relaxed) & 1 << device != 0
+    }
+
+    /// From now on these devices reach it, besides its own.
+    pub(super) fn grant(&self, devices: u32) {
+        self.granted.store(devices, Ordering::Relaxed);
     }
 
     /// Memory of `len` bytes that host and devices see at the same address; `None` if the host has none left.
-    pub(super) fn managed(len: u64) -> Option<Allocation> {
+    pub(super) fn managed(len: u64, device: u32) -> Option<Allocation> {
         let bytes = HostBytes::new(len, PAGE)?;
         let host = bytes.start();
         // Programs get the address as a plain number.
         let base = host.as_ptr().expose_provenance() as u64;
-        Some(Allocation { base, len, host, backing: Backing::Managed(bytes) })
+        Some(Allocation::granted(base, len, device, ALL, host, Backing::Managed(bytes)))
     }
 
     /// Memory of the host that devices see at its own address.
@@ -66,14 +122,14 @@ impl Allocation {
     /// # Safety
     /// The bytes live until the allocation and all snapshots that hold it are dropped, and are valid for reads and writes.
     pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64) -> Allocation {
-        Allocation { base: host.addr().get() as u64, len, host, backing: Backing::Host }
+        Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
     }
 
     /// The first `len` bytes of `physical`, seen at `base`.
-    pub(super) fn mapped(base: u64, len: u64, physical: &Arc<Physical>, writable: bool) -> Allocation {
+    pub(super) fn mapped(base: u64, len: u64, physical: &Arc<Physical>, rights: Rights) -> Allocation {
         assert!(len <= physical.len());
-        let backing = Backing::Mapped { physical: Arc::clone(physical), writable };
-        Allocation { base, len, host: physical.start(), backing }
+        let backing = Backing::Mapped { physical: Arc::clone(physical), writers: rights.writers };
+        Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
     }
 
     /// Whether the host sees it at the same address.
@@ -91,10 +147,10 @@ impl Allocation {
         matches!(self.backing, Backing::Mapped { .. })
     }
 
-    /// Whether it may be written.
+    /// Whether that device, which reaches it, may write it.
     #[inline]
-    pub fn is_writable(&self) -> bool {
-        !matches!(self.backing, Backing::Mapped { writable: false, .. })
+    pub fn is_writable(&self, device: u32) -> bool {
+        !matches!(self.backing, Backing::Mapped { writers, .. } if writers & 1 << device == 0)
     }
 
     /// Bytes of the device's memory that it counts for by itself.

@@ -47,22 +47,28 @@ impl Drop for HostBytes {
 pub struct Physical {
     bytes: HostBytes,
     len: u64,
+    device: u32,
     used: Arc<AtomicU64>,
 }
 
 impl Physical {
-    /// `len` bytes that are counted in `used` already.
-    pub(super) fn new(len: u64, alignment: u64, used: Arc<AtomicU64>) -> Option<Physical> {
+    /// `len` bytes of a device that are counted in `used` already.
+    pub(super) fn new(len: u64, alignment: u64, device: u32, used: Arc<AtomicU64>) -> Option<Physical> {
         let bytes = HostBytes::new(len, alignment);
         if bytes.is_none() {
             used.fetch_sub(len, Ordering::Relaxed);
         }
-        Some(Physical { bytes: bytes?, len, used })
+        Some(Physical { bytes: bytes?, len, device, used })
     }
 
     /// The first byte.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.bytes.start()
+    }
+
+    /// The device that has the bytes.
+    pub fn device(&self) -> u32 {
+        self.device
     }
 
     /// Length in bytes.

@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Allocation, Memory, OutOfMemory, Physical};
+use super::{Allocation, Memory, OutOfMemory, Physical, Rights};
 
 impl Memory {
     /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave).
@@ -23,20 +23,22 @@ impl Memory {
         let refused = OutOfMemory { requested: bytes, free: self.capacity().saturating_sub(self.used()) };
         // More than the device has may be asked for, but not more than any machine has.
         let possible = Some(bytes).filter(|bytes| *bytes <= 1 << 46);
-        let allocation = possible.and_then(Allocation::managed).ok_or(refused)?;
+        let allocation =
+            possible.and_then(|bytes| Allocation::managed(bytes, self.view.device)).ok_or(refused)?;
         let base = allocation.base();
         self.write_map().enter(allocation);
         Ok(base)
     }
 
-    /// Memory of the device that has no address yet.
+    /// Memory of this device that has no address yet.
     pub fn create(&self, bytes: u64) -> Result<Arc<Physical>, OutOfMemory> {
-        self.write_map().create(bytes).map(Arc::new)
+        self.write_map().create(bytes, self.view.device).map(Arc::new)
     }
 
-    /// Lets kernels reach the first `bytes` bytes of `physical` at `base`, until they are [taken out](Self::leave).
-    pub fn map(&self, base: u64, bytes: u64, physical: &Arc<Physical>, writable: bool) {
-        self.write_map().enter(Allocation::mapped(base, bytes, physical, writable));
+    /// Lets kernels of some devices reach the first `bytes` bytes of `physical` at `base`, until they are
+    /// [taken out](Self::leave).
+    pub fn map(&self, base: u64, bytes: u64, physical: &Arc<Physical>, rights: Rights) {
+        self.write_map().enter(Allocation::mapped(base, bytes, physical, rights));
     }
 
     /// Takes out what was entered at `base`. Kernels that hold a [`Snapshot`](super::Snapshot) still see it.

@@ -146,7 +146,11 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         ..Launch::default()
     };
     let kernel = Arc::clone(&function.kernel);
-    let run = move || engine::run(&kernel, &launch, &state.memory, state.config.workers).map(|_| ());
+    let context = Arc::clone(&stream.context);
+    let run = move || {
+        let memory = context.memory.with_peers(context.peer_devices(state));
+        engine::run(&kernel, &launch, &memory, state.config.workers).map(|_| ())
+    };
     let done = stream.submit(None, Work::Run(Box::new(run)))?;
     for event in asked.request.events {
         event.set(Arc::clone(&done));

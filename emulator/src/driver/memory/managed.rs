@@ -106,7 +106,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint)
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
-    let address = state.memory.allocate_managed(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
+    let address = context.memory.allocate_managed(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
     let record = Record { context: context.id, pool: None, released: false, id: state.id() };
     state.allocations.add(address, record);
     let said = Said {

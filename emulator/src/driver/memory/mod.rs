@@ -4,6 +4,7 @@ pub(super) mod copy;
 pub(super) mod host;
 mod location;
 pub(super) mod managed;
+pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
 pub(super) mod set;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex};
 
+use super::context::Context;
 use super::entry::{INVALID_VALUE, Out, Outcome, entries};
 use super::state::{Call, State, lock};
 use crate::engine::{Fault, FaultKind};
@@ -108,9 +110,10 @@ impl State {
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: u64, bytes: usize) -> Outcome<u64> {
-        let address = self.memory.allocate(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
-        self.allocations.add(address, Record { context, pool: None, released: false, id: self.id() });
+    fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
+        let address = context.memory.allocate(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
+        let record = Record { context: context.id, pool: None, released: false, id: self.id() };
+        self.allocations.add(address, record);
         Ok(address)
     }
 }
@@ -138,7 +141,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    place.set(call.state()?.allocate(context.id, bytes)?);
+    place.set(call.state()?.allocate(&context, bytes)?);
     Ok(())
 }
 
@@ -160,7 +163,7 @@ fn allocate_pitch(
     }
     let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
     let bytes = row.checked_mul(height).ok_or(OUT_OF_MEMORY)?;
-    address.set(call.state()?.allocate(context.id, bytes)?);
+    address.set(call.state()?.allocate(&context, bytes)?);
     pitch.set(row);
     Ok(())
 }
@@ -182,8 +185,8 @@ fn free(call: &Call, address: CUdeviceptr) -> Outcome {
 }
 
 fn get_info(call: &Call, free: Out<usize>, total: Out<usize>) -> Outcome {
-    call.context()?;
-    let memory = &call.state()?.memory;
+    let context = call.context()?;
+    let memory = &context.memory;
     free.set(memory.capacity().saturating_sub(memory.used()) as usize);
     total.set(memory.capacity() as usize);
     Ok(())

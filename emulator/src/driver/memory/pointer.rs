@@ -44,6 +44,8 @@ impl Value {
 /// What an address points into.
 struct Target {
     kind: Kind,
+    /// The device whose memory it is, or that of the context that pinned it.
+    ordinal: c_int,
     /// Handle of the context; 0 for pooled and mapped memory.
     context: usize,
     base: u64,
@@ -69,8 +71,16 @@ impl Target {
         let (base, bytes) = (allocation.base(), allocation.len());
         if allocation.is_on_host() && !allocation.is_managed() {
             let (_, range) = state.pinned.find(usize::try_from(address).ok()?, 1)?;
-            let (context, id) = (range.owner, range.id);
-            return Some(Target { kind: Kind::Host, context, base, bytes, id, pool: 0, writable: true });
+            return Some(Target {
+                kind: Kind::Host,
+                ordinal: state.contexts.get(range.owner).map_or(0, |context| context.device),
+                context: range.owner,
+                base,
+                bytes,
+                id: range.id,
+                pool: 0,
+                writable: true,
+            });
         }
         let record = state.allocations.get(base);
         let owner =
@@ -86,12 +96,13 @@ impl Target {
         let pool = record.as_ref().and_then(|record| record.pool.as_ref());
         Some(Target {
             kind: if allocation.is_managed() { Kind::Managed } else { Kind::Device },
+            ordinal: allocation.device() as c_int,
             context: context.unwrap_or(0),
             base,
             bytes,
             id: record.as_ref().map_or(base, |record| record.id),
             pool: pool.map_or(0, |pool| pool.handle),
-            writable: allocation.is_writable(),
+            writable: allocation.is_writable(allocation.device()),
         })
     }
 
@@ -111,8 +122,8 @@ impl Target {
                 Value::U64(self.id)
             }
             A::CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Int(c_int::from(self.kind == Kind::Managed)),
-            A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-            | A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+            A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Int(self.ordinal),
+            A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Int(0),
             A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {

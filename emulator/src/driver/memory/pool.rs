@@ -14,7 +14,7 @@ use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Untyped, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::state::{Call, lock};
-use crate::memory::{ALIGNMENT, BadRange};
+use crate::memory::{ALIGNMENT, BadRange, Reach};
 
 entries! {
     cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream) = allocate;
@@ -53,6 +53,16 @@ struct Counts {
     threshold: u64,
     /// Which of the three ways of reuse are on.
     reuse: [c_int; 3],
+    /// What other devices may do.
+    access: Vec<(CUdevice, CUmemAccess_flags)>,
+}
+
+impl Counts {
+    /// The devices that reach the allocations, one bit each.
+    fn granted(&self) -> u32 {
+        let reach = self.access.iter().filter(|(_, flags)| flags.0 != 0);
+        reach.fold(0, |bits, (device, _)| bits | 1 << *device)
+    }
 }
 
 impl Pool {
@@ -125,8 +135,8 @@ impl Pools {
 }
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Outcome {
-    let context = call.stream(stream)?.context.id;
-    take(call, address, bytes, context, &call.state()?.pools.current_of(0)?)
+    let context = &call.stream(stream)?.context;
+    take(call, address, bytes, context.id, &call.state()?.pools.current_of(context.device)?)
 }
 
 fn allocate_from_pool(
@@ -148,7 +158,9 @@ fn take(call: &Call, address: Out<CUdeviceptr>, bytes: usize, context: u64, pool
     }
     let state = call.state()?;
     pool.take(bytes as u64)?;
-    let allocated = state.memory.allocate(bytes as u64);
+    // Peer access does not concern pools: they have an access list of their own.
+    let reach = Reach::Granted(lock(&pool.inner).granted());
+    let allocated = state.device(pool.device)?.memory.allocate_for(bytes as u64, reach);
     let address = allocated.map_err(|_| {
         pool.give_back(bytes as u64);
         OUT_OF_MEMORY
@@ -334,24 +346,43 @@ fn get_access(
 ) -> Outcome {
     let pool = call.state()?.pools.get(pool)?;
     let (place, device) = (flags.required()?, Location::of(location.read()?).device()?);
-    place.set(if device == pool.device {
-        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-    } else {
-        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE
+    let counts = lock(&pool.inner);
+    let other = counts.access.iter().find(|(other, _)| *other == device).map(|(_, flags)| *flags);
+    place.set(match other {
+        _ if device == pool.device => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        Some(flags) => flags,
+        None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
     });
     Ok(())
 }
 
+/// Concerns what is allocated already and what will be.
 fn set_access(call: &Call, pool: CUmemoryPool, descriptions: In<CUmemAccessDesc>, count: usize) -> Outcome {
-    let pool = call.state()?.pools.get(pool)?;
+    let state = call.state()?;
+    let pool = state.pools.get(pool)?;
     // SAFETY: the array has `count` elements.
-    for description in unsafe { descriptions.read_array(count)? } {
+    let descriptions = unsafe { descriptions.read_array(count)? };
+    let mut asked = Vec::new();
+    for description in descriptions {
         let device = Location::of(description.location).device()?;
         // A device always reaches its own pool.
-        if device == pool.device && description.flags != CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-        {
+        if device != pool.device {
+            asked.push((device, description.flags));
+        } else if description.flags != CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE {
             return Err(INVALID_VALUE);
         }
+    }
+    let granted = {
+        let mut counts = lock(&pool.inner);
+        counts.access.retain(|(device, _)| !asked.iter().any(|(other, _)| other == device));
+        counts.access.extend(asked);
+        counts.granted()
+    };
+    let records = lock(&state.allocations.0);
+    let own = |record: &&Record| record.pool.as_ref().is_some_and(|other| Arc::ptr_eq(other, &pool));
+    for (address, _) in records.iter().filter(|(_, record)| own(record)) {
+        // One that is being freed needs no access.
+        let _ = state.memory.grant(*address, granted);
     }
     Ok(())
 }

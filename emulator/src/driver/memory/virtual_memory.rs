@@ -11,7 +11,7 @@ use super::OUT_OF_MEMORY;
 use super::location::Location;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::state::{Call, State, lock};
-use crate::memory::Physical;
+use crate::memory::{Physical, Rights};
 
 entries! {
     cuMemAddressReserve(address: *mut CUdeviceptr, bytes: usize, alignment: usize, wanted: CUdeviceptr, flags: c_ulonglong) = reserve;
@@ -178,7 +178,7 @@ fn create(
     if flags != 0 || bytes == 0 || !bytes.is_multiple_of(GRANULARITY) {
         return Err(INVALID_VALUE);
     }
-    let memory = state.memory.create(bytes).map_err(|_| OUT_OF_MEMORY)?;
+    let memory = state.device(device)?.memory.create(bytes).map_err(|_| OUT_OF_MEMORY)?;
     let mut tables = lock(&state.virtual_memory.0);
     tables.count += 1;
     // As the handles of other kinds, no address that can be followed.
@@ -283,17 +283,15 @@ fn set_access(
 
 /// Lets kernels reach a mapping as its access says.
 fn enter(state: &State, first: u64, mapping: &Mapping) {
-    use CUmemAccess_flags as F;
     state.memory.leave(first);
-    let best = mapping.access.iter().map(|(_, flags)| *flags).max_by_key(|flags| flags.0);
-    match best {
-        Some(F::CU_MEM_ACCESS_FLAGS_PROT_READWRITE) => {
-            state.memory.map(first, mapping.bytes, &mapping.memory, true);
-        }
-        Some(F::CU_MEM_ACCESS_FLAGS_PROT_READ) => {
-            state.memory.map(first, mapping.bytes, &mapping.memory, false);
-        }
-        _ => {}
+    let with = |right: u32| {
+        let devices = mapping.access.iter().filter(|(_, flags)| flags.0 & right != 0);
+        devices.fold(0, |bits, (device, _)| bits | 1 << *device)
+    };
+    // The flags of the API: 1 to read, 2 to write.
+    let rights = Rights { readers: with(1), writers: with(2) };
+    if rights.readers != 0 {
+        state.memory.map(first, mapping.bytes, &mapping.memory, rights);
     }
 }
 

@@ -134,8 +134,8 @@ fn get_contexts(call: &Call, stream: CUstream, context: Out<CUcontext>, green: O
 }
 
 fn get_device(call: &Call, stream: CUstream, device: Out<CUdevice>) -> Outcome {
-    call.stream(stream)?;
-    device.required()?.set(0);
+    let stream = call.stream(stream)?;
+    device.required()?.set(stream.context.device);
     Ok(())
 }
 

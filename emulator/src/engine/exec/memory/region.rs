@@ -78,7 +78,7 @@ fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
 fn global(lanes: &Lanes<'_>, address: u64, writes: bool) -> Option<Region> {
     let snapshot = &lanes.env.snapshot;
     let allocation = snapshot.get(snapshot.find(address)?)?;
-    if writes && !allocation.is_writable() {
+    if writes && !snapshot.may_write(allocation) {
         return None;
     }
     Some(Region { base: allocation.base(), len: allocation.len(), host: allocation.host(), private: false })

@@ -12,22 +12,27 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    AnyEvent, CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
-    EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, Kernel, ParameterSource,
-    Parameters, StreamFlags, TimingEvent, default_driver, load_kernel_module,
+    AnyEvent, CacheConfig, CaptureStatus, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream,
+    DeviceLimits, EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, SharedCarveout,
+    StreamFlags, TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CaptureError, CompilerLog, ContextMismatch, DriverError, Error,
-    ErrorKind, EventError, Faulted, Forked, Given, GraphError, HostPanic, InHostCallback, KernelNotFound,
-    LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, PlanError, Suspect, Tried,
-    UpdateRefusal, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CaptureError, CastError, CompilerLog, ContextMismatch,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError, HostPanic,
+    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
+    NoDriver, NotInCapture, PlanError, RegionError, Suspect, Tried, Unsupported, UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
+#[cfg(feature = "bytemuck")]
+pub use memory::Plain;
 pub use memory::{
-    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, SliceParts,
+    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
+    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
+    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };

@@ -43,7 +43,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         unsafe {
             cuda_launch! { kernel: vecadd, module: self.vecadd, stream: stream, config: LaunchConfig::for_num_elems(N as u32),
-                           args: [slice(a), slice(b), slice_mut(sum)] }
+            args: [slice(a), slice(b), slice_mut(sum)] }
         }
     }
 
@@ -51,7 +51,7 @@ impl Gpu {
         let n = x.len() as u32;
         unsafe {
             cuda_launch! { kernel: fill, module: self.fill, stream: stream, config: LaunchConfig::for_num_elems(n),
-                           args: [ptr_mut(x), n, value] }
+            args: [ptr_mut(x), n, value] }
         }
     }
 
@@ -208,7 +208,7 @@ fn streams_of_a_capture_serve_nobody_after_it() {
 #[test]
 fn events_do_not_lead_in_or_out_of_a_capture() {
     let gpu = Gpu::new();
-    let event = || CudaEvent::new(&gpu.ctx, EventFlags::DISABLE_TIMING).unwrap();
+    let event = || CudaEvent::new(&gpu.ctx, EventFlags::empty()).unwrap();
     let (outside, inside) = (event(), event());
     outside.record(&gpu.stream).unwrap();
     let isolated = |result: Result<(), Error>| {
@@ -267,7 +267,8 @@ fn an_executable_graph_may_be_dropped_while_it_runs() {
 #[test]
 fn launches_are_ordered_against_other_uses_of_the_buffers() {
     let gpu = Gpu::new();
-    let (other, mut x) = (gpu.ctx.new_stream().unwrap(), DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap());
+    let (other, mut x) =
+        (gpu.ctx.new_stream().unwrap(), DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap());
     let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| gpu.fill(stream, &mut x, 5)).unwrap();
     let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
     for round in 0..10 {

@@ -60,18 +60,10 @@ pub(crate) struct NamedArgument {
     /// Index of its first parameter.
     pub(crate) parameter: usize,
     pub(crate) type_name: &'static str,
-    pub(crate) shape: ArgumentShape,
-}
-
-/// What an argument is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ArgumentShape {
-    /// A plain value of this many bytes.
-    Value(usize),
-    /// Address and length of device memory.
-    Slice { written: bool },
-    /// The address of device memory.
-    Pointer { written: bool },
+    /// Bytes of a value.
+    pub(crate) size: usize,
+    /// Whether it is memory, address and length; `true` for memory that may be written.
+    pub(crate) slice: Option<bool>,
 }
 
 /// Memory that captured work uses.

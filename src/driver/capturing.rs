@@ -9,6 +9,7 @@ use cuda_driver_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use std::cell::RefCell;
 
 use super::context::CudaContext;
+use super::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
 use super::stream::CudaStream;
 use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
 
@@ -74,19 +75,42 @@ impl CudaStream {
         }
     }
 
-    /// An error unless stream and event, by the number of the capture it was recorded in, may meet.
-    pub(crate) fn same_capture(&self, event: u64, call: &'static str) -> Result<(), Error> {
+    /// An error unless this stream may wait for `event`: both are part of one capture, or of none.
+    pub(super) fn may_wait(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        let call = "cuStreamWaitEvent";
         self.capture_is_open(call)?;
-        if self.capture().map_or(0, |capture| capture.id()) == event {
+        if self.capture().is_some() && flags.contains(EventWaitFlags::EXTERNAL) {
+            return Err(not_kept(call));
+        }
+        if self.capture_id() == event.captured_by() {
             return Ok(());
         }
         Err(ErrorKind::from(CaptureError::Isolated { call, stream: self.label() }).into())
+    }
+
+    /// An error unless events may be recorded on this stream with these flags.
+    pub(super) fn may_record(&self, call: &'static str, flags: EventRecordFlags) -> Result<(), Error> {
+        self.capture_is_open(call)?;
+        let external = self.capture().is_some() && flags.contains(EventRecordFlags::EXTERNAL);
+        if external { Err(not_kept(call)) } else { Ok(()) }
+    }
+
+    /// The number of the capture that the stream is part of; 0 for none.
+    pub(super) fn capture_id(&self) -> u64 {
+        self.capture().map_or(0, |capture| capture.id())
     }
 
     /// The stream in a message.
     pub(crate) fn label(&self) -> String {
         format!("stream {:p}", self.raw())
     }
+}
+
+/// A borrowed event cannot be part of a graph, which may run when the event is gone.
+#[cold]
+fn not_kept(call: &'static str) -> Error {
+    let help = "capture into a graph of your own (`CudaGraph::capture_into`), and add the event to it as a node, which keeps it";
+    ErrorKind::NotInCapture(NotInCapture { call, help }).into()
 }
 
 thread_local! {

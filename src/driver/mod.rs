@@ -4,30 +4,37 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod cache_config;
 mod capture;
 mod capturing;
 mod choice;
+mod contents;
 mod context;
 mod event;
 mod fault;
 mod find;
 mod function;
+mod function_attribute;
 pub(crate) mod host_call;
 mod image;
 mod kernel;
 mod kernel_table;
 mod limits;
 mod module;
+mod nearest;
 mod occupancy;
 mod packed;
 mod park;
 mod stream;
+mod symbols;
 mod uses;
 
-pub(crate) use capture::{ArgumentShape, Capture, NamedArgument, RecordedLaunch, Resource};
+pub use cache_config::CacheConfig;
+pub(crate) use capture::{Capture, NamedArgument, RecordedLaunch, Resource};
 pub use capturing::CaptureStatus;
 pub(crate) use capturing::{enter, leave};
 pub use choice::default_driver;
+pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
 pub(crate) use context::context_mismatch;
 pub use event::{
@@ -35,6 +42,7 @@ pub use event::{
 };
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
+pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
@@ -42,5 +50,6 @@ pub use module::CudaModule;
 pub(crate) use packed::PackedArguments;
 pub(crate) use park::{Keep, sweep, until_done};
 pub use stream::{CudaStream, StreamFlags};
+pub(crate) use symbols::AnyHome;
 pub(crate) use uses::Uses;
 pub use uses::Waits;

@@ -51,7 +51,7 @@ fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
     if stream.capture_status()? == CaptureStatus::None && stream.query()? {
         return Ok(None);
     }
-    let event = CudaEvent::new(stream.context(), EventFlags::DISABLE_TIMING)?;
+    let event = CudaEvent::new(stream.context(), EventFlags::empty())?;
     event.record(stream)?;
     Ok(Some(event))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
-use crate::driver::{CudaContext, CudaStream, Keep, sweep, until_done};
+use crate::driver::{CudaContext, CudaStream, Keep, Waits, sweep, until_done};
 use crate::error::{Error, ErrorKind, GraphError};
 
 bitflags! {
@@ -138,8 +138,9 @@ impl GraphExec {
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
         stream.capture_is_open("cuGraphLaunch")?;
+        let mut waits = Waits::default();
         for memory in self.memory() {
-            memory.order(stream)?;
+            memory.order(stream, &mut waits)?;
         }
         // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
         self.context().call(

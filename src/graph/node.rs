@@ -4,7 +4,7 @@ use cuda_driver_sys::{CUgraphNode, CUgraphNodeType};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::driver::{CudaStream, Keep, Resource};
+use crate::driver::{CudaStream, Keep, Resource, Waits};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::Home;
 
@@ -119,9 +119,13 @@ pub(super) struct Use {
 impl Use {
     /// Orders work on `stream` that is about to be submitted after the other uses of the memory.
     #[inline]
-    pub(super) fn order(&self, stream: &CudaStream) -> Result<(), Error> {
+    pub(super) fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         let (uses, owner) = (self.resource.uses(), || self.resource.clone());
-        if self.written { uses.write_on(stream, owner) } else { uses.read_on(stream, owner) }
+        if self.written {
+            uses.write_with(stream, waits, owner)
+        } else {
+            uses.read_with(stream, waits, owner)
+        }
     }
 }
 

@@ -10,11 +10,9 @@ use super::capture::CaptureMode;
 use super::exec::{GraphExec, InstantiateFlags};
 use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, lock};
-use crate::driver::{
-    ArgumentShape, CudaContext, CudaStream, NamedArgument, RecordedLaunch, context_mismatch,
-};
+use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch, context_mismatch};
 use crate::error::{Error, ErrorKind, GraphError, PlanError};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
+use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, SliceParts};
 
 /// Launches that were recorded once, to be replayed by one driver call.
 ///
@@ -107,7 +105,8 @@ impl LaunchPlan {
         let places = self.places(
             name,
             |named| {
-                named.shape == ArgumentShape::Value(size_of::<T>()) && named.type_name == type_name::<T>()
+                let value = named.slice.is_none() && named.size == size_of::<T>();
+                value && named.type_name == type_name::<T>()
             },
             type_name::<T>,
         )?;
@@ -162,16 +161,19 @@ impl LaunchPlan {
         if !parts.home.context().is_same(self.exec.context()) {
             return Err(context_mismatch("the memory", "the plan"));
         }
-        let shapes = [ArgumentShape::Slice { written }, ArgumentShape::Pointer { written }];
-        let given = || format!("{} of {}", shape_word(shapes[0]), type_name::<T>());
-        let fits = |n: &NamedArgument| shapes.contains(&n.shape) && n.type_name == type_name::<T>();
+        let given = || format!("{} of {}", slice_word(written), type_name::<T>());
+        let fits = |named: &NamedArgument| match named.slice {
+            Some(recorded) => recorded == written && named.type_name == type_name::<T>(),
+            // What stands for an address alone.
+            None => named.type_name == type_name::<DevicePtr<T>>(),
+        };
         for (launch, argument) in self.places(name, fits, given)? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
             // SAFETY: both parameters of a slice, and the one of a pointer, have 8 bytes.
             unsafe {
                 planned.launch.arguments.set(named.parameter, std::ptr::from_ref(parts.address).cast());
-                if matches!(named.shape, ArgumentShape::Slice { .. }) {
+                if named.slice.is_some() {
                     planned.launch.arguments.set(named.parameter + 1, std::ptr::from_ref(parts.len).cast());
                 }
             }
@@ -278,19 +280,13 @@ impl Planned {
 }
 
 fn describe(named: &NamedArgument) -> String {
-    match named.shape {
-        ArgumentShape::Value(_) => named.type_name.to_string(),
-        shape => format!("{} of {}", shape_word(shape), named.type_name),
-    }
+    named.slice.map_or_else(
+        || named.type_name.to_string(),
+        |written| format!("{} of {}", slice_word(written), named.type_name),
+    )
 }
 
 /// How the macro spells it.
-fn shape_word(shape: ArgumentShape) -> &'static str {
-    match shape {
-        ArgumentShape::Value(_) => "a value",
-        ArgumentShape::Slice { written: false } => "slice(..)",
-        ArgumentShape::Slice { written: true } => "slice_mut(..)",
-        ArgumentShape::Pointer { written: false } => "ptr(..)",
-        ArgumentShape::Pointer { written: true } => "ptr_mut(..)",
-    }
+fn slice_word(written: bool) -> &'static str {
+    if written { "slice_mut(..)" } else { "slice(..)" }
 }

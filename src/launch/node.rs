@@ -5,7 +5,7 @@
 use cuda_driver_sys::CUDA_KERNEL_NODE_PARAMS;
 use std::sync::Arc;
 
-use super::args::ArgumentList;
+use super::args::{ArgumentList, Memory};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
@@ -69,7 +69,8 @@ impl<'event> KernelNode<'event> {
     ) -> Result<Self, Error> {
         let (kernel, context) = (function.kernel(), function.context());
         check::arguments(kernel, L::SIGNATURE)?;
-        if arguments.is_foreign(context) {
+        let memory = arguments.memory();
+        if memory.is_foreign(context) {
             let what = format!("{}: a buffer among its arguments", kernel.name());
             return Err(
                 ErrorKind::Context(ContextMismatch { what, with: "the kernel's module".into() }).into()
@@ -78,8 +79,8 @@ impl<'event> KernelNode<'event> {
         let raw = config.unlaunched();
         let stream = context.default_stream();
         check::dimensions(&Request { kernel, stream: &stream, config: &raw, fields: &[], attributes })?;
-        let mut report = Report::default();
-        arguments.report(&mut report);
+        let mut report = Report::new(L::SIGNATURE);
+        memory.report(&mut report);
         let mut packet = Packet::new(&arguments);
         let sizes = super::args::Signature::parameters(L::SIGNATURE).map(|p| p.size);
         // SAFETY: 1: the packet has a pointer for each entry of the signature, to that many bytes.

@@ -9,47 +9,55 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use super::args::Signature;
+use super::args::{Role, Signature};
 use super::config::LaunchConfig;
 use super::submit::Request;
-use crate::driver::{
-    ArgumentShape, Capture, CudaStream, Kernel, NamedArgument, PackedArguments, RecordedLaunch,
-};
+use crate::driver::{Capture, CudaStream, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
 use crate::error::Error;
 use crate::memory::Home;
 
 /// What the arguments of a recorded launch tell about themselves, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Report {
-    parameters: usize,
-    name: Option<String>,
+    signature: Option<&'static Signature>,
     named: Vec<NamedArgument>,
     memory: Vec<(Arc<Home>, bool)>,
+    /// The last name stands for memory that is not yet told.
+    expecting: bool,
 }
 
 impl Report {
-    /// The next argument has this name.
-    pub(super) fn name(&mut self, name: &str) {
-        self.name = Some(name.to_string());
+    /// Nothing told yet of arguments of these types.
+    pub(super) fn new(signature: Option<&'static Signature>) -> Self {
+        Self { signature, named: Vec::new(), memory: Vec::new(), expecting: false }
     }
 
-    /// The next argument: what it is, how many parameters it fills, and which memory it passes, to be written or only read.
-    pub(super) fn argument(
-        &mut self,
-        type_name: &'static str,
-        shape: ArgumentShape,
-        parameters: usize,
-        memory: Option<(&Arc<Home>, bool)>,
-    ) {
-        if let Some(name) = self.name.take() {
-            self.named.push(NamedArgument { name, parameter: self.parameters, type_name, shape });
+    /// The argument whose parameters `rest` begins with has this name.
+    pub(super) fn name(&mut self, name: &str, rest: Option<&'static Signature>) {
+        let Some(first) = Signature::parameters(rest).next() else { return };
+        let count = |list| Signature::parameters(list).count();
+        self.expecting = first.role == Role::Address;
+        self.named.push(NamedArgument {
+            name: name.to_string(),
+            parameter: count(self.signature) - count(rest),
+            type_name: (first.type_name)(),
+            size: first.size,
+            slice: None,
+        });
+    }
+
+    /// The next argument that passes memory passes this, to be written or only read.
+    pub(super) fn memory(&mut self, home: &Arc<Home>, written: bool) {
+        if std::mem::take(&mut self.expecting)
+            && let Some(named) = self.named.last_mut()
+        {
+            named.slice = Some(written);
         }
-        self.memory.extend(memory.map(|(home, written)| (home.clone(), written)));
-        self.parameters += parameters;
+        self.memory.push((home.clone(), written));
     }
 
     /// The memory that the arguments pass, and whether it may be written.
-    pub(crate) fn into_memory(self) -> Vec<(Arc<Home>, bool)> {
+    pub(super) fn into_memory(self) -> Vec<(Arc<Home>, bool)> {
         self.memory
     }
 }
@@ -59,12 +67,11 @@ impl Report {
 /// Driver call: `cuStreamGetCaptureInfo`, for a launch with named arguments.
 ///
 /// # Safety
-/// 1. `params` is the packet of the launch, of the types in `signature`, which are the kernel's.
+/// 1. `params` is the packet of the launch, of the types in the report's signature, which are the kernel's.
 pub(super) unsafe fn record(
     capture: &Capture,
     request: &Request<'_>,
     config: &CUlaunchConfig,
-    signature: Option<&'static Signature>,
     params: *mut *mut c_void,
     report: Report,
 ) -> Result<(), Error> {
@@ -72,7 +79,7 @@ pub(super) unsafe fn record(
     if report.named.is_empty() {
         return Ok(());
     }
-    let sizes = Signature::parameters(signature).map(|p| p.size);
+    let sizes = Signature::parameters(report.signature).map(|p| p.size);
     capture.add_launch(RecordedLaunch {
         kernel: request.kernel.name().to_string(),
         node: last_node(request.stream)?,

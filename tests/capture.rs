@@ -104,7 +104,8 @@ fn waiting_allocating_and_borrowed_host_memory_are_refused_and_the_capture_survi
         not_in_capture(x.copy_from_host(stream, &[1; N]), "cuMemcpyHtoDAsync");
         not_in_capture(x.to_host_vec(stream), "cuMemcpyDtoHAsync");
         not_in_capture(DeviceBuffer::<u32>::uninit(stream, 4), "cuMemAlloc");
-        not_in_capture(DeviceBuffer::<u32>::uninit(&gpu.stream, 4), "cuMemAlloc");
+        // On another stream that is nobody's business.
+        assert_eq!(DeviceBuffer::from_host(&gpu.stream, &[7u32])?.to_host_vec(&gpu.stream)?, [7]);
         gpu.fill(stream, &mut x, 5)
     })
     .unwrap();
@@ -144,7 +145,6 @@ fn an_error_or_a_panic_inside_ends_the_capture() {
     }));
     assert_eq!(*panicked.unwrap_err().downcast::<&str>().unwrap(), "inside");
     // Nothing is captured any more: this thread may wait and allocate, and nothing has run.
-    gpu.ctx.synchronize().unwrap();
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [0; N]);
     assert_eq!(DeviceBuffer::from_host(&gpu.stream, &[7u32]).unwrap().to_host_vec(&gpu.stream).unwrap(), [7]);
 }
@@ -319,18 +319,19 @@ fn a_stream_is_captured_by_hand() {
     let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
     let stream = gpu.ctx.new_stream().unwrap();
     assert_eq!(stream.capture_info().unwrap().status, CaptureStatus::None);
-    let graph = unsafe {
-        stream.begin_capture(CaptureMode::Relaxed).unwrap();
-        gpu.fill(&stream, &mut x, 5).unwrap();
-        let info = stream.capture_info().unwrap();
-        assert_eq!((info.status, info.dependencies.len()), (CaptureStatus::Active, 1));
-        assert!(info.id != 0 && !info.graph.is_null());
-        stream.end_capture().unwrap()
-    };
+    let captured = unsafe { stream.begin_capture(CaptureMode::Relaxed) }.unwrap();
+    assert_eq!(captured.raw(), stream.raw());
+    gpu.fill(&captured, &mut x, 5).unwrap();
+    not_in_capture(captured.synchronize(), "cuStreamSynchronize");
+    let info = captured.capture_info().unwrap();
+    assert_eq!((info.status, info.dependencies.len()), (CaptureStatus::Active, 1));
+    assert!(info.id != 0 && !info.graph.is_null());
+    // Begun as relaxed, it may be ended on any thread.
+    let graph = std::thread::scope(|scope| scope.spawn(|| unsafe { captured.end_capture() }).join().unwrap());
+    let graph = graph.unwrap();
     assert_eq!(stream.capture_status().unwrap(), CaptureStatus::None);
     assert_eq!(kinds(&graph), [NodeKind::Kernel]);
     gpu.run(&graph);
-    gpu.stream.synchronize().unwrap();
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
 }
 
@@ -347,19 +348,20 @@ fn mistakes_by_hand_are_named_with_the_stream() {
     let end = |stream: &CudaStream| unsafe { stream.end_capture() }.map(drop);
     check(end(&stream), CUresult::CUDA_ERROR_ILLEGAL_STATE, "");
     let legacy = unsafe { gpu.ctx.default_stream().begin_capture(LOCAL) };
-    check(legacy, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cannot be recorded");
-    // A fork that is not joined.
-    unsafe { stream.begin_capture(LOCAL) }.unwrap();
-    late.join(&stream).unwrap();
-    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, 0).unwrap();
-    x.view_mut().set_zero(&late).unwrap();
-    let _ = x.is_empty();
-    let unjoined = end(&stream);
-    if let Err(error) = unjoined {
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED));
-    }
+    check(legacy.map(drop), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cannot be recorded");
+    // A stream that takes part without this crate's knowledge, and is not joined.
+    let raw = unsafe { CudaStream::from_raw(&gpu.ctx, late.raw()) };
+    let event = gpu.ctx.new_event().unwrap();
+    let captured = unsafe { stream.begin_capture(LOCAL) }.unwrap();
+    event.record(&captured).unwrap();
+    let (driver, wait) = (gpu.ctx.driver(), CUresult::SUCCESS);
+    assert_eq!(unsafe { driver.cuStreamWaitEvent(raw.raw(), event.raw(), 0) }, wait);
+    unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
+    let called = unsafe { driver.cuLaunchHostFunc(raw.raw(), Some(nothing), std::ptr::null_mut()) };
+    assert_eq!(called, CUresult::SUCCESS);
+    check(end(&captured), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "stream.join(&fork)");
     // Another thread.
-    unsafe { stream.begin_capture(LOCAL) }.unwrap();
-    let wrong = std::thread::scope(|scope| scope.spawn(|| end(&stream)).join().unwrap());
+    let captured = unsafe { stream.begin_capture(LOCAL) }.unwrap();
+    let wrong = std::thread::scope(|scope| scope.spawn(|| end(&captured)).join().unwrap());
     check(wrong, CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "CaptureMode::Relaxed");
 }

@@ -7,7 +7,9 @@
 
 use cuda_driver_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use std::cell::RefCell;
+use std::sync::Arc;
 
+use super::capture::Capture;
 use super::context::CudaContext;
 use super::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
 use super::stream::CudaStream;
@@ -62,6 +64,13 @@ impl CudaStream {
             |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
         )?;
         Ok(status.into())
+    }
+
+    /// Another handle of this stream, which gives its work to `capture`.
+    pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
+        // Holds this handle, and so the stream, until the capture ends.
+        capture.add_fork(self);
+        Self::wrap(self.context(), self.raw(), false, Some(capture))
     }
 
     /// An error where the stream belongs to a capture that is over.
@@ -139,6 +148,12 @@ pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(
     }
     let help = "do it before or after the capture; inside, use memory that was allocated before";
     Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+}
+
+/// Runs `call` so that no capture of this thread is broken by it, where there is one: for calls that allocate or free memory
+/// which captured work does not use.
+pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
+    if CAPTURING.with_borrow(Vec::is_empty) { call() } else { outside_captures(context, call) }
 }
 
 /// Runs `call` so that no capture is broken by it: for calls that are no part of any captured work, such as asking for an

@@ -52,15 +52,15 @@ impl<T: DeviceCopy> GraphMemory<T> {
 impl CudaGraph {
     /// Adds an allocation of `len` elements. A graph that has one can be instantiated once at a time, and not be cloned.
     ///
-    /// ```
+    /// ```no_run
     /// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags, KernelNode, LaunchConfig, kernel_args};
     /// let ctx = CudaContext::new(0)?;
     /// let stream = ctx.new_stream()?;
     /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
     /// let mut graph = CudaGraph::new(&ctx)?;
     /// let scratch = graph.add_alloc::<u32>(&[], 100)?;
-    /// let args = kernel_args![scratch.as_mut_device_ptr(), 100u32, 7u32];
-    /// let node = KernelNode::new(&fill, LaunchConfig::for_num_elems(100), &[], args)?;
+    /// let config = LaunchConfig::for_num_elems(100);
+    /// let node = KernelNode::new(&fill, config, &[], kernel_args![scratch.as_mut_device_ptr(), 100u32, 7u32])?;
     /// // SAFETY: 1: `fill` writes 100 elements, which are there between the two nodes around it.
     /// let fill = unsafe { graph.add_kernel(&[scratch.node()], node) }?;
     /// graph.add_free(&[fill], &scratch)?;

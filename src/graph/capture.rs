@@ -159,6 +159,15 @@ impl CudaGraph {
     }
 }
 
+impl Share {
+    /// Ends a record: what the captured work uses, and the launches with named arguments.
+    fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
+        let (memory, recorded) = capture.end();
+        let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
+        (Self { memory, objects: recorded.objects }, recorded.launches)
+    }
+}
+
 /// A capture that ends with this value.
 struct Scope {
     stream: CudaStream,
@@ -192,9 +201,8 @@ impl Scope {
             self.discard(raw);
             return Err(error);
         }
-        let (memory, recorded) = self.capture.end();
-        let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
-        Ok((raw, Share { memory, objects: recorded.objects }, recorded.launches))
+        let (share, launches) = Share::captured(&self.capture);
+        Ok((raw, share, launches))
     }
 
     /// Tells the driver to end, once.
@@ -231,10 +239,10 @@ impl Drop for Scope {
     }
 }
 
-/// Captures by hand, for code that cannot use [`CudaGraph::capture`]. Handles of this crate do not know of them: what would
-/// break the capture is not refused, and what the work uses is not kept.
+/// Captures by hand, for code that cannot use [`CudaGraph::capture`].
 impl CudaStream {
-    /// Begins to record work given to the stream instead of running it.
+    /// Begins to record work given to the stream instead of running it, and returns the handle to give it to: that one keeps
+    /// what the work uses, and refuses what would break the capture.
     ///
     /// Driver call: `cuStreamBeginCapture`.
     ///
@@ -242,20 +250,22 @@ impl CudaStream {
     /// Whatever the driver answers: the legacy stream cannot be captured, nor one that is.
     ///
     /// # Safety
-    /// 1. What work given to this stream, and to streams that wait for it, uses until [`CudaStream::end_capture`] lives as long
-    ///    as the graph that comes out and whatever is instantiated from it: modules, buffers, events, borrowed host memory.
-    /// 2. Nobody relies on that work being done, or on the order in which buffers remember it, before the graph is launched.
+    /// 1. [`CudaStream::end_capture`] is called on the result, on this thread unless the mode is relaxed. Work given to other
+    ///    handles of this stream until then, and to streams that wait for it by other means than this crate's, uses only what
+    ///    lives as long as the graph and whatever is instantiated from it.
+    /// 2. Nobody relies on that work being done before the graph is launched.
     #[doc(alias = "cuStreamBeginCapture")]
-    pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<(), Error> {
+    pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
         // SAFETY: the stream is live; the rest is the caller's duty.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
-        })
+        })?;
+        Ok(self.capturing(Arc::new(Capture::new())))
     }
 
-    /// Ends the capture that [`CudaStream::begin_capture`] began; also one that is broken.
+    /// Ends a capture and returns the graph; also one that is broken, or that others began.
     ///
     /// Driver calls: `cuStreamEndCapture`, `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
@@ -264,10 +274,15 @@ impl CudaStream {
     /// that took part was not joined.
     ///
     /// # Safety
-    /// 1. The capture was begun by [`CudaStream::begin_capture`], or what its work uses lives as that demands.
+    /// 1. The stream was returned by [`CudaStream::begin_capture`], or what the captured work uses lives as long as the graph
+    ///    and whatever is instantiated from it.
     #[doc(alias = "cuStreamEndCapture")]
     pub unsafe fn end_capture(&self) -> Result<CudaGraph, Error> {
-        self.refuse_in_capture("cuStreamEndCapture")?;
+        self.capture_is_open("cuStreamEndCapture")?;
+        let capture = self.capture().cloned();
+        let forks = capture.as_ref().map_or_else(Vec::new, |capture| capture.forks());
+        // What a join meets, the end meets too, and tells.
+        let _ = forks.iter().try_for_each(|fork| self.join(fork));
         let mut raw = std::ptr::null_mut();
         // SAFETY: the stream is live, `raw` outlives the call.
         self.context().call(
@@ -277,6 +292,9 @@ impl CudaStream {
         )?;
         let graph = CudaGraph::adopt(self.context(), raw, true);
         graph.learn_nodes()?;
+        if let Some(capture) = capture {
+            lock(&graph.table).rest = Share::captured(&capture).0;
+        }
         Ok(graph)
     }
 

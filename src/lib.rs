@@ -11,13 +11,15 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
-    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext, CudaDevice,
+    CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, EventFlags,
+    Kernel, ParameterSource, Parameters, PeerAttribute, PrimaryContextState, StreamFlags, default_driver,
+    load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
-    NotInCapture, Suspect, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextInUse, ContextMismatch, DriverError, Error,
+    ErrorKind, Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError,
+    ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,

@@ -2,12 +2,14 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod device;
 mod hint;
 mod kinds;
 mod state;
 
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use device::ContextInUse;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
@@ -71,6 +73,16 @@ impl Error {
     /// Objects of two contexts met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
+    }
+
+    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    pub fn is_wrong_device(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+    }
+
+    /// A primary context was to be reset while handles of it are there.
+    pub fn is_context_in_use(&self) -> bool {
+        matches!(self.kind(), ErrorKind::ContextInUse(_))
     }
 
     /// No driver could be loaded or none has a device.

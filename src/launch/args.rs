@@ -79,6 +79,9 @@ pub trait Memory {
     /// Whether some of it belongs to another context.
     fn is_foreign(&self, context: &CudaContext) -> bool;
 
+    /// The device of the first that does, for the error.
+    fn stranger(&self, context: &CudaContext) -> Option<u32>;
+
     /// Orders work on `stream` that is about to be submitted after the uses on other streams.
     ///
     /// # Errors
@@ -177,6 +180,10 @@ impl Memory for Nil {
         false
     }
 
+    fn stranger(&self, _: &CudaContext) -> Option<u32> {
+        None
+    }
+
     fn order(&self, _: &CudaStream) -> Result<(), Error> {
         Ok(())
     }
@@ -191,6 +198,10 @@ impl<T, R: Memory> Memory for Cons<Value<'_, T>, R> {
     #[inline(always)]
     fn is_foreign(&self, context: &CudaContext) -> bool {
         self.1.is_foreign(context)
+    }
+
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        self.1.stranger(context)
     }
 
     fn order(&self, stream: &CudaStream) -> Result<(), Error> {
@@ -211,6 +222,11 @@ macro_rules! noted_memory {
             #[inline(always)]
             fn is_foreign(&self, context: &CudaContext) -> bool {
                 !self.0.0.home.context().is_same(context) | self.1.is_foreign(context)
+            }
+
+            fn stranger(&self, context: &CudaContext) -> Option<u32> {
+                let own = self.0.0.home.context();
+                if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
             }
 
             fn order(&self, stream: &CudaStream) -> Result<(), Error> {

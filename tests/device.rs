@@ -167,8 +167,9 @@ fn the_primary_context_is_counted_and_told() {
     device.set_primary_context_flags(ContextSchedule::Spin, ContextFlags::empty()).unwrap();
     assert_eq!(device.primary_context_state().unwrap().schedule, ContextSchedule::Spin);
     device.set_primary_context_flags(before.schedule, ContextFlags::empty()).unwrap();
-    let error =
-        device.set_primary_context_flags(before.schedule, ContextFlags::from_bits_retain(1 << 20)).unwrap_err();
+    let error = device
+        .set_primary_context_flags(before.schedule, ContextFlags::from_bits_retain(1 << 20))
+        .unwrap_err();
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     let error = unsafe { device.reset_primary_context() }.unwrap_err();
     assert!(error.is_context_in_use() && error.to_string().contains("device 0"), "{error}");

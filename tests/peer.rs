@@ -12,7 +12,8 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
-const ONE_BLOCK: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+const ONE_BLOCK: LaunchConfig =
+    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
 
 /// Two devices, where there are: every test comes here first, because the emulator reads the variable once.
 fn two() -> Option<[CudaDevice; 2]> {
@@ -98,7 +99,7 @@ fn objects_of_another_device_are_refused_with_both_ordinals() {
     for module in &modules {
         // SAFETY: nothing is launched.
         let launch = unsafe {
-            cuda_launch! { kernel: "take", stream: stream, module: module, config: ONE_BLOCK, args: [slice_mut(buffer)] }
+            cuda_launch! { kernel: "fill", stream: stream, module: module, config: ONE_BLOCK, args: [ptr_mut(buffer), 64_u32, 1_u32] }
         };
         named(launch.unwrap_err());
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use super::choice::default_driver;
 use super::device::CudaDevice;
 use super::device_attribute::DeviceAttribute;
-use super::fault::{FaultState, Launches};
+use super::fault::FaultState;
 use super::hold::Hold;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
@@ -154,11 +154,11 @@ impl CudaContext {
     /// The first fault of that work, which is sticky.
     pub fn synchronize(&self) -> Result<(), Error> {
         let label = || self.inner.label();
-        let submitted = self.inner.fault.submitted();
+        let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
         self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() })?;
-        for (stream, count) in submitted {
-            stream.settle(count);
+        for (stream, next) in standing {
+            stream.launches.settle(next);
         }
         Ok(())
     }
@@ -281,11 +281,6 @@ impl CudaContext {
     #[cold]
     pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         self.inner.failed(code, call, asked)
-    }
-
-    /// Watches the launches of a stream, so that a fault can name them.
-    pub(super) fn watch(&self, launches: &Arc<Launches>) {
-        self.inner.fault.watch(Arc::downgrade(launches));
     }
 
     /// What is told of a fault.

@@ -47,3 +47,4 @@ pub use module::CudaModule;
 pub use peer::PeerAttribute;
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use uses::Uses;
+pub use uses::Waits;

@@ -43,14 +43,14 @@ pub struct CudaStream {
 }
 
 #[derive(Debug)]
-struct StreamInner {
+pub(super) struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
     /// What may be blamed for a fault.
-    launches: Arc<Launches>,
+    pub(super) launches: Launches,
     /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
     mark: OnceLock<CudaEvent>,
 }
@@ -88,11 +88,10 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        let launches = Arc::default();
-        context.watch(&launches);
-        let mark = OnceLock::new();
-        let inner = StreamInner { raw, context: context.clone(), owned, capture, launches, mark };
-        Self { inner: Arc::new(inner) }
+        let (launches, mark) = (Launches::default(), OnceLock::new());
+        let inner = Arc::new(StreamInner { raw, context: context.clone(), owned, capture, launches, mark });
+        context.fault().watch(Arc::downgrade(&inner));
+        Self { inner }
     }
 
     /// Borrows a stream that other code made and will destroy.
@@ -128,12 +127,12 @@ impl CudaStream {
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
-        let submitted = self.launches().submitted();
+        let next = self.launches().next();
         // SAFETY: the stream is live.
         self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
             driver.cuStreamSynchronize(self.raw())
         })?;
-        self.launches().settle(submitted);
+        self.launches().settle(next);
         Ok(())
     }
 

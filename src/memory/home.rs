@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::driver::{CudaContext, CudaStream, Resource, Uses};
+use crate::driver::{CudaContext, CudaStream, Resource, Uses, Waits};
 use crate::error::Error;
 
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
@@ -54,14 +54,14 @@ impl Home {
 
     /// Orders work on `stream` that is about to be submitted and reads the memory.
     #[inline]
-    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        self.uses.read_on(stream, || self.clone())
+    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.read_on(stream, waits, || self.clone())
     }
 
     /// Orders work on `stream` that is about to be submitted and writes the memory.
     #[inline]
-    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        self.uses.write_on(stream, || self.clone())
+    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.write_on(stream, waits, || self.clone())
     }
 
     /// The address becomes known outside: work that is not noted may use it.

@@ -5,7 +5,7 @@
 //! `Drop` never panics and cannot report; `close` can.
 
 mod capture;
-mod choice;
+pub(crate) mod choice;
 mod context;
 mod context_create;
 mod context_flags;

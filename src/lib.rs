@@ -13,7 +13,7 @@ pub use cuda_launch_macros::DeviceCopy;
 pub use driver::{
     AnyEvent, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
     EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, Kernel, ParameterSource, Parameters,
-    StreamFlags, TimingEvent, default_driver, load_kernel_module,
+    StreamFlags, StreamPriorities, TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,

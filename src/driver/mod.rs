@@ -19,6 +19,7 @@ mod limits;
 mod module;
 mod occupancy;
 mod stream;
+mod stream_info;
 mod uses;
 
 pub(crate) use capture::{Capture, Captured, Resource};
@@ -34,4 +35,5 @@ pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
 pub use stream::{CudaStream, StreamFlags};
+pub use stream_info::StreamPriorities;
 pub(crate) use uses::Uses;

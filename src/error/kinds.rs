@@ -403,6 +403,14 @@ pub enum AttributeError {
         /// The attribute's name.
         attribute: &'static str,
     },
+    /// The attribute belongs to launches, not to streams.
+    #[error(
+        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+    )]
+    LaunchOnly {
+        /// The attribute's name.
+        attribute: &'static str,
+    },
     /// More attributes than exist.
     #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
     TooMany {

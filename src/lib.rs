@@ -11,9 +11,10 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
-    FunctionAttribute, FunctionLimits, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters,
-    SharedCarveout, StreamFlags, default_driver, load_kernel_module,
+    BlockSizeQuery, CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
+    EventFlags, FunctionAttribute, FunctionLimits, JitCacheMode, JitFallback, JitOptions, JitReport,
+    JitTarget, Kernel, KernelEntry, LoadingMode, OccupancyFlags, ParameterSource, Parameters,
+    PotentialBlockSize, SharedCarveout, StreamFlags, default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,

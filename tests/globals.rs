@@ -111,7 +111,10 @@ fn sizes_and_alignment_are_checked() {
         "{error}"
     );
     assert!(error.to_string().contains("\"counter\"") && error.to_string().contains("4 bytes"), "{error}");
-    assert!(matches!(global_error(&module.global::<[u8; 0]>("counter").unwrap_err()), GlobalError::Size { .. }));
+    assert!(matches!(
+        global_error(&module.global::<[u8; 0]>("counter").unwrap_err()),
+        GlobalError::Size { .. }
+    ));
     let odd = ".version 8.0\n.target sm_52\n.address_size 64\n.global .align 8 .b8 a[1];\n.global .align 1 .b8 b[8];\n\
                .visible .entry k() { ret; }\n";
     let module = gpu.module(odd);

@@ -11,16 +11,20 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    BlockSizeQuery, CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
-    EventFlags, FunctionAttribute, FunctionLimits, JitCacheMode, JitFallback, JitOptions, JitReport,
-    JitTarget, Kernel, KernelEntry, LoadingMode, OccupancyFlags, ParameterSource, Parameters,
-    PotentialBlockSize, SharedCarveout, StreamFlags, default_driver, load_kernel_module,
+    AnyEvent, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
+    EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, Kernel, ParameterSource, Parameters,
+    StreamFlags, TimingEvent, default_driver, load_kernel_module,
+};
+pub use driver::{
+    BlockSizeQuery, CacheConfig, FunctionAttribute, FunctionLimits, JitCacheMode, JitFallback, JitOptions,
+    JitReport, JitTarget, KernelEntry, LoadingMode, OccupancyFlags, PotentialBlockSize, SharedCarveout,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Faulted, Forked, Given, GlobalError, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Unsupported, Wanted,
+    EventError, Faulted, Forked, Given, HostPanic, InHostCallback, KernelNotFound, LaunchError,
+    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
 };
+pub use error::{GlobalError, Unsupported};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,

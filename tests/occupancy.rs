@@ -66,7 +66,10 @@ fn block_sizes_with_memory_that_depends_on_them() {
             threads as usize * 64
         })
         .unwrap();
-    assert!((1..=768).contains(&best.block_threads) && asked.contains(&best.block_threads), "{best:?} {asked:?}");
+    assert!(
+        (1..=768).contains(&best.block_threads) && asked.contains(&best.block_threads),
+        "{best:?} {asked:?}"
+    );
     assert!(f.max_active_blocks(best.block_threads, best.block_threads as usize * 64).unwrap() > 0);
     let small = BlockSizeQuery { limit: 100, ..BlockSizeQuery::default() };
     assert!(f.max_potential_block_size_with(small, |_| 0).unwrap().block_threads <= 100);

@@ -15,6 +15,7 @@ mod fault;
 mod find;
 mod function;
 mod function_attribute;
+pub(crate) mod host_call;
 mod image;
 mod jit;
 mod jit_slots;
@@ -33,7 +34,9 @@ pub(crate) use capture::{Capture, Captured, Resource};
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
-pub use event::{CudaEvent, EventFlags};
+pub use event::{
+    AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+};
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
@@ -46,3 +49,4 @@ pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub use stream::{CudaStream, StreamFlags};
 pub(crate) use symbols::AnyHome;
 pub(crate) use uses::Uses;
+pub use uses::Waits;

@@ -33,6 +33,15 @@ pub enum ErrorKind {
     /// Objects of two contexts in one call.
     #[error(transparent)]
     Context(#[from] ContextMismatch),
+    /// A call in a host function of a stream.
+    #[error(transparent)]
+    InHostCallback(#[from] super::InHostCallback),
+    /// Host functions of a stream panicked.
+    #[error(transparent)]
+    HostPanic(#[from] super::HostPanic),
+    /// Two events between which there is no time.
+    #[error(transparent)]
+    Event(#[from] super::EventError),
     /// The bytes are no kernel image, or a damaged one.
     #[error("{origin}: {error}")]
     Image {

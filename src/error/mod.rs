@@ -2,13 +2,17 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod callback;
+mod event;
 mod hint;
 mod kinds;
 mod module;
 mod state;
 
+pub use callback::{HostPanic, InHostCallback};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use event::EventError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
@@ -73,6 +77,21 @@ impl Error {
     /// Objects of two contexts met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
+    }
+
+    /// The time between two events was asked for, and one of them was never recorded or is not done.
+    pub fn is_event_unfit(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Event(_))
+    }
+
+    /// A host function of a stream panicked.
+    pub fn is_host_panic(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostPanic(_))
+    }
+
+    /// The call was made in a host function of a stream.
+    pub fn is_in_host_callback(&self) -> bool {
+        matches!(self.kind(), ErrorKind::InHostCallback(_))
     }
 
     /// No driver could be loaded or none has a device.

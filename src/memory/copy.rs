@@ -7,7 +7,7 @@
 
 use super::device_copy::DeviceCopy;
 use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
-use crate::driver::CudaStream;
+use crate::driver::{CudaStream, Waits};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 impl<T: DeviceCopy> DeviceView<'_, T> {
@@ -57,7 +57,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
-        self.home().write_on(stream)?;
+        self.home().write_on(stream, &mut Waits::default())?;
         // SAFETY: both sides have `bytes` bytes; both are borrowed until the synchronisation below has returned.
         let copied = self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
@@ -85,8 +85,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        source.home.read_on(stream)?;
-        self.home().write_on(stream)?;
+        let waits = &mut Waits::default();
+        source.home.read_on(stream, waits)?;
+        self.home().write_on(stream, waits)?;
         // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, whose
         // use of them is noted.
         self.context().call("cuMemcpyDtoDAsync", asked(bytes), |driver| unsafe {
@@ -107,7 +108,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        self.home().write_on(stream)?;
+        self.home().write_on(stream, &mut Waits::default())?;
         // SAFETY: the view has `bytes` bytes, and all-zero bytes are a `T`.
         self.context().call("cuMemsetD8Async", asked(bytes), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
@@ -130,7 +131,7 @@ unsafe fn read_to<T: DeviceCopy>(
         return Ok(());
     }
     stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
-    view.home().read_on(stream)?;
+    view.home().read_on(stream, &mut Waits::default())?;
     // SAFETY: both sides have `bytes` bytes and outlive the synchronisation below.
     let copied = view.context().call("cuMemcpyDtoHAsync", asked(bytes), |driver| unsafe {
         driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses};
+use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, host_call};
 use crate::error::Error;
 
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
@@ -61,14 +61,14 @@ impl Home {
 
     /// Orders work on `stream` that is about to be submitted and reads the memory.
     #[inline]
-    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        self.uses.read_on(stream, || self.clone())
+    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.read_on(stream, waits, || self.clone())
     }
 
     /// Orders work on `stream` that is about to be submitted and writes the memory.
     #[inline]
-    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        self.uses.write_on(stream, || self.clone())
+    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.write_on(stream, waits, || self.clone())
     }
 
     /// The address becomes known outside: work that is not noted may use it.
@@ -94,7 +94,7 @@ impl Home {
                 let ordered = self.uses.last_stream(&stream);
                 if ordered.is_err() || *self.escaped.get_mut() {
                     // Where that fails there is no work any more: the free below says what happened.
-                    let _ = self.context.synchronize();
+                    let _ = self.context.drain();
                 }
                 let stream = ordered.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
@@ -110,8 +110,7 @@ impl Home {
             }
             Origin::Foreign(owner) => {
                 let waited = self.uses.wait();
-                let waited =
-                    if *self.escaped.get_mut() { waited.and(self.context.synchronize()) } else { waited };
+                let waited = if *self.escaped.get_mut() { waited.and(self.context.drain()) } else { waited };
                 // Also where the wait failed: then the context is gone, and with it all work.
                 drop(owner);
                 waited
@@ -133,6 +132,14 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        if !matches!(self.origin, Origin::Empty | Origin::Borrowed) && host_call::is_running() {
+            let (origin, uses) =
+                (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
+            let (address, context, escaped) =
+                (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
+            let rest = Self { address, context, uses, escaped, origin };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.release();
     }

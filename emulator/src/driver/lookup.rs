@@ -8,7 +8,7 @@ use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented,
+    context, device, errors, event, function, graph, launch, memory, module, profiler, stream, unimplemented,
 };
 
 entries! {
@@ -19,6 +19,7 @@ entries! {
 const FAMILIES: &[fn(&str) -> *const c_void] = &[
     address,
     device::address,
+    device::peer::address,
     context::functions::address,
     context::primary::address,
     stream::functions::address,
@@ -28,6 +29,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::address,
     memory::copy::address,
     memory::host::address,
+    memory::peer::address,
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,
@@ -36,6 +38,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     function::address,
     function::occupancy::address,
     launch::address,
+    graph::address,
     errors::address,
 ];
 

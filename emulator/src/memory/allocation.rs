@@ -5,8 +5,9 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{ALIGNMENT, access};
+use super::{ALIGNMENT, Reach, access};
 
 /// Bytes copied at a time where a copy goes through a buffer.
 const CHUNK: usize = 4096;
@@ -16,6 +17,12 @@ const CHUNK: usize = 4096;
 pub struct Allocation {
     base: u64,
     len: u64,
+    /// The device that has the bytes.
+    device: u32,
+    /// Whether devices with peer access to that one reach it.
+    by_peers: bool,
+    /// Devices that reach it in any case, one bit each.
+    granted: AtomicU32,
     host: NonNull<u8>,
     layout: Layout,
 }
@@ -27,11 +34,35 @@ unsafe impl Sync for Allocation {}
 
 impl Allocation {
     /// Host memory for `len` bytes (at least one) that the device sees at `base`; `None` if the host has none left.
-    pub(super) fn new(base: u64, len: u64) -> Option<Allocation> {
+    pub(super) fn new(base: u64, len: u64, device: u32, reach: Reach) -> Option<Allocation> {
         let layout = Layout::from_size_align(usize::try_from(len).ok()?.max(1), ALIGNMENT as usize).ok()?;
         // SAFETY: the layout's size is not zero.
         let host = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Allocation { base, len, host, layout })
+        let (by_peers, granted) = match reach {
+            Reach::Peers => (true, 0),
+            Reach::Granted(devices) => (false, devices),
+        };
+        let granted = AtomicU32::new(granted);
+        Some(Allocation { base, len, device, by_peers, granted, host, layout })
+    }
+
+    /// The device that has the bytes.
+    #[inline]
+    pub fn device(&self) -> u32 {
+        self.device
+    }
+
+    /// Whether kernels of `device`, which has peer access to the devices in `peers`, reach it.
+    pub(super) fn is_reached(&self, device: u32, peers: u32) -> bool {
+        let own = 1 << self.device;
+        device == self.device
+            || self.by_peers && peers & own != 0
+            || self.granted.load(Ordering::Relaxed) & 1 << device != 0
+    }
+
+    /// From now on these devices reach it, besides its own.
+    pub(super) fn grant(&self, devices: u32) {
+        self.granted.store(devices, Ordering::Relaxed);
     }
 
     /// Device address of the first byte.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Snapshot};
+use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Reach, Snapshot, View};
 
 /// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
 const FIRST: u64 = 0x3000_0000_0000;
@@ -14,30 +14,33 @@ const GAP: u64 = 1 << 20;
 /// Freed ranges remembered for reports.
 const REMEMBERED: usize = 4096;
 
-/// The address map of one device.
+/// The address map of all devices: no two have the same address.
 #[derive(Debug)]
 pub(super) struct Map {
+    /// Bytes of each device.
     capacity: u64,
-    used: u64,
+    /// Bytes in use on each device.
+    used: Vec<u64>,
     next: u64,
     live: BTreeMap<u64, Arc<Allocation>>,
     /// Freed ranges by base: length.
     freed: BTreeMap<u64, u64>,
     /// Bases in `freed`, oldest first.
     freed_order: VecDeque<u64>,
-    snapshot: Option<Arc<Snapshot>>,
+    /// Those made since the last change.
+    snapshots: Vec<(View, Arc<Snapshot>)>,
 }
 
 impl Map {
-    pub(super) fn new(capacity: u64) -> Map {
+    pub(super) fn new(capacity: u64, devices: u32) -> Map {
         Map {
             capacity,
-            used: 0,
+            used: vec![0; devices as usize],
             next: FIRST,
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
             freed_order: VecDeque::new(),
-            snapshot: None,
+            snapshots: Vec::new(),
         }
     }
 
@@ -45,22 +48,25 @@ impl Map {
         self.capacity
     }
 
-    pub(super) fn used(&self) -> u64 {
-        self.used
+    pub(super) fn used(&self, device: u32) -> u64 {
+        self.used.get(device as usize).copied().unwrap_or_default()
     }
 
-    pub(super) fn allocate(&mut self, bytes: u64) -> Result<u64, OutOfMemory> {
-        let refused = OutOfMemory { requested: bytes, free: self.capacity - self.used };
+    pub(super) fn allocate(&mut self, bytes: u64, device: u32, reach: Reach) -> Result<u64, OutOfMemory> {
+        let free = self.capacity.saturating_sub(self.used(device));
+        let refused = OutOfMemory { requested: bytes, free };
         let len = bytes.max(1);
         let rounded = len.checked_next_multiple_of(ALIGNMENT).ok_or(refused)?;
         if rounded > refused.free {
             return Err(refused);
         }
         let base = self.place(rounded).ok_or(refused)?;
-        let allocation = Allocation::new(base, len).ok_or(refused)?;
-        self.used += rounded;
+        let allocation = Allocation::new(base, len, device, reach).ok_or(refused)?;
+        if let Some(used) = self.used.get_mut(device as usize) {
+            *used += rounded;
+        }
         self.live.insert(base, Arc::new(allocation));
-        self.snapshot = None;
+        self.snapshots.clear();
         Ok(base)
     }
 
@@ -103,7 +109,9 @@ impl Map {
         let Some(allocation) = self.live.remove(&address) else {
             return Err(NotAnAllocation { address, description: self.describe(address, 1) });
         };
-        self.used -= allocation.len().next_multiple_of(ALIGNMENT);
+        if let Some(used) = self.used.get_mut(allocation.device() as usize) {
+            *used -= allocation.len().next_multiple_of(ALIGNMENT);
+        }
         self.freed.insert(address, allocation.len());
         self.freed_order.push_back(address);
         if self.freed_order.len() > REMEMBERED
@@ -111,7 +119,7 @@ impl Map {
         {
             self.freed.remove(&oldest);
         }
-        self.snapshot = None;
+        self.snapshots.clear();
         Ok(())
     }
 
@@ -120,10 +128,25 @@ impl Map {
         (address - base < allocation.len()).then_some(allocation)
     }
 
-    pub(super) fn snapshot(&mut self) -> Arc<Snapshot> {
-        let live = &self.live;
-        let new = || Arc::new(Snapshot::new(live.values().cloned().collect()));
-        Arc::clone(self.snapshot.get_or_insert_with(new))
+    /// Makes these devices reach the allocation that starts at `address`.
+    pub(super) fn grant(&mut self, address: u64, devices: u32) -> Result<(), NotAnAllocation> {
+        let Some(allocation) = self.live.get(&address) else {
+            return Err(NotAnAllocation { address, description: self.describe(address, 1) });
+        };
+        allocation.grant(devices);
+        self.snapshots.clear();
+        Ok(())
+    }
+
+    /// What kernels of that device see.
+    pub(super) fn snapshot(&mut self, view: View) -> Arc<Snapshot> {
+        if let Some((_, known)) = self.snapshots.iter().find(|(known, _)| *known == view) {
+            return Arc::clone(known);
+        }
+        let reached = self.live.values().filter(|allocation| allocation.is_reached(view.device, view.peers));
+        let made = Arc::new(Snapshot::new(reached.cloned().collect()));
+        self.snapshots.push((view, Arc::clone(&made)));
+        made
     }
 
     pub(super) fn describe(&self, address: u64, bytes: u64) -> String {

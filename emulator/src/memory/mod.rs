@@ -1,4 +1,4 @@
-//! Device memory: allocations at invented addresses, backed by the host's heap.
+//! Device memory: allocations at invented addresses, backed by the host's heap. Devices share one address space.
 //!
 //! A device address is never a host address, so host code that dereferences one faults as it does with a real GPU.
 //! Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
@@ -24,10 +24,30 @@ use map::Map;
 /// Alignment of every allocation, as `cuMemAlloc` guarantees it.
 pub const ALIGNMENT: u64 = 256;
 
-/// The memory of one device.
-#[derive(Debug)]
+/// The memory of one device, in the address space that all devices share: it allocates from its own bytes, and finds,
+/// reads and writes those of all.
+#[derive(Clone, Debug)]
 pub struct Memory {
-    map: RwLock<Map>,
+    map: Arc<RwLock<Map>>,
+    view: View,
+}
+
+/// Whose kernels look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct View {
+    /// The device.
+    device: u32,
+    /// The devices that it has peer access to, one bit each.
+    peers: u32,
+}
+
+/// Which kernels of other devices reach an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Those of devices with peer access.
+    Peers,
+    /// Those of the devices whose bits are set, whatever peer access there is.
+    Granted(u32),
 }
 
 /// The device has no room for an allocation (`CUDA_ERROR_OUT_OF_MEMORY`).
@@ -60,15 +80,37 @@ pub struct BadRange {
 }
 
 impl Memory {
-    /// Memory of `capacity` bytes, nothing allocated.
+    /// Memory of `capacity` bytes of the only device, nothing allocated.
     pub fn new(capacity: u64) -> Memory {
-        Memory { map: RwLock::new(Map::new(capacity)) }
+        Memory { map: Arc::new(RwLock::new(Map::new(capacity, 1))), view: View { device: 0, peers: 0 } }
+    }
+
+    /// The memories of `count` devices, each of `capacity` bytes.
+    pub fn of_devices(capacity: u64, count: u32) -> Vec<Memory> {
+        let map = Arc::new(RwLock::new(Map::new(capacity, count)));
+        let memory = |device| Memory { map: Arc::clone(&map), view: View { device, peers: 0 } };
+        (0..count).map(memory).collect()
+    }
+
+    /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
+    pub fn with_peers(&self, peers: u32) -> Memory {
+        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view } }
     }
 
     /// Reserves `bytes` bytes and returns their device address, a multiple of [`ALIGNMENT`]. The contents are
     /// unspecified. An empty request takes one byte, so that its address is its own.
     pub fn allocate(&self, bytes: u64) -> Result<u64, OutOfMemory> {
-        self.write_map().allocate(bytes)
+        self.allocate_for(bytes, Reach::Peers)
+    }
+
+    /// [`allocate`](Self::allocate), saying who reaches it.
+    pub fn allocate_for(&self, bytes: u64, reach: Reach) -> Result<u64, OutOfMemory> {
+        self.write_map().allocate(bytes, self.view.device, reach)
+    }
+
+    /// From now on the devices whose bits are set reach the allocation that starts at `address`, besides its own.
+    pub fn grant(&self, address: u64, devices: u32) -> Result<(), NotAnAllocation> {
+        self.write_map().grant(address, devices)
     }
 
     /// Gives back the allocation that starts at `address`. Kernels that hold a [`Snapshot`] keep its bytes alive.
@@ -81,17 +123,17 @@ impl Memory {
         self.read_map().find(address).cloned()
     }
 
-    /// The allocations that live now, for the kernel that starts now.
+    /// The allocations that live now and that this device's kernels reach, for the kernel that starts now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.write_map().snapshot()
+        self.write_map().snapshot(self.view)
     }
 
-    /// Bytes allocated, each allocation rounded up to [`ALIGNMENT`].
+    /// Bytes allocated on this device, each allocation rounded up to [`ALIGNMENT`].
     pub fn used(&self) -> u64 {
-        self.read_map().used()
+        self.read_map().used(self.view.device)
     }
 
-    /// Bytes that can be allocated in all.
+    /// Bytes that can be allocated on this device in all.
     pub fn capacity(&self) -> u64 {
         self.read_map().capacity()
     }
@@ -99,7 +141,15 @@ impl Memory {
     /// Says in words where the `bytes` bytes at `address` lie: inside, behind or before which allocation, or in
     /// one that was freed. For error messages.
     pub fn describe(&self, address: u64, bytes: u64) -> String {
-        self.read_map().describe(address, bytes)
+        let map = self.read_map();
+        let place = map.describe(address, bytes);
+        let View { device, peers } = self.view;
+        match map.find(address) {
+            Some(allocation) if !allocation.is_reached(device, peers) => {
+                format!("{place}, on device {}, which device {device} has no access to", allocation.device())
+            }
+            _ => place,
+        }
     }
 
     /// Copies from device memory to `target`.

@@ -1,7 +1,7 @@
 //! Device attributes: those of an H200 (driver 580 answered the values), except that the device does not claim what the
 //! emulator cannot do.
 
-use cuda_driver_sys::CUdevice_attribute;
+use cuda_driver_sys::{CUdevice, CUdevice_attribute};
 use std::ffi::c_int;
 
 /// The value of an attribute; `None` for numbers that driver 580 does not know.
@@ -9,6 +9,14 @@ pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_in
     let index = H200.binary_search_by_key(&attribute.0, |(known, _)| known.0).ok()?;
     let (_, value) = H200.get(index)?;
     Some(if NOT_EMULATED.contains(&attribute) { 0 } else { *value })
+}
+
+/// The value that a device answers: each is on a bus of its own.
+pub(in crate::driver) fn attribute_of(device: CUdevice, id: CUdevice_attribute) -> Option<c_int> {
+    match id {
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => Some(device),
+        _ => attribute(id),
+    }
 }
 
 macro_rules! attributes {

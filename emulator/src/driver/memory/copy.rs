@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use super::fault;
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::copy::Copy3d;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
 use crate::driver::stream::{Stream, Work};
 use crate::engine::Fault;
@@ -19,17 +22,15 @@ entries! {
     cuMemcpyDtoH_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize) = device_to_host;
     cuMemcpyDtoD_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) = device_to_device;
     cuMemcpy(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) = any;
-    cuMemcpyPeer(target: CUdeviceptr, to: CUcontext, source: CUdeviceptr, from: CUcontext, bytes: usize) = peer;
     cuMemcpyHtoDAsync_v2(target: CUdeviceptr, source: *const c_void, bytes: usize, stream: CUstream) = host_to_device_async;
     cuMemcpyDtoHAsync_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize, stream: CUstream) = device_to_host_async;
     cuMemcpyDtoDAsync_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream) = device_to_device_async;
     cuMemcpyAsync(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream) = any_async;
-    cuMemcpyPeerAsync(target: CUdeviceptr, to: CUcontext, source: CUdeviceptr, from: CUcontext, bytes: usize, stream: CUstream) = peer_async;
 }
 
 /// One end of a copy.
 #[derive(Clone, Copy)]
-enum End {
+pub(super) enum End {
     Device(u64),
     /// Memory that only this call may touch.
     Pageable(Host),
@@ -39,7 +40,7 @@ enum End {
 
 /// A host address.
 #[derive(Clone, Copy)]
-struct Host(*mut u8);
+pub(super) struct Host(*mut u8);
 
 // SAFETY: pinned memory may be touched from any thread until the copy is done; pageable memory never leaves the calling
 // thread, which `start` sees to.
@@ -65,11 +66,21 @@ impl End {
     }
 
     /// A device range.
-    fn device(state: &State, address: u64, bytes: usize) -> Outcome<End> {
+    pub(super) fn device(state: &State, address: u64, bytes: usize) -> Outcome<End> {
         if state.is_device_range(address, bytes as u64) {
             Ok(End::Device(address))
         } else {
             Err(INVALID_VALUE)
+        }
+    }
+
+    /// The address as a graph keeps it: memory type, and the pointer as a number.
+    fn address(self) -> (CUmemorytype, u64) {
+        match self {
+            End::Device(address) => (CUmemorytype::CU_MEMORYTYPE_DEVICE, address),
+            End::Pageable(host) | End::Pinned(host) => {
+                (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.expose_provenance() as u64)
+            }
         }
     }
 
@@ -128,7 +139,7 @@ fn chunks(
 
 /// How a copy behaves towards its caller.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     /// Returns when the copy is done, if a host range takes part.
     Blocking,
     /// Returns at once where it can.
@@ -136,8 +147,19 @@ enum Mode {
 }
 
 /// Does the copy in the stream's order.
-fn start(call: &Call, stream: &Arc<Stream>, target: End, source: End, bytes: usize, mode: Mode) -> Outcome {
+pub(super) fn start(
+    call: &Call,
+    stream: &Arc<Stream>,
+    target: End,
+    source: End,
+    bytes: usize,
+    mode: Mode,
+) -> Outcome {
     let (state, name) = (call.state()?, call.name);
+    if let Some(recorder) = recorder(stream)? {
+        let copy = Copy3d::line(state, target.address(), source.address(), bytes)?;
+        return recorder.add(state, Operation::Copy(copy)).map(|_| ());
+    }
     let run = move |target, source| -> Result<(), Box<Fault>> {
         // SAFETY: device ends are checked; pinned ends are valid until the copy is done, and pageable ones only get here
         // while the call lasts.
@@ -289,37 +311,4 @@ fn generic(
     }
     let (target, source) = (End::generic(state, target, bytes)?, End::generic(state, source, bytes)?);
     start(call, stream, target, source, bytes, mode)
-}
-
-/// There is one device: every context reaches all its memory.
-fn peer(
-    call: &Call,
-    target: CUdeviceptr,
-    to: CUcontext,
-    source: CUdeviceptr,
-    from: CUcontext,
-    bytes: usize,
-) -> Outcome {
-    contexts(call, to, from)?;
-    device_to_device(call, target, source, bytes)
-}
-
-fn peer_async(
-    call: &Call,
-    target: CUdeviceptr,
-    to: CUcontext,
-    source: CUdeviceptr,
-    from: CUcontext,
-    bytes: usize,
-    stream: CUstream,
-) -> Outcome {
-    contexts(call, to, from)?;
-    device_to_device_async(call, target, source, bytes, stream)
-}
-
-fn contexts(call: &Call, to: CUcontext, from: CUcontext) -> Outcome {
-    let state = call.healthy()?;
-    let alive =
-        |context: CUcontext| state.contexts.get(context.addr()).is_some_and(|context| context.is_alive());
-    if alive(to) && alive(from) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_CONTEXT) }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod copy;
 pub(super) mod host;
+pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
 pub(super) mod set;
@@ -11,10 +12,11 @@ use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::Mutex;
 
+use super::context::Context;
 use super::entry::{INVALID_VALUE, Out, Outcome, entries};
 use super::state::{Call, State, lock};
 use crate::engine::{Fault, FaultKind};
-use crate::memory::{BadRange, Memory};
+use crate::memory::{BadRange, Memory, Reach};
 pub(super) use host::Pinned;
 
 entries! {
@@ -96,15 +98,19 @@ impl State {
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: u64, bytes: usize, pooled: bool) -> Outcome<u64> {
-        let address = self.memory.allocate(bytes as u64).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-        self.allocations.add(address, Record { context, pooled, released: false, id: self.id() });
+    fn allocate(&self, context: &Context, bytes: usize, pooled: bool) -> Outcome<u64> {
+        // Peer access concerns what is not of a pool; pools have an access list of their own.
+        let reach = if pooled { Reach::Granted(0) } else { Reach::Peers };
+        let address = context.memory.allocate_for(bytes as u64, reach);
+        let address = address.map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let record = Record { context: context.id, pooled, released: false, id: self.id() };
+        self.allocations.add(address, record);
         Ok(address)
     }
 }
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-fn fault(function: &str, error: &BadRange) -> Box<Fault> {
+pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,
         kernel: function.to_owned(),
@@ -119,11 +125,12 @@ fn fault(function: &str, error: &BadRange) -> Box<Fault> {
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let place = address.required()?;
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    place.set(call.state()?.allocate(context.id, bytes, false)?);
+    place.set(call.state()?.allocate(&context, bytes, false)?);
     Ok(())
 }
 
@@ -139,13 +146,14 @@ fn allocate_pitch(
     element: c_uint,
 ) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let (address, pitch) = (address.required()?, pitch.required()?);
     if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
         return Err(INVALID_VALUE);
     }
     let row = width.checked_next_multiple_of(PITCH).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
     let bytes = row.checked_mul(height).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-    address.set(call.state()?.allocate(context.id, bytes, false)?);
+    address.set(call.state()?.allocate(&context, bytes, false)?);
     pitch.set(row);
     Ok(())
 }
@@ -153,6 +161,7 @@ fn allocate_pitch(
 /// Waits for all work, as the driver does.
 fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     let state = call.healthy()?;
+    call.unsafe_in_capture()?;
     if address == 0 {
         return Ok(());
     }
@@ -168,8 +177,7 @@ fn free(call: &Call, address: CUdeviceptr) -> Outcome {
 }
 
 fn get_info(call: &Call, free: Out<usize>, total: Out<usize>) -> Outcome {
-    call.context()?;
-    let memory = &call.state()?.memory;
+    let memory = &call.context()?.memory;
     free.set(memory.capacity().saturating_sub(memory.used()) as usize);
     total.set(memory.capacity() as usize);
     Ok(())

@@ -45,6 +45,8 @@ impl Value {
 /// What an address points into.
 struct Target {
     device: bool,
+    /// The device whose memory it is, or that of the context that pinned it.
+    ordinal: c_int,
     /// Handle of the context; 0 for pooled memory.
     context: usize,
     base: u64,
@@ -61,6 +63,7 @@ impl Target {
             let (base, bytes) = (base as u64, range.bytes as u64);
             return Some(Target {
                 device: false,
+                ordinal: state.contexts.get(range.owner).map_or(0, |context| context.device),
                 context: range.owner,
                 base,
                 bytes,
@@ -84,6 +87,7 @@ impl Target {
         let (base, bytes) = (allocation.base(), allocation.len());
         Some(Target {
             device: true,
+            ordinal: allocation.device() as c_int,
             context,
             base,
             bytes,
@@ -106,10 +110,10 @@ impl Target {
                 Value::U64(self.id)
             }
             A::CU_POINTER_ATTRIBUTE_IS_MANAGED
-            | A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
             | A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Int(0),
+            A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Int(self.ordinal),
             A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {
                 Value::U64(self.base)
             }

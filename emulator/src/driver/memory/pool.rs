@@ -47,7 +47,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, stream: CUstre
         return Ok(());
     }
     let state = call.state()?;
-    place.set(state.allocate(stream.context.id, bytes, true)?);
+    place.set(state.allocate(&stream.context, bytes, true)?);
     let mut settings = lock(&SETTINGS);
     settings.high = settings.high.max(state.allocations.pooled(&state.memory));
     Ok(())

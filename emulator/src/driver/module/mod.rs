@@ -63,7 +63,7 @@ impl Module {
         of_library: bool,
         symbols: &[(String, u64)],
     ) -> Result<Arc<Module>, log::Refusal> {
-        Module::load_into(state, &state.memory, context, text, of_library, symbols)
+        Module::load_into(state, &context.memory, context, text, of_library, symbols)
     }
 
     fn load_into(

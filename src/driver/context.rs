@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::choice::{default_driver, initialise};
-use super::fault::{FaultState, Launches};
+use super::fault::FaultState;
 use super::host_call;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
@@ -122,11 +122,11 @@ impl CudaContext {
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         let label = || self.inner.label();
-        let submitted = self.inner.fault.submitted();
+        let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
         self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() })?;
-        for (stream, count) in submitted {
-            stream.settle(count);
+        for (stream, next) in standing {
+            stream.launches.settle(next);
         }
         Ok(())
     }
@@ -265,11 +265,6 @@ impl CudaContext {
     #[cold]
     pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         self.inner.failed(code, call, asked)
-    }
-
-    /// Watches the launches of a stream, so that a fault can name them.
-    pub(super) fn watch(&self, launches: &Arc<Launches>) {
-        self.inner.fault.watch(Arc::downgrade(launches));
     }
 
     /// What is told of a fault.

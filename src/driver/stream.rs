@@ -45,7 +45,7 @@ pub struct CudaStream {
 }
 
 #[derive(Debug)]
-struct StreamInner {
+pub(super) struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
@@ -54,7 +54,7 @@ struct StreamInner {
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
     /// What may be blamed for a fault.
-    launches: Arc<Launches>,
+    pub(super) launches: Launches,
     /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
     mark: OnceLock<CudaEvent>,
 }
@@ -95,12 +95,12 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        let launches = Arc::default();
-        context.watch(&launches);
-        let (context, mark) = (context.clone(), OnceLock::new());
+        let (launches, mark) = (Launches::default(), OnceLock::new());
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        let inner = StreamInner { raw, context, owned, serial, capture, launches, mark };
-        Self { inner: Arc::new(inner) }
+        let context = context.clone();
+        let inner = Arc::new(StreamInner { raw, context, owned, serial, capture, launches, mark });
+        inner.context.fault().watch(Arc::downgrade(&inner));
+        Self { inner }
     }
 
     /// Borrows a stream that other code made and will destroy.
@@ -161,12 +161,12 @@ impl CudaStream {
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
-        let submitted = self.launches().submitted();
+        let next = self.launches().next();
         // SAFETY: the stream is live.
         self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
             driver.cuStreamSynchronize(self.raw())
         })?;
-        self.launches().settle(submitted);
+        self.launches().settle(next);
         Ok(())
     }
 

@@ -6,6 +6,8 @@ mod callback;
 mod event;
 mod hint;
 mod kinds;
+mod module;
+mod region;
 mod state;
 
 pub use callback::{HostPanic, InHostCallback};
@@ -18,8 +20,9 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use module::{GlobalError, Unsupported};
+pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
-
 /// An error of this crate.
 ///
 /// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.
@@ -99,8 +102,10 @@ impl Error {
 
     /// A kernel, global or module file of this name does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Kernel(_) | ErrorKind::Module(_))
-            || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
+        matches!(
+            self.kind(),
+            ErrorKind::Kernel(_) | ErrorKind::Module(_) | ErrorKind::Global(GlobalError::NotFound { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// The image could not be understood or assembled.
@@ -114,9 +119,15 @@ impl Error {
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
+    /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
+    pub fn is_out_of_bounds(&self) -> bool {
+        use ErrorKind as K;
+        matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
+    }
+
     /// The driver is older than what was asked of it.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_))
+        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

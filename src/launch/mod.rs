@@ -23,6 +23,7 @@ pub(crate) mod site;
 mod stream_attributes;
 mod submit;
 
+pub use crate::driver::Waits;
 pub use args::{ArgumentList, Cons, Memory, Nil, ParameterType, Pointer, Role, Signature, Slice, Value};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,

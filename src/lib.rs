@@ -17,7 +17,8 @@ pub use driver::{
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextMismatch, DriverError, Error,
     ErrorKind, Faulted, Forked, Given, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, Tried, Wanted,
+    ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried,
+    Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -26,8 +27,10 @@ pub use launch::{
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
-    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
-    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
-    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    MipmappedArray, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
+    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact,
+    ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
+    DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, OutOfBoundsFill, PitchedBuffer,
+    RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap,
+    TextureDescriptor, TextureFlags, TextureHandle, TextureObject, TiledMap,
 };

@@ -6,6 +6,7 @@ mod hint;
 mod kinds;
 mod region;
 mod state;
+mod texture;
 
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
@@ -17,6 +18,7 @@ pub use kinds::{
 };
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
+pub use texture::{TensorMapError, TextureError};
 
 /// An error of this crate.
 ///

@@ -8,7 +8,8 @@ use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    array, context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented,
+    array, context, device, errors, event, function, launch, memory, module, profiler, stream, texture,
+    unimplemented,
 };
 
 entries! {
@@ -36,6 +37,8 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     array::address,
     array::linear::address,
     array::mipmap::address,
+    texture::address,
+    texture::tensor_map::address,
     module::address,
     module::library::address,
     function::address,

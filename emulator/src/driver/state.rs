@@ -16,6 +16,7 @@ use super::handles::{Found, Handles};
 use super::memory::{Allocations, Pinned};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
+use super::texture::Object;
 use crate::memory::Memory;
 
 /// Everything the driver knows.
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) kernels: Handles<Kernel>,
     pub(super) arrays: Handles<Array>,
     pub(super) mipmaps: Handles<Mipmap>,
+    pub(super) textures: Handles<Object>,
+    pub(super) surfaces: Handles<Object>,
     ids: AtomicU64,
 }
 
@@ -68,6 +71,8 @@ impl State {
             kernels: Handles::new(6),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),
+            textures: Handles::new(22),
+            surfaces: Handles::new(23),
             ids: AtomicU64::new(1),
             config,
         }

@@ -19,6 +19,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use allocation::Allocation;
 pub use snapshot::Snapshot;
 
+use crate::texture::Objects;
 use map::Map;
 
 /// Alignment of every allocation, as `cuMemAlloc` guarantees it.
@@ -28,6 +29,7 @@ pub const ALIGNMENT: u64 = 256;
 #[derive(Debug)]
 pub struct Memory {
     map: RwLock<Map>,
+    objects: Objects,
 }
 
 /// The device has no room for an allocation (`CUDA_ERROR_OUT_OF_MEMORY`).
@@ -62,7 +64,12 @@ pub struct BadRange {
 impl Memory {
     /// Memory of `capacity` bytes, nothing allocated.
     pub fn new(capacity: u64) -> Memory {
-        Memory { map: RwLock::new(Map::new(capacity)) }
+        Memory { map: RwLock::new(Map::new(capacity)), objects: Objects::default() }
+    }
+
+    /// What handles of textures and surfaces mean: they name addresses of this memory.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// Reserves `bytes` bytes and returns their device address, a multiple of [`ALIGNMENT`]. The contents are

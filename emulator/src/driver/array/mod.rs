@@ -14,7 +14,8 @@ use super::entry::{INVALID_HANDLE, INVALID_VALUE};
 use super::entry::{In, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::{Found, to_c};
 use super::state::{Call, State};
-pub(super) use format::Texel;
+use crate::texture::Texel;
+pub(super) use format::texel;
 pub(super) use mipmap::Mipmap;
 
 entries! {
@@ -107,7 +108,7 @@ fn checked(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Outcome<Texel> {
     if flags & !FLAGS != 0 {
         return Err(if flags >> 9 == 0 { NOT_SUPPORTED } else { INVALID_VALUE });
     }
-    let texel = Texel::of(descriptor.Format, descriptor.NumChannels)?;
+    let texel = texel(descriptor.Format, descriptor.NumChannels)?;
     let (layered, cube) = (flags & CUDA_ARRAY3D_LAYERED != 0, flags & CUDA_ARRAY3D_CUBEMAP != 0);
     let (limit, complete) = match (cube, layered, height, depth) {
         (true, ..) => {

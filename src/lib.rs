@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod doctor;
 mod driver;
 mod error;
 pub mod launch;
@@ -10,15 +11,20 @@ pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::DeviceCopy;
 
+pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
-    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext,
+    CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid,
+    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, PeerAttribute,
+    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
+    load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextMismatch, DriverError, Error,
-    ErrorKind, Faulted, Forked, Given, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried,
-    Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
+    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
+    NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -30,7 +36,8 @@ pub use memory::{
     AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact,
     ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
     DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, OutOfBoundsFill, PitchedBuffer,
-    RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap,
-    TextureDescriptor, TextureFlags, TextureHandle, TextureObject, TiledMap,
+    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant, ModuleGlobal,
+    OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject,
+    Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags, TextureHandle, TextureObject,
+    TiledMap,
 };

@@ -59,9 +59,9 @@
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | device memory: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB |
+//! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
-//! | `CUDA_LAUNCH_EMULATOR_DEVICES` | `0` hides the device: `cuInit` answers `CUDA_ERROR_NO_DEVICE` | `1` |
+//! | `CUDA_EMULATOR_DEVICES` (or `CUDA_LAUNCH_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` answers `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` concerns GPUs and has no effect here.
 

@@ -2,20 +2,28 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod callback;
+mod device;
+mod event;
 mod hint;
 mod kinds;
+mod module;
 mod region;
 mod state;
 mod texture;
 
+pub use callback::{HostPanic, InHostCallback};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use device::ContextInUse;
+pub use event::EventError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 pub use texture::{TensorMapError, TextureError};
@@ -77,6 +85,31 @@ impl Error {
         matches!(self.kind(), ErrorKind::Context(_))
     }
 
+    /// The time between two events was asked for, and one of them was never recorded or is not done.
+    pub fn is_event_unfit(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Event(_))
+    }
+
+    /// A host function of a stream panicked.
+    pub fn is_host_panic(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostPanic(_))
+    }
+
+    /// The call was made in a host function of a stream.
+    pub fn is_in_host_callback(&self) -> bool {
+        matches!(self.kind(), ErrorKind::InHostCallback(_))
+    }
+
+    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    pub fn is_wrong_device(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+    }
+
+    /// A primary context was to be reset while handles of it are there.
+    pub fn is_context_in_use(&self) -> bool {
+        matches!(self.kind(), ErrorKind::ContextInUse(_))
+    }
+
     /// No driver could be loaded or none has a device.
     pub fn is_no_driver(&self) -> bool {
         matches!(self.kind(), ErrorKind::NoDriver(_) | ErrorKind::Load(_))
@@ -84,8 +117,10 @@ impl Error {
 
     /// A kernel, global or module file of this name does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Kernel(_) | ErrorKind::Module(_))
-            || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
+        matches!(
+            self.kind(),
+            ErrorKind::Kernel(_) | ErrorKind::Module(_) | ErrorKind::Global(GlobalError::NotFound { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// The image could not be understood or assembled.
@@ -107,7 +142,7 @@ impl Error {
 
     /// The driver is older than what was asked of it.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_))
+        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

@@ -4,24 +4,28 @@ use std::num::NonZero;
 
 /// The emulator's own variables, read once, by the first `cuInit`.
 pub(super) struct Config {
-    /// Devices: 1, or 0 where `CUDA_LAUNCH_EMULATOR_DEVICES` is 0.
+    /// Devices: `CUDA_EMULATOR_DEVICES`, 0 to 8; 1 if it is unset.
     pub(super) devices: u32,
-    /// Bytes of device memory: `CUDA_LAUNCH_EMULATOR_MEMORY`, or half of the machine's, at most 16 GiB.
+    /// Bytes of each device: `CUDA_LAUNCH_EMULATOR_MEMORY`, or half of the machine's, at most 16 GiB, over all.
     pub(super) memory: u64,
     /// Threads that run the blocks of a kernel: `CUDA_LAUNCH_EMULATOR_WORKERS`, or one for each core.
     pub(super) workers: usize,
 }
 
 const GIB: u64 = 1 << 30;
+/// More devices than this are not played.
+const MOST_DEVICES: u32 = 8;
 
 impl Config {
     pub(super) fn from_environment() -> Config {
+        let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
+        let devices = variable("CUDA_EMULATOR_DEVICES", count)
+            .or_else(|| variable("CUDA_LAUNCH_EMULATOR_DEVICES", count))
+            .unwrap_or(1);
         Config {
-            devices: variable("CUDA_LAUNCH_EMULATOR_DEVICES", |text| {
-                text.parse().ok().filter(|count| *count <= 1)
-            })
-            .unwrap_or(1),
-            memory: variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes).unwrap_or_else(default_memory),
+            devices,
+            memory: variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes)
+                .unwrap_or_else(|| default_memory() / u64::from(devices.max(1))),
             workers: variable("CUDA_LAUNCH_EMULATOR_WORKERS", |text| text.parse::<NonZero<usize>>().ok())
                 .or_else(|| std::thread::available_parallelism().ok())
                 .map_or(1, NonZero::get),

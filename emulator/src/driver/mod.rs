@@ -12,6 +12,7 @@ mod errors;
 mod event;
 mod fault;
 mod function;
+mod graph;
 mod handles;
 mod launch;
 mod lookup;

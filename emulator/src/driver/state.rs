@@ -1,23 +1,25 @@
 //! The one state of the process, as in a real driver: made by the first `cuInit`, never taken down.
 
-use cuda_driver_sys::{CUresult, CUstream};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
 use super::array::{Array, Mipmap};
 use super::config::Config;
 use super::context::{Context, Primary, current};
+use super::device::Device;
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
+use super::graph::capture::Captures;
+use super::graph::{Exec, Graph, Home};
 use super::handles::{Found, Handles};
-use super::memory::{Allocations, Pinned};
+use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
 use super::texture::Object;
 use crate::memory::Memory;
+use cuda_driver_sys::{CUdevice, CUresult, CUstream};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Everything the driver knows.
 pub(super) struct State {
@@ -25,16 +27,22 @@ pub(super) struct State {
     process: u32,
     /// What the environment asked for.
     pub(super) config: Config,
-    /// Device memory.
+    /// The devices, by ordinal.
+    pub(super) devices: Vec<Device>,
+    /// The memory of the first device; any of them finds the addresses of all.
     pub(super) memory: Arc<Memory>,
     /// Who owns which allocation.
     pub(super) allocations: Allocations,
     /// Host memory that was allocated or registered here.
     pub(super) pinned: Pinned,
+    /// What programs said about managed memory.
+    pub(super) managed: Managed,
+    /// Memory pools.
+    pub(super) pools: Pools,
+    /// Reserved addresses, memory without addresses, and which is mapped where.
+    pub(super) virtual_memory: VirtualMemory,
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
-    /// The primary context of the one device.
-    pub(super) primary: Mutex<Primary>,
     pub(super) contexts: Handles<Context>,
     pub(super) streams: Handles<Stream>,
     pub(super) events: Handles<Event>,
@@ -42,6 +50,11 @@ pub(super) struct State {
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) graphs: Handles<Graph>,
+    pub(super) nodes: Handles<Home>,
+    pub(super) execs: Handles<Exec>,
+    /// The captures that are not ended.
+    pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
     pub(super) mipmaps: Handles<Mipmap>,
     pub(super) textures: Handles<Object>,
@@ -55,13 +68,20 @@ impl State {
     fn new() -> State {
         let config = Config::from_environment();
         let contexts = Handles::new(0);
+        let memories = Memory::of_devices(config.memory, config.devices).into_iter().map(Arc::new);
+        let device = |memory| Device { memory, primary: Mutex::new(Primary::new(contexts.reserve())) };
+        let devices: Vec<_> = memories.map(device).collect();
+        let first = devices.first().map(|device| Arc::clone(&device.memory));
         State {
             process: std::process::id(),
-            memory: Arc::new(Memory::new(config.memory)),
+            memory: first.unwrap_or_else(|| Arc::new(Memory::new(0))),
+            devices,
             allocations: Allocations::default(),
             pinned: Pinned::default(),
+            managed: Managed::default(),
+            pools: Pools::new(config.devices),
+            virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
-            primary: Mutex::new(Primary::new(contexts.reserve())),
             contexts,
             streams: Handles::new(1),
             events: Handles::new(2),
@@ -69,6 +89,10 @@ impl State {
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            graphs: Handles::new(32),
+            nodes: Handles::new(33),
+            execs: Handles::new(34),
+            captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),
             textures: Handles::new(22),
@@ -76,6 +100,12 @@ impl State {
             ids: AtomicU64::new(1),
             config,
         }
+    }
+
+    /// The device with that ordinal.
+    pub(super) fn device(&self, device: CUdevice) -> Outcome<&Device> {
+        let known = usize::try_from(device).ok().and_then(|index| self.devices.get(index));
+        known.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
     /// A number that no other object of this process has.

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Snapshot};
+use super::bytes::Physical;
+use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Reach, Snapshot, View};
 
 /// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
 const FIRST: u64 = 0x3000_0000_0000;
@@ -14,30 +16,33 @@ const GAP: u64 = 1 << 20;
 /// Freed ranges remembered for reports.
 const REMEMBERED: usize = 4096;
 
-/// The address map of one device.
+/// The address map of all devices: no two have the same address.
 #[derive(Debug)]
 pub(super) struct Map {
+    /// Bytes of each device.
     capacity: u64,
-    used: u64,
+    /// Bytes in use on each device; shared with memory that has no address.
+    used: Vec<Arc<AtomicU64>>,
     next: u64,
     live: BTreeMap<u64, Arc<Allocation>>,
     /// Freed ranges by base: length.
     freed: BTreeMap<u64, u64>,
     /// Bases in `freed`, oldest first.
     freed_order: VecDeque<u64>,
-    snapshot: Option<Arc<Snapshot>>,
+    /// Those made since the last change.
+    snapshots: Vec<(View, Arc<Snapshot>)>,
 }
 
 impl Map {
-    pub(super) fn new(capacity: u64) -> Map {
+    pub(super) fn new(capacity: u64, devices: u32) -> Map {
         Map {
             capacity,
-            used: 0,
+            used: (0..devices).map(|_| Arc::default()).collect(),
             next: FIRST,
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
             freed_order: VecDeque::new(),
-            snapshot: None,
+            snapshots: Vec::new(),
         }
     }
 
@@ -45,22 +50,48 @@ impl Map {
         self.capacity
     }
 
-    pub(super) fn used(&self) -> u64 {
-        self.used
+    pub(super) fn used(&self, device: u32) -> u64 {
+        self.used.get(device as usize).map_or(0, |used| used.load(Ordering::Relaxed))
     }
 
-    pub(super) fn allocate(&mut self, bytes: u64) -> Result<u64, OutOfMemory> {
-        let refused = OutOfMemory { requested: bytes, free: self.capacity - self.used };
+    /// Memory without an address.
+    pub(super) fn create(&mut self, bytes: u64, device: u32) -> Result<Physical, OutOfMemory> {
+        let free = self.capacity.saturating_sub(self.used(device));
+        let refused = OutOfMemory { requested: bytes, free };
+        let used = self.used.get(device as usize).filter(|_| bytes <= free).ok_or(refused)?;
+        used.fetch_add(bytes, Ordering::Relaxed);
+        Physical::new(bytes, ALIGNMENT, device, Arc::clone(used)).ok_or(refused)
+    }
+
+    /// Enters an allocation at the address that it brings along.
+    pub(super) fn enter(&mut self, allocation: Allocation) {
+        let base = allocation.base();
+        self.forget_freed(base, base.saturating_add(allocation.len()));
+        self.live.insert(base, Arc::new(allocation));
+        self.snapshots.clear();
+    }
+
+    /// Takes out an allocation that was entered. Nobody remembers it: the host may have other things there soon.
+    pub(super) fn leave(&mut self, base: u64) -> Option<Arc<Allocation>> {
+        self.snapshots.clear();
+        self.live.remove(&base)
+    }
+
+    pub(super) fn allocate(&mut self, bytes: u64, device: u32, reach: Reach) -> Result<u64, OutOfMemory> {
+        let free = self.capacity.saturating_sub(self.used(device));
+        let refused = OutOfMemory { requested: bytes, free };
         let len = bytes.max(1);
         let rounded = len.checked_next_multiple_of(ALIGNMENT).ok_or(refused)?;
         if rounded > refused.free {
             return Err(refused);
         }
         let base = self.place(rounded).ok_or(refused)?;
-        let allocation = Allocation::new(base, len).ok_or(refused)?;
-        self.used += rounded;
+        let allocation = Allocation::new(base, len, device, reach).ok_or(refused)?;
+        if let Some(used) = self.used.get(device as usize) {
+            used.fetch_add(rounded, Ordering::Relaxed);
+        }
         self.live.insert(base, Arc::new(allocation));
-        self.snapshot = None;
+        self.snapshots.clear();
         Ok(base)
     }
 
@@ -103,7 +134,14 @@ impl Map {
         let Some(allocation) = self.live.remove(&address) else {
             return Err(NotAnAllocation { address, description: self.describe(address, 1) });
         };
-        self.used -= allocation.len().next_multiple_of(ALIGNMENT);
+        if let Some(used) = self.used.get(allocation.device() as usize) {
+            used.fetch_sub(allocation.counted(), Ordering::Relaxed);
+        }
+        self.snapshots.clear();
+        if allocation.is_on_host() {
+            // The host may have other things there soon.
+            return Ok(());
+        }
         self.freed.insert(address, allocation.len());
         self.freed_order.push_back(address);
         if self.freed_order.len() > REMEMBERED
@@ -111,7 +149,6 @@ impl Map {
         {
             self.freed.remove(&oldest);
         }
-        self.snapshot = None;
         Ok(())
     }
 
@@ -120,10 +157,25 @@ impl Map {
         (address - base < allocation.len()).then_some(allocation)
     }
 
-    pub(super) fn snapshot(&mut self) -> Arc<Snapshot> {
-        let live = &self.live;
-        let new = || Arc::new(Snapshot::new(live.values().cloned().collect()));
-        Arc::clone(self.snapshot.get_or_insert_with(new))
+    /// Makes these devices reach the allocation that starts at `address`.
+    pub(super) fn grant(&mut self, address: u64, devices: u32) -> Result<(), NotAnAllocation> {
+        let Some(allocation) = self.live.get(&address) else {
+            return Err(NotAnAllocation { address, description: self.describe(address, 1) });
+        };
+        allocation.grant(devices);
+        self.snapshots.clear();
+        Ok(())
+    }
+
+    /// What kernels of that device see.
+    pub(super) fn snapshot(&mut self, view: View) -> Arc<Snapshot> {
+        if let Some((_, known)) = self.snapshots.iter().find(|(known, _)| *known == view) {
+            return Arc::clone(known);
+        }
+        let reached = self.live.values().filter(|allocation| allocation.is_reached(view.device, view.peers));
+        let made = Arc::new(Snapshot::new(reached.cloned().collect(), view.device));
+        self.snapshots.push((view, Arc::clone(&made)));
+        made
     }
 
     pub(super) fn describe(&self, address: u64, bytes: u64) -> String {

@@ -1,7 +1,7 @@
-//! Device memory: allocations at invented addresses, backed by the host's heap.
+//! Device memory: allocations at invented addresses, backed by the host's heap. Devices share one address space.
 //!
 //! A device address is never a host address, so host code that dereferences one faults as it does with a real GPU.
-//! Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
+//! Memory that host and device share is the exception: both see it at the host's address. Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
 //! into a freed one is seen and can be described.
 //!
 //! Everything here is locked inside: host threads, streams and running kernels use one [`Memory`] at a time. Bytes
@@ -10,13 +10,17 @@
 
 pub mod access;
 mod allocation;
+mod bytes;
+mod entered;
 mod map;
+mod range;
 mod snapshot;
 
 use std::fmt;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use allocation::Allocation;
+pub use allocation::{Allocation, Rights};
+pub use bytes::Physical;
 pub use snapshot::Snapshot;
 
 use crate::texture::Objects;
@@ -25,11 +29,31 @@ use map::Map;
 /// Alignment of every allocation, as `cuMemAlloc` guarantees it.
 pub const ALIGNMENT: u64 = 256;
 
-/// The memory of one device.
-#[derive(Debug)]
+/// The memory of one device, in the address space that all devices share: it allocates from its own bytes, and finds,
+/// reads and writes those of all.
+#[derive(Clone, Debug)]
 pub struct Memory {
-    map: RwLock<Map>,
-    objects: Objects,
+    map: Arc<RwLock<Map>>,
+    view: View,
+    objects: Arc<Objects>,
+}
+
+/// Whose kernels look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct View {
+    /// The device.
+    device: u32,
+    /// The devices that it has peer access to, one bit each.
+    peers: u32,
+}
+
+/// Which kernels of other devices reach an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Those of devices with peer access.
+    Peers,
+    /// Those of the devices whose bits are set, whatever peer access there is.
+    Granted(u32),
 }
 
 /// The device has no room for an allocation (`CUDA_ERROR_OUT_OF_MEMORY`).
@@ -62,9 +86,26 @@ pub struct BadRange {
 }
 
 impl Memory {
-    /// Memory of `capacity` bytes, nothing allocated.
+    /// Memory of `capacity` bytes of the only device, nothing allocated.
     pub fn new(capacity: u64) -> Memory {
-        Memory { map: RwLock::new(Map::new(capacity)), objects: Objects::default() }
+        let map = Arc::new(RwLock::new(Map::new(capacity, 1)));
+        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default() }
+    }
+
+    /// The memories of `count` devices, each of `capacity` bytes.
+    pub fn of_devices(capacity: u64, count: u32) -> Vec<Memory> {
+        let map = Arc::new(RwLock::new(Map::new(capacity, count)));
+        let objects = Arc::new(Objects::default());
+        let view = |device| View { device, peers: 0 };
+        let memory =
+            |device| Memory { map: Arc::clone(&map), view: view(device), objects: Arc::clone(&objects) };
+        (0..count).map(memory).collect()
+    }
+
+    /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
+    pub fn with_peers(&self, peers: u32) -> Memory {
+        let objects = Arc::clone(&self.objects);
+        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view }, objects }
     }
 
     /// What handles of textures and surfaces mean: they name addresses of this memory.
@@ -75,7 +116,17 @@ impl Memory {
     /// Reserves `bytes` bytes and returns their device address, a multiple of [`ALIGNMENT`]. The contents are
     /// unspecified. An empty request takes one byte, so that its address is its own.
     pub fn allocate(&self, bytes: u64) -> Result<u64, OutOfMemory> {
-        self.write_map().allocate(bytes)
+        self.allocate_for(bytes, Reach::Peers)
+    }
+
+    /// [`allocate`](Self::allocate), saying who reaches it.
+    pub fn allocate_for(&self, bytes: u64, reach: Reach) -> Result<u64, OutOfMemory> {
+        self.write_map().allocate(bytes, self.view.device, reach)
+    }
+
+    /// From now on the devices whose bits are set reach the allocation that starts at `address`, besides its own.
+    pub fn grant(&self, address: u64, devices: u32) -> Result<(), NotAnAllocation> {
+        self.write_map().grant(address, devices)
     }
 
     /// Gives back the allocation that starts at `address`. Kernels that hold a [`Snapshot`] keep its bytes alive.
@@ -88,17 +139,17 @@ impl Memory {
         self.read_map().find(address).cloned()
     }
 
-    /// The allocations that live now, for the kernel that starts now.
+    /// The allocations that live now and that this device's kernels reach, for the kernel that starts now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.write_map().snapshot()
+        self.write_map().snapshot(self.view)
     }
 
-    /// Bytes allocated, each allocation rounded up to [`ALIGNMENT`].
+    /// Bytes allocated on this device, each allocation rounded up to [`ALIGNMENT`].
     pub fn used(&self) -> u64 {
-        self.read_map().used()
+        self.read_map().used(self.view.device)
     }
 
-    /// Bytes that can be allocated in all.
+    /// Bytes that can be allocated on this device in all.
     pub fn capacity(&self) -> u64 {
         self.read_map().capacity()
     }
@@ -106,47 +157,17 @@ impl Memory {
     /// Says in words where the `bytes` bytes at `address` lie: inside, behind or before which allocation, or in
     /// one that was freed. For error messages.
     pub fn describe(&self, address: u64, bytes: u64) -> String {
-        self.read_map().describe(address, bytes)
-    }
-
-    /// Copies from device memory to `target`.
-    pub fn read(&self, address: u64, target: &mut [u8]) -> Result<(), BadRange> {
-        let (allocation, offset) = self.range(address, target.len() as u64)?;
-        allocation.read(offset, target);
-        Ok(())
-    }
-
-    /// Copies `source` to device memory.
-    pub fn write(&self, address: u64, source: &[u8]) -> Result<(), BadRange> {
-        let (allocation, offset) = self.range(address, source.len() as u64)?;
-        allocation.write(offset, source);
-        Ok(())
-    }
-
-    /// Writes `pattern` `count` times in a row.
-    pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), BadRange> {
-        let bytes = (pattern.len() as u64).saturating_mul(count);
-        let (allocation, offset) = self.range(address, bytes)?;
-        allocation.fill(offset, pattern, bytes);
-        Ok(())
-    }
-
-    /// Copies inside device memory. Overlapping ranges give what a copy through a buffer gives.
-    pub fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), BadRange> {
-        let (from, from_offset) = self.range(source, bytes)?;
-        let (to, to_offset) = self.range(target, bytes)?;
-        Allocation::copy(&to, to_offset, &from, from_offset, bytes);
-        Ok(())
-    }
-
-    /// The allocation that contains the whole range, and the offset in it.
-    fn range(&self, address: u64, bytes: u64) -> Result<(Arc<Allocation>, u64), BadRange> {
         let map = self.read_map();
+        let place = map.describe(address, bytes);
+        let View { device, peers } = self.view;
         match map.find(address) {
-            Some(allocation) if bytes <= allocation.len() - (address - allocation.base()) => {
-                Ok((Arc::clone(allocation), address - allocation.base()))
+            Some(allocation) if !allocation.is_reached(device, peers) => {
+                format!("{place}, on device {}, which device {device} has no access to", allocation.device())
             }
-            _ => Err(BadRange { address, bytes, description: map.describe(address, bytes) }),
+            Some(allocation) if !allocation.is_writable(device) => {
+                format!("{place}, which is mapped for reading only")
+            }
+            _ => place,
         }
     }
 

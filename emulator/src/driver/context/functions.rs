@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use super::{Context, checked_flags, current};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::graph::capture::record::whole;
 use crate::driver::handles::{Found, to_c};
 use crate::driver::state::{Call, lock};
 
@@ -34,8 +35,6 @@ entries! {
     cuCtxSetSharedMemConfig(config: CUsharedconfig) = set_banks;
     cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = get_priorities;
     cuCtxResetPersistingL2Cache() = reset_l2;
-    cuCtxEnablePeerAccess(context: CUcontext, flags: c_uint) = enable_peer;
-    cuCtxDisablePeerAccess(context: CUcontext) = disable_peer;
 }
 
 /// The API version that driver 580 tells for every context.
@@ -60,7 +59,7 @@ fn create(
         }
     }
     let state = call.healthy()?;
-    let made = Context::create(state, state.contexts.reserve(), false, flags);
+    let made = Context::create(state, state.contexts.reserve(), device, false, flags)?;
     current::push(made.handle);
     context.set(to_c(made.handle));
     Ok(())
@@ -121,7 +120,11 @@ fn present(call: &Call) -> Outcome<Option<Arc<Context>>> {
 }
 
 /// The context with that handle, or for NULL the current one; must be alive.
-fn named(call: &Call, context: CUcontext, destroyed: CUresult) -> Outcome<Arc<Context>> {
+pub(in crate::driver) fn named(
+    call: &Call,
+    context: CUcontext,
+    destroyed: CUresult,
+) -> Outcome<Arc<Context>> {
     let context = match context.addr() {
         0 => present(call)?,
         handle => Some(call.state()?.contexts.get(handle).ok_or(INVALID_CONTEXT)?),
@@ -130,14 +133,14 @@ fn named(call: &Call, context: CUcontext, destroyed: CUresult) -> Outcome<Arc<Co
 }
 
 fn get_device(call: &Call, device: Out<CUdevice>) -> Outcome {
-    present(call)?;
-    device.required()?.set(0);
+    let context = present(call)?;
+    device.required()?.set(context.map_or(0, |context| context.device));
     Ok(())
 }
 
 fn get_device_of(call: &Call, device: Out<CUdevice>, context: CUcontext) -> Outcome {
-    named(call, context, INVALID_CONTEXT)?;
-    device.required()?.set(0);
+    let context = named(call, context, INVALID_CONTEXT)?;
+    device.required()?.set(context.device);
     Ok(())
 }
 
@@ -166,12 +169,15 @@ fn get_api_version(call: &Call, context: CUcontext, version: Out<c_uint>) -> Out
 }
 
 fn synchronize(call: &Call) -> Outcome {
-    call.context()?.synchronize();
+    let context = call.context()?;
+    whole(call.state()?, &context)?;
+    context.synchronize();
     call.healthy().map(|_| ())
 }
 
 fn synchronize_other(call: &Call, context: CUcontext) -> Outcome {
     let context = named(call, context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+    whole(call.state()?, &context)?;
     context.synchronize();
     call.healthy().map(|_| ())
 }
@@ -234,20 +240,4 @@ fn get_priorities(call: &Call, least: Out<c_int>, greatest: Out<c_int>) -> Outco
 
 fn reset_l2(call: &Call) -> Outcome {
     call.context().map(|_| ())
-}
-
-/// There is one device, and no peer access of a device to itself.
-fn enable_peer(call: &Call, context: CUcontext, flags: c_uint) -> Outcome {
-    call.context()?;
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    named(call, context, INVALID_CONTEXT)?;
-    Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED)
-}
-
-fn disable_peer(call: &Call, context: CUcontext) -> Outcome {
-    call.context()?;
-    named(call, context, INVALID_CONTEXT)?;
-    Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
 }

@@ -5,16 +5,16 @@ pub(super) mod functions;
 mod limits;
 pub(super) mod primary;
 
-use cuda_driver_sys::{CUfunc_cache, CUresult, CUsharedconfig};
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-
 use super::entry::{INVALID_VALUE, Outcome};
 use super::state::{State, lock};
 use super::stream::{Kind, Stream};
+use crate::memory::Memory;
+use cuda_driver_sys::{CUdevice, CUfunc_cache, CUresult, CUsharedconfig};
 use limits::Limits;
 pub(super) use primary::Primary;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A context. Objects of a context hold it; it holds its streams until it dies.
 pub(super) struct Context {
@@ -22,6 +22,12 @@ pub(super) struct Context {
     pub(super) handle: usize,
     /// Its number: another one for every life of the primary context.
     pub(super) id: u64,
+    /// Its device.
+    pub(super) device: CUdevice,
+    /// The memory of its device, where it allocates.
+    pub(super) memory: Arc<Memory>,
+    /// Numbers of the contexts whose memory its kernels may reach.
+    pub(super) peers: Mutex<Vec<u64>>,
     /// Whether it is the device's primary context.
     pub(super) primary: bool,
     flags: AtomicU32,
@@ -55,27 +61,39 @@ fn checked_flags(flags: u32) -> Outcome<u32> {
 
 impl Context {
     /// A context, known to the driver under `handle`.
-    fn create(state: &State, handle: usize, primary: bool, flags: u32) -> Arc<Context> {
-        let context = Arc::new(Context::new(handle, state.id(), primary, flags));
+    fn create(
+        state: &State,
+        handle: usize,
+        device: CUdevice,
+        primary: bool,
+        flags: u32,
+    ) -> Outcome<Arc<Context>> {
+        let memory = Arc::clone(&state.device(device)?.memory);
+        let made = Context { handle, id: state.id(), device, memory, primary, ..Context::empty(flags) };
+        let context = Arc::new(made);
         state.contexts.insert(handle, Arc::clone(&context));
-        context
+        Ok(context)
     }
 
     /// A context that no program sees, for what is loaded without one.
     pub(super) fn nowhere() -> Arc<Context> {
-        Arc::new(Context::new(0, 0, false, 0))
+        Arc::new(Context::empty(0))
     }
 
-    fn new(handle: usize, id: u64, primary: bool, flags: u32) -> Context {
+    /// A context of no device, under no handle.
+    fn empty(flags: u32) -> Context {
         let settings = Settings {
             limits: Limits::default(),
             cache: CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE,
             banks: CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE,
         };
         Context {
-            handle,
-            id,
-            primary,
+            handle: 0,
+            id: 0,
+            device: 0,
+            memory: Arc::new(Memory::new(0)),
+            peers: Mutex::default(),
+            primary: false,
             flags: AtomicU32::new(flags),
             alive: AtomicBool::new(true),
             order: Mutex::default(),
@@ -147,8 +165,8 @@ impl Context {
         }
         super::texture::forget(state, self.id);
         super::array::forget(state, self.id);
-        state.allocations.release(self.id, &state.memory);
-        state.pinned.forget(self.id);
+        state.allocations.release(self.id, state);
+        state.pinned.forget(self.id, &state.memory);
         // The streams hold this context: the cycle ends here.
         lock(&self.order).clear();
     }

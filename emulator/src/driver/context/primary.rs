@@ -1,4 +1,4 @@
-//! The primary context of the device: counted, one handle for all its lives.
+//! The primary context of each device: counted, one handle for all its lives.
 
 use cuda_driver_sys::{CUcontext, CUdevice};
 use std::ffi::{c_int, c_uint};
@@ -41,12 +41,11 @@ entries! {
 
 fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
     let (context, state) = (context.required()?, call.state()?);
-    checked(device)?;
-    let mut primary = lock(&state.primary);
+    let mut primary = lock(&state.device(device)?.primary);
     if primary.active.is_none() {
         // A process with a fault gets no new context; one that is still there can be retained.
         state.fault.check()?;
-        primary.active = Some(Context::create(state, primary.handle, true, primary.flags));
+        primary.active = Some(Context::create(state, primary.handle, device, true, primary.flags)?);
     }
     primary.count += 1;
     context.set(to_c(primary.handle));
@@ -54,9 +53,8 @@ fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
 }
 
 fn release(call: &Call, device: CUdevice) -> Outcome {
-    checked(device)?;
     let state = call.state()?;
-    let mut primary = lock(&state.primary);
+    let mut primary = lock(&state.device(device)?.primary);
     primary.count = primary.count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
     if primary.count == 0 {
         primary.end(state);
@@ -65,24 +63,22 @@ fn release(call: &Call, device: CUdevice) -> Outcome {
 }
 
 fn reset(call: &Call, device: CUdevice) -> Outcome {
-    checked(device)?;
     let state = call.state()?;
-    lock(&state.primary).end(state);
+    lock(&state.device(device)?.primary).end(state);
     Ok(())
 }
 
 fn get_state(call: &Call, device: CUdevice, flags: Out<c_uint>, active: Out<c_int>) -> Outcome {
     checked(device)?;
     let (flags, active) = (flags.required()?, active.required()?);
-    let primary = lock(&call.state()?.primary);
+    let primary = lock(&call.state()?.device(device)?.primary);
     flags.set(primary.flags);
     active.set(c_int::from(primary.active.is_some()));
     Ok(())
 }
 
 fn set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Outcome {
-    checked(device)?;
-    let mut primary = lock(&call.state()?.primary);
+    let mut primary = lock(&call.state()?.device(device)?.primary);
     primary.flags = checked_flags(flags).map_err(|_| INVALID_VALUE)?;
     if let Some(context) = &primary.active {
         context.flags.store(flags, std::sync::atomic::Ordering::Relaxed);

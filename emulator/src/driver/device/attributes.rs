@@ -1,7 +1,7 @@
 //! Device attributes: those of an H200 (driver 580 answered the values), except that the device does not claim what the
 //! emulator cannot do.
 
-use cuda_driver_sys::CUdevice_attribute;
+use cuda_driver_sys::{CUdevice, CUdevice_attribute};
 use std::ffi::c_int;
 
 /// The value of an attribute; `None` for numbers that driver 580 does not know.
@@ -9,6 +9,14 @@ pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_in
     let index = H200.binary_search_by_key(&attribute.0, |(known, _)| known.0).ok()?;
     let (_, value) = H200.get(index)?;
     Some(if NOT_EMULATED.contains(&attribute) { 0 } else { *value })
+}
+
+/// The value that a device answers: each is on a bus of its own.
+pub(in crate::driver) fn attribute_of(device: CUdevice, id: CUdevice_attribute) -> Option<c_int> {
+    match id {
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => Some(device),
+        _ => attribute(id),
+    }
 }
 
 macro_rules! attributes {
@@ -170,13 +178,8 @@ const H200: &[(CUdevice_attribute, c_int)] = attributes! {
 
 /// What an H200 has and the emulator does not yet: answered with 0, so that programs take another way.
 const NOT_EMULATED: &[CUdevice_attribute] = &[
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
@@ -208,7 +211,7 @@ mod tests {
     fn values() {
         assert!(H200.is_sorted_by_key(|(attribute, _)| attribute.0));
         assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), Some(132));
-        assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), Some(0));
+        assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), Some(1));
         assert_eq!((attribute(CUdevice_attribute(0)), attribute(CUdevice_attribute(148))), (None, None));
     }
 }

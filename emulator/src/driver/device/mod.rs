@@ -1,20 +1,30 @@
-//! `cuInit` and `cuDevice*`: one device, of an H200's shape, under a name of its own.
+//! `cuInit` and `cuDevice*`: devices of an H200's shape, under a name of their own.
 
 pub(super) mod attributes;
+pub(super) mod peer;
 
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_uint};
+use std::sync::{Arc, Mutex};
 
+use super::context::Primary;
 use super::entry::{Buffer, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::{self, Call};
-use attributes::attribute;
+use crate::memory::Memory;
+use attributes::{attribute, attribute_of};
+
+/// A device.
+pub(super) struct Device {
+    /// Its memory.
+    pub(super) memory: Arc<Memory>,
+    /// Its primary context.
+    pub(super) primary: Mutex<Primary>,
+}
 
 /// Its name: nobody shall take it for a GPU.
 const NAME: &str = "cuda-launch emulator (CPU)";
-/// Its UUID: the ASCII codes of `cuda-launch emu0`.
-const UUID: [u8; 16] = *b"cuda-launch emu0";
-/// Its address on a bus that does not exist.
-const PCI_BUS_ID: &str = "0000:00:00.0";
+/// Its UUID without the last byte, which is its ordinal's digit: the ASCII codes of `cuda-launch emu0`.
+const UUID: [u8; 15] = *b"cuda-launch emu";
 /// CUDA 13.0, as driver 580: functions that came later are not there.
 pub(super) const DRIVER_VERSION: c_int = 13000;
 
@@ -36,13 +46,16 @@ entries! {
     cuDeviceGetPCIBusId(text: *mut c_char, size: c_int, device: CUdevice) = pci_bus_id;
     cuDeviceGetByPCIBusId(device: *mut CUdevice, text: *const c_char) = by_pci_bus_id;
     cuDeviceGetExecAffinitySupport(supported: *mut c_int, kind: CUexecAffinityType, device: CUdevice) = affinity;
-    cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) = can_access_peer;
-    cuDeviceGetP2PAttribute(value: *mut c_int, attribute: CUdevice_P2PAttribute, device: CUdevice, peer: CUdevice) = p2p;
 }
 
-/// Refuses what is not the one device.
+/// Refuses what is no device.
 pub(super) fn checked(device: CUdevice) -> Outcome {
-    if device == 0 { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_DEVICE) }
+    state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.device(device).map(|_| ())
+}
+
+/// Its address on buses that do not exist: a bus for each device.
+fn pci_text(device: CUdevice) -> String {
+    format!("0000:{device:02x}:00.0")
 }
 
 fn init(_: &Call, flags: c_uint) -> Outcome {
@@ -64,8 +77,8 @@ fn get(_: &Call, device: Out<CUdevice>, ordinal: c_int) -> Outcome {
     Ok(())
 }
 
-fn count(_: &Call, count: Out<c_int>) -> Outcome {
-    count.required()?.set(1);
+fn count(call: &Call, count: Out<c_int>) -> Outcome {
+    count.required()?.set(call.state()?.devices.len() as c_int);
     Ok(())
 }
 
@@ -86,7 +99,11 @@ fn text(buffer: &Buffer, size: c_int, text: &str) -> Outcome {
 
 fn uuid(_: &Call, uuid: Out<CUuuid>, device: CUdevice) -> Outcome {
     checked(device)?;
-    uuid.required()?.set(CUuuid { bytes: UUID.map(|byte| byte as c_char) });
+    let mut bytes = [b'0' as c_char + device as c_char; 16];
+    for (byte, text) in bytes.iter_mut().zip(UUID) {
+        *byte = text as c_char;
+    }
+    uuid.required()?.set(CUuuid { bytes });
     Ok(())
 }
 
@@ -98,15 +115,15 @@ fn luid(_: &Call, luid: Buffer, mask: Out<c_uint>, device: CUdevice) -> Outcome 
 }
 
 fn total_memory(call: &Call, bytes: Out<usize>, device: CUdevice) -> Outcome {
-    checked(device)?;
-    bytes.required()?.set(call.state()?.memory.capacity() as usize);
+    let device = call.state()?.device(device)?;
+    bytes.required()?.set(device.memory.capacity() as usize);
     Ok(())
 }
 
 fn get_attribute(_: &Call, value: Out<c_int>, id: CUdevice_attribute, device: CUdevice) -> Outcome {
     let place = value.required()?;
     checked(device)?;
-    place.set(attribute(id).ok_or(INVALID_VALUE)?);
+    place.set(attribute_of(device, id).ok_or(INVALID_VALUE)?);
     Ok(())
 }
 
@@ -153,10 +170,11 @@ fn compute_capability(_: &Call, major: Out<c_int>, minor: Out<c_int>, device: CU
 /// Unlike a name, an address that does not fit is refused.
 fn pci_bus_id(_: &Call, buffer: Buffer, size: c_int, device: CUdevice) -> Outcome {
     checked(device)?;
-    if usize::try_from(size).is_ok_and(|size| size <= PCI_BUS_ID.len()) {
+    let id = pci_text(device);
+    if usize::try_from(size).is_ok_and(|size| size <= id.len()) {
         return Err(INVALID_VALUE);
     }
-    text(&buffer, size, PCI_BUS_ID)
+    text(&buffer, size, &id)
 }
 
 /// Takes `domain:bus:device.function` and `bus:device.function`.
@@ -164,11 +182,13 @@ fn by_pci_bus_id(_: &Call, device: Out<CUdevice>, id: Text) -> Outcome {
     let (place, id) = (device.required()?, id.required()?);
     let numbers: Option<Vec<u32>> =
         id.split([':', '.']).map(|part| u32::from_str_radix(part, 16).ok()).collect();
-    match numbers.as_deref() {
-        Some([0, 0, 0, 0] | [0, 0, 0] | [0, 0]) => place.set(0),
+    let device = match numbers.as_deref() {
+        Some([0, bus, 0, 0] | [0, bus, 0] | [bus, 0]) => *bus as CUdevice,
         Some([_, _, _, _] | [_, _, _] | [_, _]) => return Err(CUresult::CUDA_ERROR_INVALID_DEVICE),
         _ => return Err(INVALID_VALUE),
-    }
+    };
+    checked(device)?;
+    place.set(device);
     Ok(())
 }
 
@@ -177,25 +197,4 @@ fn affinity(_: &Call, supported: Out<c_int>, _kind: CUexecAffinityType, device: 
     checked(device)?;
     place.set(0);
     Ok(())
-}
-
-/// A device is no peer of itself.
-fn can_access_peer(_: &Call, can: Out<c_int>, device: CUdevice, peer: CUdevice) -> Outcome {
-    let place = can.required()?;
-    checked(device)?;
-    checked(peer)?;
-    place.set(0);
-    Ok(())
-}
-
-/// There are no two devices to ask about.
-fn p2p(
-    _: &Call,
-    value: Out<c_int>,
-    _attribute: CUdevice_P2PAttribute,
-    _device: CUdevice,
-    _peer: CUdevice,
-) -> Outcome {
-    value.required()?;
-    Err(CUresult::CUDA_ERROR_INVALID_DEVICE)
 }

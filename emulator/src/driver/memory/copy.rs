@@ -7,24 +7,24 @@ use cuda_driver_sys::*;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::fault;
+use super::{fault, virtual_memory};
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::copy::Copy3d;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
 use crate::driver::stream::{Stream, Work};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory, access};
-
 entries! {
     cuMemcpyHtoD_v2(target: CUdeviceptr, source: *const c_void, bytes: usize) = host_to_device;
     cuMemcpyDtoH_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize) = device_to_host;
     cuMemcpyDtoD_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) = device_to_device;
     cuMemcpy(target: CUdeviceptr, source: CUdeviceptr, bytes: usize) = any;
-    cuMemcpyPeer(target: CUdeviceptr, to: CUcontext, source: CUdeviceptr, from: CUcontext, bytes: usize) = peer;
     cuMemcpyHtoDAsync_v2(target: CUdeviceptr, source: *const c_void, bytes: usize, stream: CUstream) = host_to_device_async;
     cuMemcpyDtoHAsync_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize, stream: CUstream) = device_to_host_async;
     cuMemcpyDtoDAsync_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream) = device_to_device_async;
     cuMemcpyAsync(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream) = any_async;
-    cuMemcpyPeerAsync(target: CUdeviceptr, to: CUcontext, source: CUdeviceptr, from: CUcontext, bytes: usize, stream: CUstream) = peer_async;
 }
 
 /// One end of a copy.
@@ -33,7 +33,7 @@ pub(in crate::driver) enum End {
     Device(u64),
     /// Memory that only this call may touch.
     Pageable(Host),
-    /// Memory that the copy touches when its turn comes.
+    /// Memory that the copy touches when its turn comes: pinned, or managed.
     Pinned(Host),
 }
 
@@ -46,7 +46,7 @@ pub(in crate::driver) struct Host(*mut u8);
 unsafe impl Send for Host {}
 
 /// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
-const DEVICE_WINDOW: std::ops::Range<u64> = 0x3000_0000_0000..0x5000_0000_0000;
+const DEVICE_WINDOW: std::ops::Range<u64> = virtual_memory::FIRST..0x5000_0000_0000;
 /// Bytes copied at a time where a copy goes through a buffer.
 pub(in crate::driver) const CHUNK: usize = 64 << 10;
 
@@ -63,13 +63,15 @@ impl End {
     /// What an address is, and that the range is good as far as can be told.
     pub(in crate::driver) fn of(state: &State, pointer: *mut u8, bytes: usize) -> Outcome<End> {
         let address = pointer.addr();
-        if DEVICE_WINDOW.contains(&(address as u64)) || state.memory.find(address as u64).is_some() {
+        let known = state.memory.find(address as u64);
+        let on_host = known.as_ref().is_some_and(|allocation| allocation.is_on_host());
+        if !on_host && (DEVICE_WINDOW.contains(&(address as u64)) || known.is_some()) {
             return End::device(state, address as u64, bytes);
         }
-        match state.pinned.find(address, bytes) {
+        match known {
             _ if pointer.is_null() => Err(INVALID_VALUE),
-            Some(_) => Ok(End::Pinned(Host(pointer))),
-            None => Ok(End::Pageable(Host(pointer))),
+            Some(_) if state.memory.contains(address as u64, bytes as u64) => Ok(End::Pinned(Host(pointer))),
+            _ => Ok(End::Pageable(Host(pointer))),
         }
     }
 
@@ -79,6 +81,16 @@ impl End {
             Ok(End::Device(address))
         } else {
             Err(INVALID_VALUE)
+        }
+    }
+
+    /// The address as a graph keeps it: memory type, and the pointer as a number.
+    fn address(self) -> (CUmemorytype, u64) {
+        match self {
+            End::Device(address) => (CUmemorytype::CU_MEMORYTYPE_DEVICE, address),
+            End::Pageable(host) | End::Pinned(host) => {
+                (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.expose_provenance() as u64)
+            }
         }
     }
 
@@ -159,6 +171,10 @@ pub(in crate::driver) fn start(
     mode: Mode,
 ) -> Outcome {
     let (state, name) = (call.state()?, call.name);
+    if let Some(recorder) = recorder(stream)? {
+        let copy = Copy3d::line(state, target.address(), source.address(), bytes)?;
+        return recorder.add(state, Operation::Copy(copy)).map(|_| ());
+    }
     let run = move |target, source| -> Result<(), Box<Fault>> {
         // SAFETY: device ends are checked; pinned ends are valid until the copy is done, and pageable ones only get here
         // while the call lasts.
@@ -313,37 +329,4 @@ pub(in crate::driver) fn generic(
     }
     let (target, source) = (End::generic(state, target, bytes)?, End::generic(state, source, bytes)?);
     start(call, stream, target, source, bytes, mode)
-}
-
-/// There is one device: every context reaches all its memory.
-fn peer(
-    call: &Call,
-    target: CUdeviceptr,
-    to: CUcontext,
-    source: CUdeviceptr,
-    from: CUcontext,
-    bytes: usize,
-) -> Outcome {
-    contexts(call, to, from)?;
-    device_to_device(call, target, source, bytes)
-}
-
-fn peer_async(
-    call: &Call,
-    target: CUdeviceptr,
-    to: CUcontext,
-    source: CUdeviceptr,
-    from: CUcontext,
-    bytes: usize,
-    stream: CUstream,
-) -> Outcome {
-    contexts(call, to, from)?;
-    device_to_device_async(call, target, source, bytes, stream)
-}
-
-pub(in crate::driver) fn contexts(call: &Call, to: CUcontext, from: CUcontext) -> Outcome {
-    let state = call.healthy()?;
-    let alive =
-        |context: CUcontext| state.contexts.get(context.addr()).is_some_and(|context| context.is_alive());
-    if alive(to) && alive(from) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_CONTEXT) }
 }

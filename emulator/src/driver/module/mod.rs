@@ -62,7 +62,7 @@ impl Module {
         text: &str,
         of_library: bool,
     ) -> Result<Arc<Module>, log::Refusal> {
-        Module::load_into(state, &state.memory, context, text, of_library)
+        Module::load_into(state, &context.memory, context, text, of_library)
     }
 
     fn load_into(

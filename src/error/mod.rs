@@ -4,6 +4,7 @@
 
 mod callback;
 mod capture;
+mod device;
 mod event;
 mod graph;
 mod hint;
@@ -11,11 +12,13 @@ mod kinds;
 mod module;
 mod region;
 mod state;
+mod texture;
 
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use device::ContextInUse;
 pub use event::EventError;
 pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::device_hint;
@@ -27,6 +30,8 @@ pub use kinds::{
 pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
+pub use texture::{TensorMapError, TextureError};
+
 /// An error of this crate.
 ///
 /// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.
@@ -116,6 +121,16 @@ impl Error {
     /// The call was made in a host function of a stream.
     pub fn is_in_host_callback(&self) -> bool {
         matches!(self.kind(), ErrorKind::InHostCallback(_))
+    }
+
+    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    pub fn is_wrong_device(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+    }
+
+    /// A primary context was to be reset while handles of it are there.
+    pub fn is_context_in_use(&self) -> bool {
+        matches!(self.kind(), ErrorKind::ContextInUse(_))
     }
 
     /// No driver could be loaded or none has a device.

@@ -220,6 +220,10 @@ impl GraphExec {
     }
 
     fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) { Ok(()) } else { Err(context_mismatch(what, "the graph")) }
+        if context.is_same(self.context()) {
+            Ok(())
+        } else {
+            Err(context_mismatch((what, context), ("the graph", self.context())))
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, Share};
-use crate::driver::{CudaContext, Keep};
+use crate::driver::{CudaContext, Keep, context_mismatch};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
@@ -173,7 +173,10 @@ impl CopyNode {
     ) -> Result<Self, Error> {
         let (from, to) = (from.parts(), to.parts_mut());
         if !from.home.context().is_same(to.home.context()) {
-            return Err(crate::driver::context_mismatch("the source", "the destination"));
+            return Err(context_mismatch(
+                ("the source", from.home.context()),
+                ("the destination", to.home.context()),
+            ));
         }
         let mut share = Share::default();
         share.add_memory(from.home, false);

@@ -320,7 +320,11 @@ pub(super) fn two_families() -> MutexGuard<'static, ()> {
 impl CudaGraph {
     /// An error unless `what`, of `context`, may be part of this graph.
     pub(super) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) { Ok(()) } else { Err(context_mismatch(what, "the graph")) }
+        if context.is_same(self.context()) {
+            Ok(())
+        } else {
+            Err(context_mismatch((what, context), ("the graph", self.context())))
+        }
     }
 }
 

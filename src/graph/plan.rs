@@ -159,7 +159,10 @@ impl LaunchPlan {
         written: bool,
     ) -> Result<(), Error> {
         if !parts.home.context().is_same(self.exec.context()) {
-            return Err(context_mismatch("the memory", "the plan"));
+            return Err(context_mismatch(
+                ("the memory", parts.home.context()),
+                ("the plan", self.exec.context()),
+            ));
         }
         let given = || format!("{} of {}", slice_word(written), type_name::<T>());
         let fits = |named: &NamedArgument| match named.slice {

@@ -5,6 +5,7 @@
 //! | `args` | what one argument is; a list of them as a type, with its static [`Signature`] |
 //! | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
 //! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
+//! | `stream_attributes` | those of them that streams have |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
@@ -23,6 +24,7 @@ pub(crate) mod node;
 mod packet;
 mod record;
 pub(crate) mod site;
+mod stream_attributes;
 mod submit;
 
 pub use crate::driver::Waits;

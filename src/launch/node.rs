@@ -13,7 +13,7 @@ use super::packet::Packet;
 use super::record::{Report, node_params};
 use super::submit::Request;
 use crate::driver::{CudaFunction, PackedArguments};
-use crate::error::{ContextMismatch, Error, ErrorKind};
+use crate::error::Error;
 use crate::memory::Home;
 
 /// A kernel, its dimensions, attributes and arguments: what a kernel node of a graph does.
@@ -70,15 +70,11 @@ impl<'event> KernelNode<'event> {
         let (kernel, context) = (function.kernel(), function.context());
         check::arguments(kernel, L::SIGNATURE)?;
         let memory = arguments.memory();
-        if memory.is_foreign(context) {
-            let what = format!("{}: a buffer among its arguments", kernel.name());
-            return Err(
-                ErrorKind::Context(ContextMismatch { what, with: "the kernel's module".into() }).into()
-            );
-        }
         let raw = config.unlaunched();
         let stream = context.default_stream();
-        check::dimensions(&Request { kernel, stream: &stream, config: &raw, fields: &[], attributes })?;
+        let request = Request { kernel, stream: &stream, config: &raw, fields: &[], attributes };
+        check::contexts(&request, &memory)?;
+        check::dimensions(&request)?;
         let mut report = Report::new(L::SIGNATURE);
         memory.report(&mut report);
         let mut packet = Packet::new(&arguments);

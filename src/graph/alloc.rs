@@ -52,7 +52,7 @@ impl<T: DeviceCopy> GraphMemory<T> {
 impl CudaGraph {
     /// Adds an allocation of `len` elements. A graph that has one can be instantiated once at a time, and not be cloned.
     ///
-    /// ```no_run
+    /// ```
     /// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags, KernelNode, LaunchConfig, kernel_args};
     /// let ctx = CudaContext::new(0)?;
     /// let stream = ctx.new_stream()?;

@@ -66,7 +66,7 @@ impl CudaGraph {
     /// Adds a node that runs one of its graphs, or none, or one repeatedly, as `value` says. The graphs are returned empty, to be
     /// filled before this one is instantiated; what they use is kept with it.
     ///
-    /// ```no_run
+    /// ```
     /// use cuda_launch::{CudaContext, CudaGraph, graph::Branches};
     /// let ctx = CudaContext::new(0)?;
     /// let mut graph = CudaGraph::new(&ctx)?;

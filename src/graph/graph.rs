@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Table, lock};
 use crate::driver::{CudaContext, context_mismatch};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
 ///
@@ -144,12 +144,17 @@ impl CudaGraph {
     /// Driver call: `cuGraphDestroyNode`.
     ///
     /// # Errors
-    /// The node is not of this graph, or whatever the driver answers: memory allocation nodes cannot be removed.
+    /// The node is not of this graph; it is a conditional node, and somebody still has one of its graphs; or whatever the driver
+    /// answers: memory allocation nodes cannot be removed.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
         let _family = self.family.lock();
         let mut table = lock(&self.table);
         let record = table.get(node)?;
+        if record.is_held() {
+            let why = "one of its graphs is still in use: drop it first".into();
+            return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
+        }
         let (raw, label) = (record.raw, record.label(node.index));
         // SAFETY: the node is of this live graph.
         self.context().call(

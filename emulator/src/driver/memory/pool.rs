@@ -11,6 +11,8 @@ use std::sync::Mutex;
 use super::fault;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, Untyped, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::memory::{capture_alloc, capture_free};
 use crate::driver::handles::to_c;
 use crate::driver::state::{Call, lock};
 use crate::memory::BadRange;
@@ -46,6 +48,10 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, stream: CUstre
         place.set(0);
         return Ok(());
     }
+    if let Some(recorder) = recorder(&stream)? {
+        place.set(capture_alloc(call, &recorder, stream.context.device, bytes)?);
+        return Ok(());
+    }
     let state = call.state()?;
     place.set(state.allocate(&stream.context, bytes, true)?);
     let mut settings = lock(&SETTINGS);
@@ -73,7 +79,16 @@ fn free(call: &Call, address: CUdeviceptr, stream: CUstream) -> Outcome {
     if address == 0 {
         return Ok(());
     }
+    if let Some(recorder) = recorder(&stream)? {
+        return capture_free(call, &recorder, address);
+    }
     let (state, name) = (call.state()?, call.name);
+    if let Some(block) = state.graph_memory.release(address) {
+        return stream.submit_small(move || {
+            drop(block);
+            Ok(())
+        });
+    }
     state.allocations.mark_released(address)?;
     let give_back = move || {
         lock(&state.allocations.0).remove(&address);

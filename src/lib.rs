@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod doctor;
 mod driver;
 mod error;
 pub mod launch;
@@ -10,21 +11,30 @@ pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::DeviceCopy;
 
+pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    AnyEvent, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags,
-    EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, Kernel, ParameterSource, Parameters,
-    StreamFlags, TimingEvent, default_driver, load_kernel_module,
+    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext,
+    CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid,
+    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, PeerAttribute,
+    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
+    load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    EventError, Faulted, Forked, Given, HostPanic, InHostCallback, KernelNotFound, LaunchError,
-    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
+    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
+    NoDriver, NotInCapture, RegionError, Suspect, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
+#[cfg(feature = "bytemuck")]
+pub use memory::Plain;
 pub use memory::{
-    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, SliceParts,
+    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
+    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
+    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };

@@ -80,7 +80,7 @@ fn names_that_are_not_there_come_with_the_nearest() {
     assert!(error.is_not_found() && error.to_string().contains("did you mean fill?"), "{error}");
     assert!(matches!(module.load_function("a\0b").unwrap_err().kind(), ErrorKind::Name { .. }));
     assert!(module.load_function("").unwrap_err().to_string().contains("empty"));
-    assert!(module.global("nothing").unwrap_err().is_not_found());
+    assert!(module.raw_global("nothing").unwrap_err().is_not_found());
     assert_eq!(module.kernel_names().collect::<Vec<_>>(), ["fill"]);
 }
 

@@ -2,12 +2,11 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
+use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, host_call};
+use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use crate::driver::{CudaContext, CudaStream, Resource, Uses, Waits, host_call};
-use crate::error::Error;
 
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Home {
@@ -31,12 +30,19 @@ pub(crate) enum Origin {
     Foreign(Box<dyn Any + Send + Sync>),
     /// Somebody else's, who frees it.
     Borrowed,
+    /// A variable of this module, which frees it; the name is the variable's.
+    Variable(CudaModule, Box<str>),
 }
 
 impl Home {
     /// Owns the memory at `address` as `origin` says.
     pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
-        let (uses, escaped) = (Uses::default(), AtomicBool::new(false));
+        Self::used(address, context, origin, Uses::default())
+    }
+
+    /// The same for memory that was used before.
+    pub(super) fn used(address: u64, context: &CudaContext, origin: Origin, uses: Uses) -> Arc<Self> {
+        let escaped = AtomicBool::new(false);
         Arc::new(Self { address, context: context.clone(), uses, escaped, origin })
     }
 
@@ -54,14 +60,26 @@ impl Home {
 
     /// Orders work on `stream` that is about to be submitted and reads the memory.
     #[inline]
-    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.read_on(stream, waits, || self.clone())
+    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.read_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn read_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.read_with(stream, waits, || self.clone())
     }
 
     /// Orders work on `stream` that is about to be submitted and writes the memory.
     #[inline]
-    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.write_on(stream, waits, || self.clone())
+    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.write_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn write_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.write_with(stream, waits, || self.clone())
     }
 
     /// The address becomes known outside: work that is not noted may use it.
@@ -95,6 +113,11 @@ impl Home {
                     // is idle where there may be others.
                     unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
                 })
+            }
+            Origin::Variable(module, name) => {
+                // The next handle goes on from there. Unloading the module waits for its work.
+                module.symbols().leave(&name, std::mem::take(&mut self.uses));
+                Ok(())
             }
             Origin::Foreign(owner) => {
                 let waited = self.uses.wait();

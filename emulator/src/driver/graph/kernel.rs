@@ -73,7 +73,7 @@ impl KernelCall {
     }
 
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
-        execute(state, &self.0.function, &self.0.launch)
+        execute(&self.0.function, &self.0.launch, state)
     }
 
     /// The function.

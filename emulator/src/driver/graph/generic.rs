@@ -47,7 +47,7 @@ fn read(
             }
             T::CU_GRAPH_NODE_TYPE_MEMCPY => {
                 in_context(call, union.memcpy.copyCtx)?;
-                Ok(Operation::Copy(Copy3d::read(state, &union.memcpy.copyParams)?))
+                Ok(Operation::Copy(Copy3d::read(call, &union.memcpy.copyParams)?))
             }
             T::CU_GRAPH_NODE_TYPE_MEMSET => {
                 let CUDA_MEMSET_NODE_PARAMS_v2 { dst, pitch, value, elementSize, width, height, ctx } =

@@ -19,7 +19,6 @@ use crate::driver::launch::parameters::Packet;
 use crate::driver::launch::{Asked, execute, prepare};
 use crate::driver::state::{Call, State};
 use crate::engine::{Fault, Launch};
-
 entries! {
     cuGraphAddKernelNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, parameters: *const CUDA_KERNEL_NODE_PARAMS) = add;
     cuGraphKernelNodeGetParams_v2(node: CUgraphNode, parameters: *mut CUDA_KERNEL_NODE_PARAMS) = get_parameters;
@@ -73,7 +72,7 @@ impl KernelCall {
     }
 
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
-        execute(&self.0.function, &self.0.launch, state)
+        execute(state, &self.0.function, &self.0.launch)
     }
 
     /// The function.

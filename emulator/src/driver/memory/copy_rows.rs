@@ -11,6 +11,9 @@ use super::copy::{CHUNK, End, Mode, submit, transfer};
 use super::fault;
 use super::peer::context;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, entries};
+use crate::driver::graph::capture::record::{outside, recorder};
+use crate::driver::graph::copy::Copy3d;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
 use crate::driver::stream::Stream;
 use crate::engine::Fault;
@@ -27,16 +30,16 @@ entries! {
 }
 
 /// How much is copied.
-#[derive(Clone, Copy)]
-pub(super) struct Size {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Size {
     /// Bytes of a row.
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) depth: usize,
+    pub(in crate::driver) width: usize,
+    pub(in crate::driver) height: usize,
+    pub(in crate::driver) depth: usize,
 }
 
 /// One side as a structure of the API names it.
-pub(super) struct Named {
+pub(in crate::driver) struct Named {
     pub(super) kind: CUmemorytype,
     pub(super) host: *mut c_void,
     pub(super) device: CUdeviceptr,
@@ -49,8 +52,8 @@ pub(super) struct Named {
 }
 
 /// One side of a copy: where its first row starts, and how far the others are.
-#[derive(Clone, Copy)]
-pub(super) struct Region {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Region {
     first: End,
     /// Bytes from row to row, and from plane to plane.
     row: usize,
@@ -59,7 +62,7 @@ pub(super) struct Region {
 
 impl Named {
     /// The region, if it lies inside its memory.
-    pub(super) fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
+    pub(in crate::driver) fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
         let state = call.healthy()?;
         match self.kind {
             CUmemorytype::CU_MEMORYTYPE_ARRAY => self.of_array(call, size),
@@ -120,6 +123,16 @@ impl Named {
 }
 
 impl Region {
+    /// The same for a copy that is kept and done later, again and again.
+    pub(in crate::driver) fn kept(self) -> Region {
+        Region { first: self.first.kept(), ..self }
+    }
+
+    /// Whether it is in device memory.
+    pub(in crate::driver) fn is_device(self) -> bool {
+        matches!(self.first, End::Device(_))
+    }
+
     fn row(self, y: usize, z: usize) -> End {
         self.first.further(z * self.plane + y * self.row)
     }
@@ -130,7 +143,12 @@ impl Region {
 /// # Safety
 ///
 /// Host regions are valid.
-unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
+pub(in crate::driver) unsafe fn transfer_rows(
+    memory: &Memory,
+    target: Region,
+    source: Region,
+    size: Size,
+) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
         // SAFETY: the caller's promise, for each row of the region.
         unsafe { transfer(memory, target.row(y, z), source.row(y, z), size.width)? }
@@ -147,13 +165,15 @@ pub(super) fn start(
     size: Size,
     mode: Mode,
 ) -> Outcome {
+    // Copies that can be captured are captured before.
+    outside(stream)?;
     let (state, name) = (call.state()?, call.name);
     let run = move || -> Result<(), Box<Fault>> {
         // SAFETY: device ends are checked; pinned ends are valid until the copy is done, and pageable ones only get here
         // while the call lasts.
         unsafe { transfer_rows(&state.memory, target, source, size) }.map_err(|error| fault(name, &error))
     };
-    let device = |region: Region| matches!(region.first, End::Device(_));
+    let device = Region::is_device;
     let pageable = |region: Region| matches!(region.first, End::Pageable(_));
     let blocking = mode == Mode::Blocking && !(device(target) && device(source));
     if pageable(target) || pageable(source) || blocking {
@@ -193,8 +213,65 @@ fn copy(
     if size.width == 0 || size.height == 0 || size.depth == 0 {
         return Ok(());
     }
+    if let Some(recorder) = recorder(stream)? {
+        let copy = Copy3d::read(call, &parameters(target, source, size))?;
+        return recorder.add(call.state()?, Operation::Copy(copy)).map(|_| ());
+    }
     let (target, source) = (target.region(call, size)?, source.region(call, size)?);
     start(call, stream, target, source, size, mode)
+}
+
+/// The structure that names such a copy.
+fn parameters(target: &Named, source: &Named, size: Size) -> CUDA_MEMCPY3D {
+    let ([to_x, to_y, to_z], [from_x, from_y, from_z]) = (target.at, source.at);
+    CUDA_MEMCPY3D {
+        srcXInBytes: from_x,
+        srcY: from_y,
+        srcZ: from_z,
+        srcMemoryType: source.kind,
+        srcHost: source.host,
+        srcDevice: source.device,
+        srcArray: source.array,
+        srcPitch: source.pitch,
+        srcHeight: source.rows,
+        dstXInBytes: to_x,
+        dstY: to_y,
+        dstZ: to_z,
+        dstMemoryType: target.kind,
+        dstHost: target.host,
+        dstDevice: target.device,
+        dstArray: target.array,
+        dstPitch: target.pitch,
+        dstHeight: target.rows,
+        WidthInBytes: size.width,
+        Height: size.height,
+        Depth: size.depth,
+        ..CUDA_MEMCPY3D::default()
+    }
+}
+
+/// Both sides of a copy as the structure names them, the target first.
+pub(in crate::driver) fn sides(whole: &CUDA_MEMCPY3D) -> (Named, Named, Size) {
+    let source = Named {
+        kind: whole.srcMemoryType,
+        host: whole.srcHost.cast_mut(),
+        device: whole.srcDevice,
+        array: whole.srcArray,
+        pitch: whole.srcPitch,
+        rows: whole.srcHeight,
+        at: [whole.srcXInBytes, whole.srcY, whole.srcZ],
+    };
+    let target = Named {
+        kind: whole.dstMemoryType,
+        host: whole.dstHost,
+        device: whole.dstDevice,
+        array: whole.dstArray,
+        pitch: whole.dstPitch,
+        rows: whole.dstHeight,
+        at: [whole.dstXInBytes, whole.dstY, whole.dstZ],
+    };
+    let size = Size { width: whole.WidthInBytes, height: whole.Height, depth: whole.Depth };
+    (target, source, size)
 }
 
 fn rows(call: &Call, copy: In<CUDA_MEMCPY2D>) -> Outcome {
@@ -240,25 +317,7 @@ fn volume(call: &Call, stream: &Arc<Stream>, whole: &CUDA_MEMCPY3D, mode: Mode) 
     if whole.srcLOD != 0 || whole.dstLOD != 0 {
         return Err(INVALID_VALUE);
     }
-    let source = Named {
-        kind: whole.srcMemoryType,
-        host: whole.srcHost.cast_mut(),
-        device: whole.srcDevice,
-        array: whole.srcArray,
-        pitch: whole.srcPitch,
-        rows: whole.srcHeight,
-        at: [whole.srcXInBytes, whole.srcY, whole.srcZ],
-    };
-    let target = Named {
-        kind: whole.dstMemoryType,
-        host: whole.dstHost,
-        device: whole.dstDevice,
-        array: whole.dstArray,
-        pitch: whole.dstPitch,
-        rows: whole.dstHeight,
-        at: [whole.dstXInBytes, whole.dstY, whole.dstZ],
-    };
-    let size = Size { width: whole.WidthInBytes, height: whole.Height, depth: whole.Depth };
+    let (target, source, size) = sides(whole);
     copy(call, stream, &target, &source, size, mode)
 }
 

@@ -106,19 +106,38 @@ impl Named {
 
     fn of_array(&self, call: &Call, size: Size) -> Outcome<Region> {
         let array = call.array(self.array)?;
-        let ([x, y, z], [_, rows, planes]) = (self.at, array.shape());
-        let (pitch, element) = (array.pitch(), array.texel.bytes());
-        let inside = |start: usize, count: usize, limit: usize| {
-            start.checked_add(count).is_some_and(|end| end <= limit)
-        };
-        let whole = x.is_multiple_of(element) && size.width.is_multiple_of(element);
-        let fits =
-            inside(x, size.width, pitch) && inside(y, size.height, rows) && inside(z, size.depth, planes);
-        if !whole || !fits {
-            return Err(INVALID_VALUE);
-        }
-        let first = array.address + (z * rows * pitch + y * pitch + x) as u64;
+        let first = array.place(self.at, [size.width, size.height, size.depth]).ok_or(INVALID_VALUE)?;
+        let (pitch, rows) = (array.pitch(), array.shape()[1]);
         Ok(Region { first: End::Device(first), row: pitch, plane: rows * pitch })
+    }
+}
+
+/// A copy as a graph keeps it.
+fn parameters(target: &Named, source: &Named, size: Size) -> CUDA_MEMCPY3D {
+    let ([source_x, source_y, source_z], [target_x, target_y, target_z]) = (source.at, target.at);
+    CUDA_MEMCPY3D {
+        srcXInBytes: source_x,
+        srcY: source_y,
+        srcZ: source_z,
+        srcMemoryType: source.kind,
+        srcHost: source.host,
+        srcDevice: source.device,
+        srcArray: source.array,
+        srcPitch: source.pitch,
+        srcHeight: source.rows,
+        dstXInBytes: target_x,
+        dstY: target_y,
+        dstZ: target_z,
+        dstMemoryType: target.kind,
+        dstHost: target.host,
+        dstDevice: target.device,
+        dstArray: target.array,
+        dstPitch: target.pitch,
+        dstHeight: target.rows,
+        WidthInBytes: size.width,
+        Height: size.height,
+        Depth: size.depth,
+        ..CUDA_MEMCPY3D::default()
     }
 }
 
@@ -157,7 +176,7 @@ pub(in crate::driver) unsafe fn transfer_rows(
 }
 
 /// Does the copy in the stream's order: here if memory takes part that is the caller's only while the call lasts.
-pub(super) fn start(
+fn start(
     call: &Call,
     stream: &Arc<Stream>,
     target: Region,
@@ -201,7 +220,7 @@ fn now(
 }
 
 /// Checks both sides and copies.
-fn copy(
+pub(super) fn copy(
     call: &Call,
     stream: &Arc<Stream>,
     target: &Named,
@@ -219,35 +238,6 @@ fn copy(
     }
     let (target, source) = (target.region(call, size)?, source.region(call, size)?);
     start(call, stream, target, source, size, mode)
-}
-
-/// The structure that names such a copy.
-fn parameters(target: &Named, source: &Named, size: Size) -> CUDA_MEMCPY3D {
-    let ([to_x, to_y, to_z], [from_x, from_y, from_z]) = (target.at, source.at);
-    CUDA_MEMCPY3D {
-        srcXInBytes: from_x,
-        srcY: from_y,
-        srcZ: from_z,
-        srcMemoryType: source.kind,
-        srcHost: source.host,
-        srcDevice: source.device,
-        srcArray: source.array,
-        srcPitch: source.pitch,
-        srcHeight: source.rows,
-        dstXInBytes: to_x,
-        dstY: to_y,
-        dstZ: to_z,
-        dstMemoryType: target.kind,
-        dstHost: target.host,
-        dstDevice: target.device,
-        dstArray: target.array,
-        dstPitch: target.pitch,
-        dstHeight: target.rows,
-        WidthInBytes: size.width,
-        Height: size.height,
-        Depth: size.depth,
-        ..CUDA_MEMCPY3D::default()
-    }
 }
 
 /// Both sides of a copy as the structure names them, the target first.

@@ -41,7 +41,12 @@ impl Gpu {
     }
 
     /// out = factor * x
-    pub fn scale(&self, factor: f32, x: &DeviceBuffer<f32>, out: &mut DeviceBuffer<f32>) -> KernelNode<'static> {
+    pub fn scale(
+        &self,
+        factor: f32,
+        x: &DeviceBuffer<f32>,
+        out: &mut DeviceBuffer<f32>,
+    ) -> KernelNode<'static> {
         let config = LaunchConfig::for_num_elems(x.len() as u32);
         KernelNode::new(&self.scale, config, &[], kernel_args![x.len() as u32, factor, ptr(x), ptr_mut(out)])
             .unwrap()
@@ -73,4 +78,3 @@ pub fn graph_error<T>(result: Result<T, Error>) -> GraphError {
 pub fn input() -> Vec<f32> {
     (0..N).map(|i| i as f32).collect()
 }
-

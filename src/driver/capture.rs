@@ -31,6 +31,8 @@ pub(crate) struct Capture {
 pub(crate) struct Recorded {
     /// What captured work uses besides memory, such as modules.
     pub(crate) objects: Vec<Keep>,
+    /// The numbers of the kernels.
+    pub(crate) kernels: Vec<u32>,
     /// Launches with named arguments.
     pub(crate) launches: Vec<RecordedLaunch>,
     /// Streams forked into the capture, to be joined at its end.
@@ -101,6 +103,13 @@ impl Capture {
     /// The streams that must be joined at the end.
     pub(crate) fn forks(&self) -> Vec<CudaStream> {
         self.rest().forks.clone()
+    }
+
+    /// Notes a launch: what may be blamed for a fault of the graph, and the module, which must stay.
+    pub(crate) fn add_kernel(&self, number: u32, module: Option<Keep>) {
+        let mut rest = self.rest();
+        rest.kernels.push(number);
+        rest.objects.extend(module);
     }
 
     /// Notes a launch with named arguments.

@@ -57,10 +57,10 @@ impl CudaStream {
     #[doc(alias = "cuStreamIsCapturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: the stream is live, `status` outlives the call.
         self.context().call(
             "cuStreamIsCapturing",
             || self.label(),
+            // SAFETY: the stream is live, `status` outlives the call.
             |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
         )?;
         Ok(status.into())

@@ -164,7 +164,7 @@ impl Share {
     fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
         let (memory, recorded) = capture.end();
         let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
-        (Self { memory, objects: recorded.objects }, recorded.launches)
+        (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
     }
 }
 
@@ -210,10 +210,10 @@ impl Scope {
         self.begun = false;
         leave();
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the stream is live, `raw` outlives the call.
         self.stream.context().call(
             "cuStreamEndCapture",
             || self.stream.label(),
+            // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
         )?;
         Ok(raw)
@@ -284,10 +284,10 @@ impl CudaStream {
         // What a join meets, the end meets too, and tells.
         let _ = forks.iter().try_for_each(|fork| self.join(fork));
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the stream is live, `raw` outlives the call.
         self.context().call(
             "cuStreamEndCapture",
             || self.label(),
+            // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
         )?;
         let graph = CudaGraph::adopt(self.context(), raw, true);
@@ -309,10 +309,10 @@ impl CudaStream {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph) = (0, std::ptr::null_mut());
         let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
-        // SAFETY: the stream is live, all outputs outlive the call.
         self.context().call(
             "cuStreamGetCaptureInfo",
             || self.label(),
+            // SAFETY: the stream is live, all outputs outlive the call.
             |driver| unsafe {
                 let raw = self.raw();
                 driver.cuStreamGetCaptureInfo(

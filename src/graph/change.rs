@@ -165,10 +165,10 @@ impl GraphExec {
     pub fn set_enabled(&mut self, node: GraphNode, enabled: bool) -> Result<(), Error> {
         let (raw, label) = self.find(node, None)?;
         let _family = self.family.lock();
-        // SAFETY: the node is of the graph that this one was made from.
         self.context().call(
             "cuGraphNodeSetEnabled",
             || label,
+            // SAFETY: the node is of the graph that this one was made from.
             |driver| unsafe { driver.cuGraphNodeSetEnabled(self.raw(), raw, enabled.into()) },
         )
     }
@@ -183,10 +183,10 @@ impl GraphExec {
     pub fn is_enabled(&self, node: GraphNode) -> Result<bool, Error> {
         let (raw, label) = self.find(node, None)?;
         let (_family, mut enabled) = (self.family.lock(), 0);
-        // SAFETY: the node is of the graph that this one was made from; `enabled` outlives the call.
         self.context().call(
             "cuGraphNodeGetEnabled",
             || label,
+            // SAFETY: the node is of the graph that this one was made from; `enabled` outlives the call.
             |driver| unsafe { driver.cuGraphNodeGetEnabled(self.raw(), raw, &mut enabled) },
         )?;
         Ok(enabled != 0)

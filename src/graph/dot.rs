@@ -58,10 +58,10 @@ impl CudaGraph {
             Error::from(ErrorKind::Name { name: name.clone(), reason: "it has a NUL inside" })
         })?;
         let _family = self.family.lock();
-        // SAFETY: the graph is live, the path ends in NUL.
         self.context().call(
             "cuGraphDebugDotPrint",
             || name,
+            // SAFETY: the graph is live, the path ends in NUL.
             |driver| unsafe { driver.cuGraphDebugDotPrint(self.raw, c_path.as_ptr(), flags.bits()) },
         )
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
-use crate::driver::{CudaContext, CudaStream, Keep, Waits, sweep, until_done};
+use crate::driver::{CudaContext, CudaStream, Keep, Waits, host_call, sweep, until_done};
 use crate::error::{Error, ErrorKind, GraphError};
 
 bitflags! {
@@ -142,16 +142,27 @@ impl GraphExec {
         for memory in self.memory() {
             memory.order(stream, &mut waits)?;
         }
-        // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
         self.context().call(
             "cuGraphLaunch",
             || self.asked(),
+            // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
         if self.last.as_ref().is_none_or(|last| last.identity() != stream.identity()) {
             self.launched_elsewhere(stream);
         }
         Ok(())
+    }
+
+    /// Notes what may be blamed for a fault: the last kernels of the graph, as many as a stream remembers.
+    fn note_kernels(&self, stream: &CudaStream) {
+        if stream.capture().is_none() {
+            let kernels = &self.share.kernels;
+            kernels
+                .iter()
+                .skip(kernels.len().saturating_sub(16))
+                .for_each(|kernel| stream.launches().note(*kernel));
+        }
     }
 
     /// Notes a launch on another stream than the last one.
@@ -174,10 +185,10 @@ impl GraphExec {
     pub fn upload(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
         stream.refuse_in_capture("cuGraphUpload")?;
-        // SAFETY: graph and stream are live and of one context.
         self.context().call(
             "cuGraphUpload",
             || self.asked(),
+            // SAFETY: graph and stream are live and of one context.
             |driver| unsafe { driver.cuGraphUpload(self.raw, stream.raw()) },
         )
     }
@@ -292,6 +303,17 @@ impl GraphExec {
 
 impl Drop for GraphExec {
     fn drop(&mut self) {
+        if !self.raw.is_null() && host_call::is_running() {
+            let rest = Self {
+                raw: std::mem::replace(&mut self.raw, std::ptr::null_mut()),
+                family: self.family.clone(),
+                table: self.table.clone(),
+                share: std::mem::take(&mut self.share),
+                changed: std::mem::take(&mut self.changed),
+                last: self.last.take(),
+            };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Table, lock};
-use crate::driver::{CudaContext, context_mismatch};
+use crate::driver::{CudaContext, context_mismatch, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
@@ -156,10 +156,10 @@ impl CudaGraph {
             return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
         }
         let (raw, label) = (record.raw, record.label(node.index));
-        // SAFETY: the node is of this live graph.
         self.context().call(
             "cuGraphDestroyNode",
             || label,
+            // SAFETY: the node is of this live graph.
             |driver| unsafe { driver.cuGraphDestroyNode(raw) },
         )?;
         let gone = table.records.get_mut(node.index).and_then(Option::take);
@@ -193,10 +193,11 @@ impl CudaGraph {
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self, Error> {
         let _family = self.family.lock();
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: the graph is live, `raw` outlives the call.
-        self.context()
-            .call("cuGraphClone", String::new, |driver| unsafe { driver.cuGraphClone(&mut raw, self.raw) })?;
+        let (mut raw, original) = (std::ptr::null_mut(), self.raw);
+        self.context().call("cuGraphClone", String::new, |driver| {
+            // SAFETY: the graph is live, `raw` outlives the call.
+            unsafe { driver.cuGraphClone(&mut raw, original) }
+        })?;
         let clone = Self::adopt(self.context(), raw, true);
         let mut theirs = lock(&clone.table);
         let ours = lock(&self.table);
@@ -216,10 +217,10 @@ impl CudaGraph {
 
     fn copied(&self, record: &Record, clone: CUgraph) -> Result<Record, Error> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the node is of the graph that was cloned.
         self.context().call(
             "cuGraphNodeFindInClone",
             || record.name.clone(),
+            // SAFETY: the node is of the graph that was cloned.
             |driver| unsafe { driver.cuGraphNodeFindInClone(&mut raw, record.raw, clone) },
         )?;
         let (name, share) = (record.name.clone(), record.full_share());
@@ -353,6 +354,12 @@ impl Family {
 
 impl Drop for Family {
     fn drop(&mut self) {
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let (root, context, lock) = (self.root, self.context.clone(), Mutex::new(()));
+            let rest = Self { root, owned: true, context, lock };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

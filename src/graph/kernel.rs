@@ -14,6 +14,7 @@ impl KernelNode<'_> {
     /// What the node uses: the module, and the memory that is passed to it.
     pub(super) fn share(&self) -> Share {
         let mut share = Share::object(Arc::new(self.function().clone()) as Keep);
+        share.kernels.push(self.function().kernel().number);
         self.memory().iter().for_each(|(home, written)| share.add_memory(home, *written));
         share
     }

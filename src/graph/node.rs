@@ -107,6 +107,8 @@ impl NodeKind {
 pub(super) struct Share {
     pub(super) memory: Vec<Use>,
     pub(super) objects: Vec<Keep>,
+    /// The kernels' numbers, for the list of what may be blamed for a fault.
+    pub(super) kernels: Vec<u32>,
 }
 
 /// Memory, and whether it is written.
@@ -132,7 +134,7 @@ impl Use {
 impl Share {
     /// A share in one object.
     pub(super) fn object(object: Keep) -> Self {
-        Self { memory: Vec::new(), objects: vec![object] }
+        Self { objects: vec![object], ..Self::default() }
     }
 
     /// A share in one piece of memory.
@@ -144,6 +146,7 @@ impl Share {
     /// All that `other` has, too; memory that both have is one entry.
     pub(super) fn extend(&mut self, other: &Self) {
         self.objects.extend_from_slice(&other.objects);
+        self.kernels.extend_from_slice(&other.kernels);
         for new in &other.memory {
             let same = |known: &&mut Use| {
                 std::ptr::addr_eq(Arc::as_ptr(&known.resource), Arc::as_ptr(&new.resource))
@@ -174,8 +177,8 @@ pub(super) struct Record {
     pub(super) bodies: Vec<SharedTable>,
 }
 
-// SAFETY: a CUgraphNode may be used from every thread, one at a time, which the table's lock sees to; shares are Send.
 #[allow(unsafe_code)] // a handle in plain data
+// SAFETY: a CUgraphNode may be used from every thread, one at a time, which the table's lock sees to; shares are Send.
 unsafe impl Send for Record {}
 
 /// All nodes of one graph by number; those removed leave their place.

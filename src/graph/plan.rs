@@ -272,11 +272,11 @@ impl Planned {
         let packet = launch.arguments.kernel_params();
         let params = CUDA_KERNEL_NODE_PARAMS { kernelParams: packet, ..launch.params };
         let (kernel, node) = (&launch.kernel, launch.node);
-        // SAFETY: the node is a kernel node of the graph that the plan was made from, which nobody else has; the packet is that
-        // of the recorded launch with values of the same sizes; the module is kept.
         exec.context().call(
             "cuGraphExecKernelNodeSetParams",
             || kernel.clone(),
+            // SAFETY: the node is a kernel node of the graph that the plan was made from, which nobody else has; the packet is that
+            // of the recorded launch with values of the same sizes; the module is kept.
             |driver| unsafe { driver.cuGraphExecKernelNodeSetParams(exec.raw(), node, &params) },
         )
     }

@@ -75,7 +75,7 @@ pub(super) unsafe fn record(
     params: *mut *mut c_void,
     report: Report,
 ) -> Result<(), Error> {
-    capture.keep(request.kernel.module_share());
+    capture.add_kernel(request.kernel.number, request.kernel.module_share());
     if report.named.is_empty() {
         return Ok(());
     }
@@ -113,10 +113,10 @@ pub(super) fn node_params(kernel: &Kernel, config: &CUlaunchConfig) -> CUDA_KERN
 fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
-    // SAFETY: the stream is live, all outputs outlive the call; id and graph are not asked for.
     stream.context().call(
         "cuStreamGetCaptureInfo",
         || stream.label(),
+        // SAFETY: the stream is live, all outputs outlive the call; id and graph are not asked for.
         |driver| unsafe {
             let (id, graph) = (null_mut(), null_mut());
             driver.cuStreamGetCaptureInfo(

@@ -13,21 +13,27 @@ pub use cuda_launch_macros::DeviceCopy;
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext, CudaDevice,
-    CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, EventFlags,
-    Kernel, ParameterSource, Parameters, PeerAttribute, PrimaryContextState, StreamFlags, default_driver,
-    load_kernel_module,
+    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext,
+    CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid,
+    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, PeerAttribute,
+    PrimaryContextState, SharedCarveout, StreamFlags, TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextInUse, ContextMismatch, DriverError, Error,
-    ErrorKind, Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoDriver, NotInCapture, Suspect, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
+    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
+    NoDriver, NotInCapture, RegionError, Suspect, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
+#[cfg(feature = "bytemuck")]
+pub use memory::Plain;
 pub use memory::{
-    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, SliceParts,
+    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
+    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
+    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };

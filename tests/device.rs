@@ -141,8 +141,9 @@ fn cache_config_flags_and_numbers() {
     let _alone = alone();
     let options = ContextOptions { schedule: ContextSchedule::BlockingSync, ..Default::default() };
     let ctx = device().create_context(&options).unwrap();
-    ctx.set_cache_config(CacheConfig::PreferL1).unwrap();
-    assert!(ctx.cache_config().unwrap().is_some());
+    ctx.set_cache_config(CacheConfig::PREFER_L1).unwrap();
+    ctx.cache_config().unwrap();
+    assert!(ctx.set_cache_config(CacheConfig::from_raw(99)).is_err());
     assert_eq!(ctx.flags().unwrap().0, ContextSchedule::BlockingSync);
     if ctx.driver().has("cuCtxSetFlags") {
         ctx.set_flags(ContextSchedule::Yield, ContextFlags::empty()).unwrap();

@@ -9,7 +9,8 @@ use super::choice::default_driver;
 use super::device::CudaDevice;
 use super::device_attribute::DeviceAttribute;
 use super::fault::FaultState;
-use super::hold::Hold;
+use super::hold::{Debt, Hold};
+use super::host_call;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
@@ -151,8 +152,14 @@ impl CudaContext {
     /// Driver call: `cuCtxSynchronize`.
     ///
     /// # Errors
-    /// The first fault of that work, which is sticky.
+    /// The first fault of that work, which is sticky; or a panic in a host function of one of the streams.
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.drain()?;
+        host_call::raise_of_context(self.identity())
+    }
+
+    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
         let label = || self.inner.label();
         let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
@@ -241,6 +248,11 @@ impl CudaContext {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
+    /// What tells this context from all others, as long as a handle lives.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
     /// Makes the context current on this thread if it is not.
     ///
     /// Calls of this crate do so themselves; call it before raw driver calls of your own.
@@ -254,6 +266,12 @@ impl CudaContext {
         self.inner.bind()
     }
 
+    /// As [`bind`](Self::bind), for the driver function `call`, which an error may name.
+    #[inline]
+    pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
+        self.bind().or_else(|error| host_call::refuse(call).and(Err(error)))
+    }
+
     /// Makes the context current, calls the driver and checks its answer: what every call on an object of this context
     /// goes through, launches excepted. `asked` is only evaluated for an error.
     #[inline]
@@ -263,7 +281,7 @@ impl CudaContext {
         asked: impl FnOnce() -> String,
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
-        self.bind()?;
+        self.enter(name)?;
         self.check(call(&self.inner.driver), name, asked)
     }
 
@@ -296,7 +314,7 @@ impl CudaContext {
     /// # Errors
     /// Whatever the driver answers; the handle is gone in any case.
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.release())
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.debt().pay())
     }
 }
 
@@ -386,6 +404,8 @@ impl ContextInner {
         if code != CUresult::SUCCESS {
             return Err(self.failed(code, "cuCtxGetCurrent", self.label()));
         }
+        // The driver would leave it current on a thread of its own.
+        host_call::refuse("cuCtxSetCurrent")?;
         // SAFETY: the context is retained.
         match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
             CUresult::SUCCESS => Ok(()),
@@ -397,7 +417,13 @@ impl ContextInner {
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = std::process::id();
         if code.is_sticky() {
-            self.fault.raise(code, call)
+            let error = self.fault.raise(code, call);
+            host_call::reclaim(std::ptr::from_ref(self).addr());
+            error
+        } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED
+            && let Err(error) = host_call::refuse(call)
+        {
+            error
         } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
             ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
         } else {
@@ -409,18 +435,20 @@ impl ContextInner {
         format!("device {}", self.device.ordinal())
     }
 
-    /// Gives back all that is held; the first error is told.
-    fn release(&mut self) -> Result<(), Error> {
+    /// What is held, to be given back.
+    fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let answers = holds.into_iter().map(|mut hold| hold.release(&self.device, self.raw));
-        answers.fold(Ok(()), |first: Result<(), Error>, next| first.and(next))
+        Debt::new(holds, &self.device, self.raw)
     }
 }
 
 impl Drop for ContextInner {
     fn drop(&mut self) {
+        host_call::forget(std::ptr::from_ref(self).addr());
+        let debt = self.debt();
         // An error here cannot be reported, and the process goes on without the context: `close` reports.
-        let _ = self.release();
+        let pay = move || drop(debt.pay());
+        if host_call::is_running() { host_call::outside(pay) } else { pay() }
     }
 }
 

@@ -5,6 +5,7 @@
 use cuda_driver_sys::{CUfunc_cache, CUlimit};
 use std::ops::RangeInclusive;
 
+use super::cache_config::CacheConfig;
 use super::context::CudaContext;
 use super::context_flags::{ContextFlags, ContextSchedule, join, split};
 use crate::error::Error;
@@ -56,41 +57,6 @@ impl From<CUlimit> for ContextLimit {
     }
 }
 
-/// What the memory that is L1 cache or shared memory is rather used for, where a kernel says nothing
-/// (`CUfunc_cache`).
-///
-/// ```
-/// use cuda_launch::{CacheConfig, CudaContext};
-/// let ctx = CudaContext::new(0)?;
-/// ctx.set_cache_config(CacheConfig::PreferShared)?;
-/// # ctx.set_cache_config(CacheConfig::PreferNone)?;
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-#[non_exhaustive]
-#[doc(alias = "CUfunc_cache")]
-pub enum CacheConfig {
-    /// The driver chooses.
-    #[default]
-    PreferNone = 0,
-    /// Shared memory.
-    PreferShared = 1,
-    /// L1 cache.
-    PreferL1 = 2,
-    /// Both alike.
-    PreferEqual = 3,
-}
-
-impl CacheConfig {
-    /// From the driver's value; `None` for one that this crate does not know.
-    pub fn from_raw(raw: CUfunc_cache) -> Option<Self> {
-        [Self::PreferNone, Self::PreferShared, Self::PreferL1, Self::PreferEqual]
-            .into_iter()
-            .find(|known| *known as u32 == raw.0)
-    }
-}
-
 impl CudaContext {
     /// A limit: bytes or a count, as the key says.
     ///
@@ -129,20 +95,20 @@ impl CudaContext {
         )
     }
 
-    /// The cache preference; `None` for one that this crate does not know.
+    /// The cache preference.
     ///
     /// Driver call: `cuCtxGetCacheConfig`.
     ///
     /// # Errors
     /// Whatever the driver answers.
     #[doc(alias = "cuCtxGetCacheConfig")]
-    pub fn cache_config(&self) -> Result<Option<CacheConfig>, Error> {
+    pub fn cache_config(&self) -> Result<CacheConfig, Error> {
         let mut raw = CUfunc_cache(0);
         // SAFETY: the context is current, the output outlives the call.
         self.call("cuCtxGetCacheConfig", String::new, |driver| unsafe {
             driver.cuCtxGetCacheConfig(&mut raw)
         })?;
-        Ok(CacheConfig::from_raw(raw))
+        Ok(CacheConfig::from_raw(raw.0))
     }
 
     /// Sets the cache preference.
@@ -157,7 +123,7 @@ impl CudaContext {
         self.call(
             "cuCtxSetCacheConfig",
             || format!("{config:?}"),
-            |driver| unsafe { driver.cuCtxSetCacheConfig(CUfunc_cache(config as u32)) },
+            |driver| unsafe { driver.cuCtxSetCacheConfig(config.raw()) },
         )
     }
 

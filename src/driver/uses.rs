@@ -204,13 +204,13 @@ impl User {
         if self.is_here() {
             later.after(&self.stream)?;
         } else {
-            self.stream.context().synchronize()?;
+            self.stream.context().drain()?;
         }
         waits.0.push(self.stream.identity());
         Ok(())
     }
 
     fn wait(&self) -> Result<(), Error> {
-        if self.is_here() { self.stream.synchronize() } else { self.stream.context().synchronize() }
+        if self.is_here() { self.stream.drain() } else { self.stream.context().drain() }
     }
 }

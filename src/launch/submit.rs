@@ -15,7 +15,7 @@ use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::packet::Packet;
-use crate::driver::{CudaStream, Kernel, Waits};
+use crate::driver::{CudaStream, Kernel, Waits, host_call};
 use crate::error::Error;
 
 /// More than there are attributes, so that each can be given once.
@@ -109,6 +109,7 @@ unsafe fn examined(
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
+    host_call::refuse("cuLaunchKernelEx")?;
     check::arguments(request.kernel, signature)?;
     check::contexts(request, memory)?;
     check::dimensions(request)?;

@@ -1,6 +1,8 @@
 //! `cuMem*`: device memory, pinned host memory, copies, fills, pointer queries.
 
 pub(super) mod copy;
+pub(super) mod copy_batch;
+pub(super) mod copy_rows;
 pub(super) mod host;
 pub(super) mod peer;
 pub(super) mod pointer;
@@ -98,7 +100,7 @@ impl State {
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: &Context, bytes: usize, pooled: bool) -> Outcome<u64> {
+    pub(super) fn allocate(&self, context: &Context, bytes: usize, pooled: bool) -> Outcome<u64> {
         // Peer access concerns what is not of a pool; pools have an access list of their own.
         let reach = if pooled { Reach::Granted(0) } else { Reach::Peers };
         let address = context.memory.allocate_for(bytes as u64, reach);
@@ -110,7 +112,7 @@ impl State {
 }
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-fn fault(function: &str, error: &BadRange) -> Box<Fault> {
+pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,
         kernel: function.to_owned(),
@@ -125,6 +127,7 @@ fn fault(function: &str, error: &BadRange) -> Box<Fault> {
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let place = address.required()?;
     if bytes == 0 {
         return Err(INVALID_VALUE);
@@ -145,6 +148,7 @@ fn allocate_pitch(
     element: c_uint,
 ) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let (address, pitch) = (address.required()?, pitch.required()?);
     if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
         return Err(INVALID_VALUE);
@@ -159,6 +163,7 @@ fn allocate_pitch(
 /// Waits for all work, as the driver does.
 fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     let state = call.healthy()?;
+    call.unsafe_in_capture()?;
     if address == 0 {
         return Ok(());
     }

@@ -237,9 +237,9 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         let home = self.0.0.home;
         if WRITE {
-            home.write_on(stream, waits)?
+            home.write_with(stream, waits)?
         } else {
-            home.read_on(stream, waits)?
+            home.read_with(stream, waits)?
         }
         self.1.order(stream, waits)
     }

@@ -60,14 +60,26 @@ impl Home {
 
     /// Orders work on `stream` that is about to be submitted and reads the memory.
     #[inline]
-    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.read_on(stream, waits, || self.clone())
+    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.read_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn read_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.read_with(stream, waits, || self.clone())
     }
 
     /// Orders work on `stream` that is about to be submitted and writes the memory.
     #[inline]
-    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.write_on(stream, waits, || self.clone())
+    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.write_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn write_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.write_with(stream, waits, || self.clone())
     }
 
     /// The address becomes known outside: work that is not noted may use it.

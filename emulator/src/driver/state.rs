@@ -11,7 +11,7 @@ use super::function::Function;
 use super::graph::capture::Captures;
 use super::graph::{Exec, Graph, Home};
 use super::handles::{Found, Handles};
-use super::memory::{Allocations, Pinned};
+use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
 use crate::memory::Memory;
@@ -34,6 +34,12 @@ pub(super) struct State {
     pub(super) allocations: Allocations,
     /// Host memory that was allocated or registered here.
     pub(super) pinned: Pinned,
+    /// What programs said about managed memory.
+    pub(super) managed: Managed,
+    /// Memory pools.
+    pub(super) pools: Pools,
+    /// Reserved addresses, memory without addresses, and which is mapped where.
+    pub(super) virtual_memory: VirtualMemory,
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
     pub(super) contexts: Handles<Context>,
@@ -69,6 +75,9 @@ impl State {
             devices,
             allocations: Allocations::default(),
             pinned: Pinned::default(),
+            managed: Managed::default(),
+            pools: Pools::new(config.devices),
+            virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
             contexts,
             streams: Handles::new(1),

@@ -1,7 +1,7 @@
 //! Device memory: allocations at invented addresses, backed by the host's heap. Devices share one address space.
 //!
 //! A device address is never a host address, so host code that dereferences one faults as it does with a real GPU.
-//! Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
+//! Memory that host and device share is the exception: both see it at the host's address. Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
 //! into a freed one is seen and can be described.
 //!
 //! Everything here is locked inside: host threads, streams and running kernels use one [`Memory`] at a time. Bytes
@@ -10,13 +10,17 @@
 
 pub mod access;
 mod allocation;
+mod bytes;
+mod entered;
 mod map;
+mod range;
 mod snapshot;
 
 use std::fmt;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use allocation::Allocation;
+pub use allocation::{Allocation, Rights};
+pub use bytes::Physical;
 pub use snapshot::Snapshot;
 
 use map::Map;
@@ -148,48 +152,10 @@ impl Memory {
             Some(allocation) if !allocation.is_reached(device, peers) => {
                 format!("{place}, on device {}, which device {device} has no access to", allocation.device())
             }
-            _ => place,
-        }
-    }
-
-    /// Copies from device memory to `target`.
-    pub fn read(&self, address: u64, target: &mut [u8]) -> Result<(), BadRange> {
-        let (allocation, offset) = self.range(address, target.len() as u64)?;
-        allocation.read(offset, target);
-        Ok(())
-    }
-
-    /// Copies `source` to device memory.
-    pub fn write(&self, address: u64, source: &[u8]) -> Result<(), BadRange> {
-        let (allocation, offset) = self.range(address, source.len() as u64)?;
-        allocation.write(offset, source);
-        Ok(())
-    }
-
-    /// Writes `pattern` `count` times in a row.
-    pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), BadRange> {
-        let bytes = (pattern.len() as u64).saturating_mul(count);
-        let (allocation, offset) = self.range(address, bytes)?;
-        allocation.fill(offset, pattern, bytes);
-        Ok(())
-    }
-
-    /// Copies inside device memory. Overlapping ranges give what a copy through a buffer gives.
-    pub fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), BadRange> {
-        let (from, from_offset) = self.range(source, bytes)?;
-        let (to, to_offset) = self.range(target, bytes)?;
-        Allocation::copy(&to, to_offset, &from, from_offset, bytes);
-        Ok(())
-    }
-
-    /// The allocation that contains the whole range, and the offset in it.
-    fn range(&self, address: u64, bytes: u64) -> Result<(Arc<Allocation>, u64), BadRange> {
-        let map = self.read_map();
-        match map.find(address) {
-            Some(allocation) if bytes <= allocation.len() - (address - allocation.base()) => {
-                Ok((Arc::clone(allocation), address - allocation.base()))
+            Some(allocation) if !allocation.is_writable(device) => {
+                format!("{place}, which is mapped for reading only")
             }
-            _ => Err(BadRange { address, bytes, description: map.describe(address, bytes) }),
+            _ => place,
         }
     }
 

@@ -7,7 +7,7 @@ use cuda_driver_sys::*;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::fault;
+use super::{fault, virtual_memory};
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
 use crate::driver::graph::capture::record::recorder;
 use crate::driver::graph::copy::Copy3d;
@@ -33,7 +33,7 @@ pub(in crate::driver) enum End {
     Device(u64),
     /// Memory that only this call may touch.
     Pageable(Host),
-    /// Memory that the copy touches when its turn comes.
+    /// Memory that the copy touches when its turn comes: pinned, or managed.
     Pinned(Host),
 }
 
@@ -46,7 +46,7 @@ pub(in crate::driver) struct Host(*mut u8);
 unsafe impl Send for Host {}
 
 /// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
-const DEVICE_WINDOW: std::ops::Range<u64> = 0x3000_0000_0000..0x5000_0000_0000;
+const DEVICE_WINDOW: std::ops::Range<u64> = virtual_memory::FIRST..0x5000_0000_0000;
 /// Bytes copied at a time where a copy goes through a buffer.
 pub(in crate::driver) const CHUNK: usize = 64 << 10;
 
@@ -63,13 +63,15 @@ impl End {
     /// What an address is, and that the range is good as far as can be told.
     pub(in crate::driver) fn of(state: &State, pointer: *mut u8, bytes: usize) -> Outcome<End> {
         let address = pointer.addr();
-        if DEVICE_WINDOW.contains(&(address as u64)) || state.memory.find(address as u64).is_some() {
+        let known = state.memory.find(address as u64);
+        let on_host = known.as_ref().is_some_and(|allocation| allocation.is_on_host());
+        if !on_host && (DEVICE_WINDOW.contains(&(address as u64)) || known.is_some()) {
             return End::device(state, address as u64, bytes);
         }
-        match state.pinned.find(address, bytes) {
+        match known {
             _ if pointer.is_null() => Err(INVALID_VALUE),
-            Some(_) => Ok(End::Pinned(Host(pointer))),
-            None => Ok(End::Pageable(Host(pointer))),
+            Some(_) if state.memory.contains(address as u64, bytes as u64) => Ok(End::Pinned(Host(pointer))),
+            _ => Ok(End::Pageable(Host(pointer))),
         }
     }
 

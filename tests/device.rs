@@ -1,7 +1,7 @@
 //! Devices without a context, and contexts of every kind.
 
 #![allow(unsafe_code)] // Raw handles in and out.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_launch::sys::{CUdevice_attribute, CUlimit, CUresult};
 use cuda_launch::{

@@ -68,12 +68,9 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetLimit")]
     pub fn limit(&self, limit: impl Into<ContextLimit>) -> Result<usize, Error> {
         let (ContextLimit(limit), mut value) = (limit.into(), 0);
+        let asked = || format!("limit {}", limit.0);
         // SAFETY: the context is current, the output outlives the call.
-        self.call(
-            "cuCtxGetLimit",
-            || format!("limit {}", limit.0),
-            |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit) },
-        )?;
+        self.call("cuCtxGetLimit", asked, |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit) })?;
         Ok(value)
     }
 

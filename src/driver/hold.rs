@@ -69,8 +69,11 @@ impl Debt {
 
     /// Gives all back; the first error is told.
     pub(super) fn pay(self) -> Result<(), Error> {
-        let answers = self.holds.into_iter().map(|mut hold| hold.release(&self.device, self.raw));
-        answers.fold(Ok(()), |first: Result<(), Error>, next| first.and(next))
+        let mut first = Ok(());
+        for mut hold in self.holds {
+            first = first.and(hold.release(&self.device, self.raw));
+        }
+        first
     }
 }
 

@@ -17,7 +17,8 @@ pub use driver::{
     CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid,
     EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
     IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, PeerAttribute,
-    PrimaryContextState, SharedCarveout, StreamFlags, TimingEvent, default_driver, load_kernel_module,
+    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
+    load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,

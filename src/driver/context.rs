@@ -447,8 +447,7 @@ impl Drop for ContextInner {
         host_call::forget(std::ptr::from_ref(self).addr());
         let debt = self.debt();
         // An error here cannot be reported, and the process goes on without the context: `close` reports.
-        let pay = move || drop(debt.pay());
-        if host_call::is_running() { host_call::outside(pay) } else { pay() }
+        host_call::outside(move || drop(debt.pay()));
     }
 }
 

@@ -31,6 +31,7 @@ mod nearest;
 mod occupancy;
 mod peer;
 mod stream;
+mod stream_info;
 mod symbols;
 mod uses;
 
@@ -57,6 +58,7 @@ pub use limits::DeviceLimits;
 pub use module::CudaModule;
 pub use peer::PeerAttribute;
 pub use stream::{CudaStream, StreamFlags};
+pub use stream_info::StreamPriorities;
 pub(crate) use symbols::AnyHome;
 pub(crate) use uses::Uses;
 pub use uses::Waits;

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::state::{Faulted, Forked, NotInCapture};
-
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -33,9 +32,6 @@ pub enum ErrorKind {
     /// Objects of two contexts in one call.
     #[error(transparent)]
     Context(#[from] ContextMismatch),
-    /// A context that cannot be reset while it is used.
-    #[error(transparent)]
-    ContextInUse(#[from] super::ContextInUse),
     /// A call in a host function of a stream.
     #[error(transparent)]
     InHostCallback(#[from] super::InHostCallback),
@@ -45,6 +41,9 @@ pub enum ErrorKind {
     /// Two events between which there is no time.
     #[error(transparent)]
     Event(#[from] super::EventError),
+    /// A context that cannot be reset while it is used.
+    #[error(transparent)]
+    ContextInUse(#[from] super::ContextInUse),
     /// The bytes are no kernel image, or a damaged one.
     #[error("{origin}: {error}")]
     Image {
@@ -401,6 +400,14 @@ pub enum AttributeError {
     StreamOnly {
         /// The kernel.
         kernel: String,
+        /// The attribute's name.
+        attribute: &'static str,
+    },
+    /// The attribute belongs to launches, not to streams.
+    #[error(
+        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+    )]
+    LaunchOnly {
         /// The attribute's name.
         attribute: &'static str,
     },

@@ -82,16 +82,6 @@ impl Error {
         matches!(self.kind(), ErrorKind::Context(_))
     }
 
-    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
-    pub fn is_wrong_device(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
-    }
-
-    /// A primary context was to be reset while handles of it are there.
-    pub fn is_context_in_use(&self) -> bool {
-        matches!(self.kind(), ErrorKind::ContextInUse(_))
-    }
-
     /// The time between two events was asked for, and one of them was never recorded or is not done.
     pub fn is_event_unfit(&self) -> bool {
         matches!(self.kind(), ErrorKind::Event(_))
@@ -105,6 +95,16 @@ impl Error {
     /// The call was made in a host function of a stream.
     pub fn is_in_host_callback(&self) -> bool {
         matches!(self.kind(), ErrorKind::InHostCallback(_))
+    }
+
+    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    pub fn is_wrong_device(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+    }
+
+    /// A primary context was to be reset while handles of it are there.
+    pub fn is_context_in_use(&self) -> bool {
+        matches!(self.kind(), ErrorKind::ContextInUse(_))
     }
 
     /// No driver could be loaded or none has a device.

@@ -13,12 +13,13 @@ pub use cuda_launch_macros::DeviceCopy;
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext,
-    CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid,
-    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
-    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, PeerAttribute,
-    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
-    load_kernel_module,
+    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, Coredump,
+    CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream,
+    DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags, EventRecordFlags, EventWaitFlags,
+    FunctionAttribute, FunctionLimits, GreenContext, IpcEvent, IpcEventHandle, Kernel, KernelEntry,
+    LoadingMode, LogLevel, LogListener, ParameterSource, Parameters, PeerAttribute, PrimaryContextState,
+    Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
+    default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,

@@ -20,6 +20,7 @@ mod plain;
 mod pointer;
 mod region;
 mod region_batch;
+mod stream_memory;
 mod view;
 mod view_parts;
 
@@ -39,5 +40,6 @@ pub use plain::Plain;
 pub use pointer::{DevicePtr, DevicePtrMut};
 pub use region::{Extent, RowLayout};
 pub use region_batch::RegionBatch;
+pub use stream_memory::{BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags};
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
 pub use view_parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};

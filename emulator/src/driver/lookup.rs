@@ -35,6 +35,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,
+    memory::values::address,
     array::address,
     array::linear::address,
     array::mipmap::address,

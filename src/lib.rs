@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod doctor;
 mod driver;
 mod error;
 pub mod launch;
@@ -10,17 +11,21 @@ pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::DeviceCopy;
 
+pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    AnyEvent, CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
-    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
-    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, SharedCarveout,
-    StreamFlags, StreamPriorities, TimingEvent, default_driver, load_kernel_module,
+    AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
+    CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits,
+    DeviceUuid, EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
+    LoadingMode, OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize,
+    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
+    load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextMismatch, DriverError, Error,
-    ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic, InHostCallback, IndexRange,
-    KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture,
-    RegionError, Suspect, Tried, Unsupported, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
+    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
+    NoDriver, NotInCapture, RegionError, Suspect, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,

@@ -316,7 +316,11 @@ impl CudaStream {
     /// An error unless `what`, of context `context`, may meet this stream in one call.
     #[inline]
     pub(crate) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) { Ok(()) } else { Err(context_mismatch(what, "the stream")) }
+        if context.is_same(self.context()) {
+            Ok(())
+        } else {
+            Err(context_mismatch((what, context), ("the stream", self.context())))
+        }
     }
 }
 

@@ -203,6 +203,27 @@ fn blocking_streams_wait_for_the_legacy_stream_and_others_do_not() {
     assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
+/// The other tests of this process wait meanwhile.
+#[test]
+fn an_event_may_stand_for_all_streams_of_a_context() {
+    let ctx = context();
+    let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let event = ctx.new_event().unwrap();
+    let held = [hold(&first), hold(&second)];
+    if let Err(error) = event.record_context() {
+        assert!(error.is_unsupported(), "{error}");
+        return;
+    }
+    ctx.wait(&event).unwrap();
+    assert!(!event.query().unwrap());
+    let third = ctx.new_stream().unwrap();
+    let zeros = DeviceBuffer::<u8>::zeroed(&third, 64).unwrap();
+    assert!(!third.query().unwrap(), "it waits for the context");
+    drop(held);
+    event.synchronize().unwrap();
+    assert_eq!(zeros.to_host_vec(&third).unwrap(), [0; 64]);
+}
+
 #[test]
 fn attributes_are_those_that_were_set() {
     let ctx = context();

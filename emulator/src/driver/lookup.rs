@@ -19,6 +19,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     address,
     device::address,
     device::peer::address,
+    context::events::address,
     context::functions::address,
     context::primary::address,
     stream::functions::address,

@@ -25,7 +25,7 @@ pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
     DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
     InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
-    NoDriver, NotInCapture, RegionError, Suspect, Tried, Unsupported, Wanted,
+    NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -34,9 +34,11 @@ pub use launch::{
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
-    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks, ChunksExact,
-    ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
-    DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
-    StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags,
+    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks,
+    ChunksExact, ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer,
+    DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent,
+    FillElement, FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant,
+    ModuleGlobal, OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, StreamMemoryOp,
+    StreamValue, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor,
+    TextureFlags, TextureHandle, TextureObject, TiledMap, Until, WaitValueFlags, WriteValueFlags,
 };

@@ -69,8 +69,8 @@ impl CudaStream {
     /// for it.
     ///
     /// The function cannot use CUDA: calls of this crate answer [`InHostCallback`], and a driver call that waits could wait
-    /// for the function itself. What it owns may be dropped in it, buffers and streams too: these are then freed by
-    /// another thread. It is dropped without being called if a kernel in front of it faults. The context lives until then.
+    /// for the function itself. What it owns may be dropped in it, also buffers, streams and events: another
+    /// thread frees these. Modules, arrays and textures should be dropped elsewhere: the driver does not free them there. It is dropped without being called if a kernel in front of it faults. The context lives until then.
     ///
     /// A panic stays inside: it is told, once, by the next wait for the stream or for the context
     /// ([`CudaStream::synchronize`], [`CudaStream::query`] when all is done, [`CudaContext::synchronize`]), as [`HostPanic`].

@@ -11,7 +11,7 @@ mod inject;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, HostPanic, LaunchConfig,
+    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, HostPanic, HostWait, LaunchConfig,
     cuda_launch,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -252,6 +252,21 @@ fn a_function_that_the_driver_does_not_take_is_dropped() {
     );
     assert_eq!(Arc::strong_count(&owned), 1);
     stream.synchronize().unwrap();
+}
+
+#[test]
+fn how_the_driver_waits_can_be_said_where_it_knows_the_call() {
+    let (ctx, _shared) = context();
+    let stream = ctx.new_stream().unwrap();
+    let owned = Arc::new(());
+    for wait in [HostWait::Blocking, HostWait::Spin] {
+        let inside = owned.clone();
+        if let Err(error) = stream.call_host_with(wait, move || drop(inside)) {
+            assert!(error.is_unsupported() && error.call() == Some("cuLaunchHostFunc_v2"), "{error}");
+        }
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(Arc::strong_count(&owned), 1);
 }
 
 /// A driver calls no host function behind a fault: it is dropped when the fault is seen.

@@ -321,6 +321,27 @@ fn a_stream_may_be_dropped_while_its_work_runs() {
     ctx.synchronize().unwrap();
 }
 
+/// cudarc: streams that it did not make itself switch no tracking on.
+#[test]
+fn buffers_follow_streams_that_other_code_made() {
+    let ctx = context();
+    let module = ctx.load_module(SAXPY).unwrap();
+    let saxpy = module.load_function("saxpy").unwrap();
+    let (foreign, reader) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let ones = DeviceBuffer::from_host(&foreign, &[1.0f32; 4096]).unwrap();
+    let mut buffer = DeviceBuffer::from_host(&reader, &[3.0f32; 4096]).unwrap();
+    // SAFETY: `foreign` lives to the end of the test, longer than what is done with it here.
+    let borrowed = unsafe { CudaStream::from_raw(&ctx, foreign.raw()) };
+    let held = hold(&foreign);
+    increment(&saxpy, &borrowed, &ones, &mut buffer);
+    let mut copy = DeviceBuffer::<f32>::uninit(&reader, 4096).unwrap();
+    copy.view_mut().copy_from_device(&reader, &buffer).unwrap();
+    assert!(!reader.query().unwrap(), "it waits for the foreign stream");
+    drop(held);
+    assert_eq!(copy.to_host_vec(&reader).unwrap(), [4.0; 4096]);
+    drop((copy, buffer, ones, borrowed));
+}
+
 #[test]
 fn threads_share_a_stream() {
     let ctx = context();

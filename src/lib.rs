@@ -16,11 +16,11 @@ pub use driver::{
     AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
     Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule,
     CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags, EventRecordFlags,
-    EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, IpcEvent, IpcEventHandle, JitCacheMode,
-    JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry, LoadingMode, LogLevel, LogListener,
-    OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
-    Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
-    default_driver, load_kernel_module,
+    EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, HostWait, IpcEvent, IpcEventHandle,
+    JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry, LoadingMode, LogLevel,
+    LogListener, OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize,
+    PrimaryContextState, Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities,
+    TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
@@ -35,11 +35,11 @@ pub use launch::{
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
-    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact,
-    ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
-    DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant, ModuleGlobal,
-    OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject,
-    Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags, TextureHandle, TextureObject,
-    TiledMap,
+    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks,
+    ChunksExact, ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer,
+    DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent,
+    FillElement, FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant,
+    ModuleGlobal, OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, StreamMemoryOp,
+    StreamValue, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor,
+    TextureFlags, TextureHandle, TextureObject, TiledMap, Until, WaitValueFlags, WriteValueFlags,
 };

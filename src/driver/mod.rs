@@ -61,6 +61,7 @@ pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 pub use green::{GreenContext, SmResource, SmSplitFlags};
+pub use host_call::HostWait;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};

@@ -20,6 +20,7 @@ mod plain;
 mod pointer;
 mod region;
 mod region_batch;
+mod stream_memory;
 mod tensor_layout;
 mod tensor_map;
 mod texture;
@@ -42,6 +43,7 @@ pub use plain::Plain;
 pub use pointer::{DevicePtr, DevicePtrMut};
 pub use region::{Extent, RowLayout};
 pub use region_batch::RegionBatch;
+pub use stream_memory::{BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags};
 pub use tensor_layout::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType};
 pub use tensor_map::{Im2colMap, TensorMap, TiledMap};
 pub use texture::{

@@ -10,6 +10,7 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
+use super::graph::memory::GraphMemory;
 use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
@@ -57,6 +58,7 @@ pub(super) struct State {
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
     pub(super) user_objects: Handles<UserObject>,
+    pub(super) graph_memory: GraphMemory,
     /// The captures that are not ended.
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
@@ -99,6 +101,7 @@ impl State {
             nodes: Handles::new(33),
             execs: Handles::new(34),
             user_objects: Handles::new(35),
+            graph_memory: GraphMemory::default(),
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),

@@ -16,8 +16,9 @@ pub use driver::{
     StreamFlags, TimingEvent, default_driver, load_kernel_module,
 };
 pub use driver::{
-    BlockSizeQuery, CacheConfig, FunctionAttribute, FunctionLimits, JitCacheMode, JitFallback, JitOptions,
-    JitReport, JitTarget, KernelEntry, LoadingMode, OccupancyFlags, PotentialBlockSize, SharedCarveout,
+    BlockSizeQuery, CacheConfig, CudaLibrary, FunctionAttribute, FunctionLimits, JitCacheMode, JitFallback,
+    JitOptions, JitReport, JitTarget, KernelEntry, LibraryKernel, LibraryOptions, LoadingMode,
+    OccupancyFlags, PotentialBlockSize, SharedCarveout,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,

@@ -17,8 +17,8 @@ pub use driver::{
 };
 pub use driver::{
     BlockSizeQuery, CacheConfig, CudaLibrary, FunctionAttribute, FunctionLimits, JitCacheMode, JitFallback,
-    JitOptions, JitReport, JitTarget, KernelEntry, LibraryKernel, LibraryOptions, LoadingMode,
-    OccupancyFlags, PotentialBlockSize, SharedCarveout,
+    JitOptions, JitReport, JitTarget, KernelEntry, LibraryKernel, LibraryOptions, LinkInput, LinkedImage,
+    Linker, LoadingMode, OccupancyFlags, PotentialBlockSize, SharedCarveout,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,

@@ -35,6 +35,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::set::address,
     module::address,
     module::library::address,
+    module::link::address,
     function::address,
     function::occupancy::address,
     launch::address,

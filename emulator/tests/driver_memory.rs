@@ -166,7 +166,7 @@ fn the_device_is_an_h200_by_another_name() {
     assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 132);
     assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 232_448);
     assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH), 1);
-    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 0);
+    assert_eq!(attribute(A::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 1);
     let mut properties = CUdevprop::default();
     ok(unsafe { cuda.cuDeviceGetProperties(&mut properties, 0) });
     assert_eq!((properties.maxThreadsPerBlock, properties.SIMDWidth), (1024, 32));

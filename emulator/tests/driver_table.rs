@@ -26,11 +26,11 @@ fn what_is_not_emulated_says_so() {
     let (cuda, _) = with_own_context();
     let ask = || unsafe { cuda.cuGraphicsUnregisterResource(null_mut()) };
     assert_eq!(ask(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
-    assert_eq!(unsafe { cuda.cuMemAllocManaged(&mut 0, 64, 1) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(unsafe { cuda.cuIpcCloseMemHandle(64) }, CUresult::CUDA_ERROR_NOT_SUPPORTED);
     assert_eq!(ask(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
     let calls = cuda_emulator::unsupported_calls();
     assert_eq!(calls.iter().filter(|name| **name == "cuGraphicsUnregisterResource").count(), 1);
-    assert!(calls.contains(&"cuMemAllocManaged"));
+    assert!(calls.contains(&"cuIpcCloseMemHandle"));
 }
 
 /// None is dereferenced: freed, of another kind, invented.

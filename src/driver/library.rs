@@ -329,7 +329,10 @@ impl CudaLibrary {
         if Arc::ptr_eq(self.driver(), context.driver()) {
             return Ok(());
         }
-        Err(super::context::context_mismatch("the library", "the context's driver"))
+        Err(super::context::context_mismatch(
+            ("a library of another driver", context),
+            ("the context", context),
+        ))
     }
 
     /// Unloads the library now if this is the last handle to it and what is in it, and says what the driver answered.

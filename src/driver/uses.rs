@@ -54,12 +54,32 @@ impl Uses {
         self.writer.load(Ordering::Relaxed) == stream.identity()
     }
 
+    /// As [`Uses::read_with`], of work that uses nothing else.
+    #[inline]
+    pub(crate) fn read_on(
+        &self,
+        stream: &CudaStream,
+        owner: impl FnOnce() -> Arc<dyn Resource>,
+    ) -> Result<(), Error> {
+        self.read_with(stream, &mut Waits::default(), owner)
+    }
+
+    /// As [`Uses::write_with`], of work that uses nothing else.
+    #[inline]
+    pub(crate) fn write_on(
+        &self,
+        stream: &CudaStream,
+        owner: impl FnOnce() -> Arc<dyn Resource>,
+    ) -> Result<(), Error> {
+        self.write_with(stream, &mut Waits::default(), owner)
+    }
+
     /// Orders work on `stream` that reads after the work that wrote; call it before the work is submitted.
     ///
     /// Driver calls, if another stream wrote: `cuEventRecord` there and `cuStreamWaitEvent` here. A stream that captures
     /// keeps `owner` instead: its work runs later, with the graph.
     #[inline]
-    pub(crate) fn read_on(
+    pub(crate) fn read_with(
         &self,
         stream: &CudaStream,
         waits: &mut Waits,
@@ -78,7 +98,7 @@ impl Uses {
     ///
     /// Driver calls, for each other stream: `cuEventRecord` there and `cuStreamWaitEvent` here.
     #[inline]
-    pub(crate) fn write_on(
+    pub(crate) fn write_with(
         &self,
         stream: &CudaStream,
         waits: &mut Waits,
@@ -93,7 +113,7 @@ impl Uses {
         }
     }
 
-    /// As [`Uses::read_on`], of a stream that does not capture or of the capture itself.
+    /// As [`Uses::read_with`], of a stream that does not capture or of the capture itself.
     #[cold]
     pub(super) fn note_read(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         let mut users = self.users();
@@ -114,7 +134,7 @@ impl Uses {
         Ok(())
     }
 
-    /// As [`Uses::write_on`], of a stream that does not capture or of the capture itself.
+    /// As [`Uses::write_with`], of a stream that does not capture or of the capture itself.
     #[cold]
     pub(super) fn note_write(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         let mut users = self.users();

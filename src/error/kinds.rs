@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::state::{Faulted, Forked, NotInCapture};
-
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -42,6 +41,9 @@ pub enum ErrorKind {
     /// Two events between which there is no time.
     #[error(transparent)]
     Event(#[from] super::EventError),
+    /// A context that cannot be reset while it is used.
+    #[error(transparent)]
+    ContextInUse(#[from] super::ContextInUse),
     /// The bytes are no kernel image, or a damaged one.
     #[error("{origin}: {error}")]
     Image {
@@ -76,6 +78,21 @@ pub enum ErrorKind {
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
+    /// A region of rows and planes that is not inside its memory.
+    #[error(transparent)]
+    Region(#[from] super::region::RegionError),
+    /// A texture or surface that cannot be made.
+    #[error(transparent)]
+    Texture(#[from] super::texture::TextureError),
+    /// A tensor map that the hardware cannot have.
+    #[error(transparent)]
+    TensorMap(#[from] super::texture::TensorMapError),
+    /// A range that is not inside its buffer.
+    #[error(transparent)]
+    Range(#[from] super::region::IndexRange),
+    /// Device memory cannot be seen as elements of this type.
+    #[error(transparent)]
+    Cast(#[from] super::region::CastError),
     /// A buffer of this many elements has more bytes than an address can count.
     #[error("{len} elements of {size} bytes overflow the address space")]
     Capacity {
@@ -392,6 +409,14 @@ pub enum AttributeError {
         /// The attribute's name.
         attribute: &'static str,
     },
+    /// The attribute belongs to launches, not to streams.
+    #[error(
+        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+    )]
+    LaunchOnly {
+        /// The attribute's name.
+        attribute: &'static str,
+    },
     /// More attributes than exist.
     #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
     TooMany {
@@ -409,14 +434,31 @@ fn version(v: u32) -> String {
 }
 
 /// Objects of two contexts in one call.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{what} belongs to another context than {with}\n  help: create both from the same CudaContext")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextMismatch {
     /// The object that does not fit.
     pub what: String,
     /// What the call runs on.
     pub with: String,
+    /// Ordinal of the device that the object belongs to.
+    pub object: u32,
+    /// Ordinal of the device that the call runs on.
+    pub stream: u32,
 }
+
+impl fmt::Display for ContextMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, with, object, stream } = self;
+        if object == stream {
+            write!(f, "{what} belongs to another context of device {object} than {with}")?;
+        } else {
+            write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;
+        }
+        f.write_str("\n  help: create both from the same CudaContext")
+    }
+}
+
+impl std::error::Error for ContextMismatch {}
 
 /// The driver's compiler or loader refused an image.
 #[derive(Clone, Debug)]

@@ -3,15 +3,19 @@
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
 mod callback;
+mod device;
 mod event;
 mod hint;
 mod kinds;
 mod module;
+mod region;
 mod state;
+mod texture;
 
 pub use callback::{HostPanic, InHostCallback};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use device::ContextInUse;
 pub use event::EventError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
@@ -20,7 +24,9 @@ pub use kinds::{
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
 pub use module::{GlobalError, Unsupported};
+pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
+pub use texture::{TensorMapError, TextureError};
 
 /// An error of this crate.
 ///
@@ -94,6 +100,16 @@ impl Error {
         matches!(self.kind(), ErrorKind::InHostCallback(_))
     }
 
+    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    pub fn is_wrong_device(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+    }
+
+    /// A primary context was to be reset while handles of it are there.
+    pub fn is_context_in_use(&self) -> bool {
+        matches!(self.kind(), ErrorKind::ContextInUse(_))
+    }
+
     /// No driver could be loaded or none has a device.
     pub fn is_no_driver(&self) -> bool {
         matches!(self.kind(), ErrorKind::NoDriver(_) | ErrorKind::Load(_))
@@ -116,6 +132,12 @@ impl Error {
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.kind(), ErrorKind::Capacity { .. })
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    }
+
+    /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
+    pub fn is_out_of_bounds(&self) -> bool {
+        use ErrorKind as K;
+        matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
     /// The driver is older than what was asked of it.

@@ -11,7 +11,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut, SliceParts};
-use crate::driver::{CudaContext, CudaStream, Waits};
+use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind};
 
 /// `len` elements of device memory.
@@ -76,7 +76,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let buffer = Self::from_home(len, address, Home::new(address, context, origin));
         if bytes != 0 {
             // Other streams may use it once the allocation's turn has come.
-            buffer.home.write_on(stream, &mut Waits::default())?;
+            buffer.home.write_on(stream)?;
         }
         Ok(buffer)
     }

@@ -57,7 +57,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
-        self.home().write_on(stream, &mut Waits::default())?;
+        self.home().write_on(stream)?;
         // SAFETY: both sides have `bytes` bytes; both are borrowed until the synchronisation below has returned.
         let copied = self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
@@ -86,8 +86,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         let waits = &mut Waits::default();
-        source.home.read_on(stream, waits)?;
-        self.home().write_on(stream, waits)?;
+        source.home.read_with(stream, waits)?;
+        self.home().write_with(stream, waits)?;
         // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, whose
         // use of them is noted.
         self.context().call("cuMemcpyDtoDAsync", asked(bytes), |driver| unsafe {
@@ -108,7 +108,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        self.home().write_on(stream, &mut Waits::default())?;
+        self.home().write_on(stream)?;
         // SAFETY: the view has `bytes` bytes, and all-zero bytes are a `T`.
         self.context().call("cuMemsetD8Async", asked(bytes), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
@@ -131,7 +131,7 @@ unsafe fn read_to<T: DeviceCopy>(
         return Ok(());
     }
     stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
-    view.home().read_on(stream, &mut Waits::default())?;
+    view.home().read_on(stream)?;
     // SAFETY: both sides have `bytes` bytes and outlive the synchronisation below.
     let copied = view.context().call("cuMemcpyDtoHAsync", asked(bytes), |driver| unsafe {
         driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())

@@ -2,13 +2,11 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
+use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, host_call};
+use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, host_call};
-use crate::error::Error;
-
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Home {
     address: u64,
@@ -61,14 +59,26 @@ impl Home {
 
     /// Orders work on `stream` that is about to be submitted and reads the memory.
     #[inline]
-    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.read_on(stream, waits, || self.clone())
+    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.read_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn read_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.read_with(stream, waits, || self.clone())
     }
 
     /// Orders work on `stream` that is about to be submitted and writes the memory.
     #[inline]
-    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.write_on(stream, waits, || self.clone())
+    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+        self.uses.write_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn write_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.write_with(stream, waits, || self.clone())
     }
 
     /// The address becomes known outside: work that is not noted may use it.

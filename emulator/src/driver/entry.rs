@@ -327,6 +327,16 @@ impl Untyped<'_> {
         unsafe { self.0.cast::<T>().write(value) }
     }
 
+    /// Writes the value at `index` of an array; not for null.
+    ///
+    /// # Safety
+    ///
+    /// By the function's contract an array of such values goes there that has this one.
+    pub(super) unsafe fn write_at<T>(&self, index: usize, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.cast::<T>().add(index).write(value) }
+    }
+
     /// Reads the value; not for null.
     ///
     /// # Safety

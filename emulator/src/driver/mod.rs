@@ -3,6 +3,7 @@
 //! [`entry`] is where C calls arrive; [`state`] is what the process has; [`stream`] is how work is ordered. The codes
 //! answered are those of an H200 with driver 580 (`tests/driver_truth.rs` replays them).
 
+mod array;
 mod config;
 mod context;
 mod device;
@@ -21,6 +22,7 @@ mod profiler;
 mod report;
 mod state;
 mod stream;
+mod texture;
 mod unimplemented;
 
 pub use lookup::{driver, symbol_address};

@@ -1,10 +1,6 @@
 //! The one state of the process, as in a real driver: made by the first `cuInit`, never taken down.
 
-use cuda_driver_sys::{CUdevice, CUresult, CUstream};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
+use super::array::{Array, Mipmap};
 use super::config::Config;
 use super::context::{Context, Primary, current};
 use super::device::Device;
@@ -13,12 +9,17 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
-use super::graph::{Exec, Graph, Home};
+use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
-use super::memory::{Allocations, Pinned};
+use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Link, Module};
 use super::stream::Stream;
+use super::texture::Object;
 use crate::memory::Memory;
+use cuda_driver_sys::{CUdevice, CUresult, CUstream};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Everything the driver knows.
 pub(super) struct State {
@@ -34,6 +35,12 @@ pub(super) struct State {
     pub(super) allocations: Allocations,
     /// Host memory that was allocated or registered here.
     pub(super) pinned: Pinned,
+    /// What programs said about managed memory.
+    pub(super) managed: Managed,
+    /// Memory pools.
+    pub(super) pools: Pools,
+    /// Reserved addresses, memory without addresses, and which is mapped where.
+    pub(super) virtual_memory: VirtualMemory,
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
     pub(super) contexts: Handles<Context>,
@@ -47,8 +54,13 @@ pub(super) struct State {
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
+    pub(super) user_objects: Handles<UserObject>,
     /// The captures that are not ended.
     pub(super) captures: Captures,
+    pub(super) arrays: Handles<Array>,
+    pub(super) mipmaps: Handles<Mipmap>,
+    pub(super) textures: Handles<Object>,
+    pub(super) surfaces: Handles<Object>,
     ids: AtomicU64,
 }
 
@@ -68,6 +80,9 @@ impl State {
             devices,
             allocations: Allocations::default(),
             pinned: Pinned::default(),
+            managed: Managed::default(),
+            pools: Pools::new(config.devices),
+            virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
             contexts,
             streams: Handles::new(1),
@@ -80,7 +95,12 @@ impl State {
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),
+            user_objects: Handles::new(35),
             captures: Captures::default(),
+            arrays: Handles::new(20),
+            mipmaps: Handles::new(21),
+            textures: Handles::new(22),
+            surfaces: Handles::new(23),
             ids: AtomicU64::new(1),
             config,
         }

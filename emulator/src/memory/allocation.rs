@@ -1,16 +1,19 @@
 //! One allocation: a device address range and the host bytes behind it.
 #![allow(unsafe_code)]
-// Relies on: `host` comes from `alloc_zeroed` with `layout` and is freed once, in `drop`; offsets passed in are checked
-// against `len` by the asserting callers below; the bytes are only touched through `access`.
+// Relies on: `host` points to `len` bytes that `backing` keeps, or that its maker promised to keep; offsets passed in are
+// checked against `len` by the asserting callers below; the bytes are only touched through `access`.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::bytes::{HostBytes, Physical};
 use super::{ALIGNMENT, Reach, access};
 
 /// Bytes copied at a time where a copy goes through a buffer.
 const CHUNK: usize = 4096;
+/// Alignment of memory that the host sees too.
+const PAGE: u64 = 4096;
 
 /// A live range of device memory. Freed host memory goes back when the last holder drops this.
 #[derive(Debug)]
@@ -24,8 +27,38 @@ pub struct Allocation {
     /// Devices that reach it in any case, one bit each.
     granted: AtomicU32,
     host: NonNull<u8>,
-    layout: Layout,
+    backing: Backing,
 }
+
+/// Where the bytes of an allocation are.
+#[derive(Debug)]
+enum Backing {
+    /// In memory of the device.
+    Device(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
+    /// In memory that host and devices see at one address.
+    Managed(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
+    /// In memory of the host, which somebody else gives back.
+    Host,
+    /// In memory of the device that has other addresses besides.
+    Mapped {
+        #[expect(dead_code, reason = "kept for its drop")]
+        physical: Arc<Physical>,
+        /// The devices that may write it, one bit each.
+        writers: u32,
+    },
+}
+
+/// The devices that may read and write a mapping, one bit each.
+#[derive(Clone, Copy, Debug)]
+pub struct Rights {
+    /// Those that may read it.
+    pub readers: u32,
+    /// Those of them that may write it too.
+    pub writers: u32,
+}
+
+/// All devices.
+const ALL: u32 = u32::MAX;
 
 // SAFETY: the bytes are accessed through relaxed atomics only.
 unsafe impl Send for Allocation {}
@@ -35,18 +68,28 @@ unsafe impl Sync for Allocation {}
 impl Allocation {
     /// Host memory for `len` bytes (at least one) that the device sees at `base`; `None` if the host has none left.
     pub(super) fn new(base: u64, len: u64, device: u32, reach: Reach) -> Option<Allocation> {
-        let layout = Layout::from_size_align(usize::try_from(len).ok()?.max(1), ALIGNMENT as usize).ok()?;
-        // SAFETY: the layout's size is not zero.
-        let host = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let bytes = HostBytes::new(len, ALIGNMENT)?;
         let (by_peers, granted) = match reach {
             Reach::Peers => (true, 0),
             Reach::Granted(devices) => (false, devices),
         };
-        let granted = AtomicU32::new(granted);
-        Some(Allocation { base, len, device, by_peers, granted, host, layout })
+        let (host, backing) = (bytes.start(), Backing::Device(bytes));
+        Some(Allocation { by_peers, ..Allocation::granted(base, len, device, granted, host, backing) })
     }
 
-    /// The device that has the bytes.
+    /// Memory that the devices reach whose bits are set, whatever peer access there is.
+    fn granted(
+        base: u64,
+        len: u64,
+        device: u32,
+        bits: u32,
+        host: NonNull<u8>,
+        backing: Backing,
+    ) -> Allocation {
+        Allocation { base, len, device, by_peers: false, granted: AtomicU32::new(bits), host, backing }
+    }
+
+    /// The device that has the bytes; 0 for those of the host.
     #[inline]
     pub fn device(&self) -> u32 {
         self.device
@@ -55,7 +98,7 @@ impl Allocation {
     /// Whether kernels of `device`, which has peer access to the devices in `peers`, reach it.
     pub(super) fn is_reached(&self, device: u32, peers: u32) -> bool {
         let own = 1 << self.device;
-        device == self.device
+        device == self.device && !self.is_mapping()
             || self.by_peers && peers & own != 0
             || self.granted.load(Ordering::Relaxed) & 1 << device != 0
     }
@@ -63,6 +106,59 @@ impl Allocation {
     /// From now on these devices reach it, besides its own.
     pub(super) fn grant(&self, devices: u32) {
         self.granted.store(devices, Ordering::Relaxed);
+    }
+
+    /// Memory of `len` bytes that host and devices see at the same address; `None` if the host has none left.
+    pub(super) fn managed(len: u64, device: u32) -> Option<Allocation> {
+        let bytes = HostBytes::new(len, PAGE)?;
+        let host = bytes.start();
+        // Programs get the address as a plain number.
+        let base = host.as_ptr().expose_provenance() as u64;
+        Some(Allocation::granted(base, len, device, ALL, host, Backing::Managed(bytes)))
+    }
+
+    /// Memory of the host that devices see at its own address.
+    ///
+    /// # Safety
+    /// The bytes live until the allocation and all snapshots that hold it are dropped, and are valid for reads and writes.
+    pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64) -> Allocation {
+        Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
+    }
+
+    /// The first `len` bytes of `physical`, seen at `base`.
+    pub(super) fn mapped(base: u64, len: u64, physical: &Arc<Physical>, rights: Rights) -> Allocation {
+        assert!(len <= physical.len());
+        let backing = Backing::Mapped { physical: Arc::clone(physical), writers: rights.writers };
+        Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
+    }
+
+    /// Whether the host sees it at the same address.
+    pub fn is_on_host(&self) -> bool {
+        matches!(self.backing, Backing::Managed(_) | Backing::Host)
+    }
+
+    /// Whether it is managed memory.
+    pub fn is_managed(&self) -> bool {
+        matches!(self.backing, Backing::Managed(_))
+    }
+
+    /// Whether it is a mapping of memory that has other addresses besides: neighbours of its kind count as one range.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.backing, Backing::Mapped { .. })
+    }
+
+    /// Whether that device, which reaches it, may write it.
+    #[inline]
+    pub fn is_writable(&self, device: u32) -> bool {
+        !matches!(self.backing, Backing::Mapped { writers, .. } if writers & 1 << device == 0)
+    }
+
+    /// Bytes of the device's memory that it counts for by itself.
+    pub(super) fn counted(&self) -> u64 {
+        match self.backing {
+            Backing::Device(_) => self.len.next_multiple_of(ALIGNMENT),
+            Backing::Managed(_) | Backing::Host | Backing::Mapped { .. } => 0,
+        }
     }
 
     /// Device address of the first byte.
@@ -124,7 +220,8 @@ impl Allocation {
     pub(super) fn copy(to: &Allocation, to_offset: u64, from: &Allocation, from_offset: u64, bytes: u64) {
         let mut buffer = [0; CHUNK];
         // Backwards where the target lies behind the source in the same bytes, so that none is read after it is written.
-        let backwards = to.base == from.base && to_offset > from_offset;
+        let address = |allocation: &Allocation, offset| allocation.host.addr().get() as u64 + offset;
+        let backwards = address(to, to_offset) > address(from, from_offset);
         let mut done = 0;
         while done < bytes {
             let part = (CHUNK as u64).min(bytes - done);
@@ -134,12 +231,5 @@ impl Allocation {
             to.write(to_offset + at, buffer);
             done += part;
         }
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`, freed only here.
-        unsafe { dealloc(self.host(), self.layout) }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bytes::Physical;
 use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Reach, Snapshot, View};
 
 /// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
@@ -19,8 +21,8 @@ const REMEMBERED: usize = 4096;
 pub(super) struct Map {
     /// Bytes of each device.
     capacity: u64,
-    /// Bytes in use on each device.
-    used: Vec<u64>,
+    /// Bytes in use on each device; shared with memory that has no address.
+    used: Vec<Arc<AtomicU64>>,
     next: u64,
     live: BTreeMap<u64, Arc<Allocation>>,
     /// Freed ranges by base: length.
@@ -35,7 +37,7 @@ impl Map {
     pub(super) fn new(capacity: u64, devices: u32) -> Map {
         Map {
             capacity,
-            used: vec![0; devices as usize],
+            used: (0..devices).map(|_| Arc::default()).collect(),
             next: FIRST,
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
@@ -49,7 +51,30 @@ impl Map {
     }
 
     pub(super) fn used(&self, device: u32) -> u64 {
-        self.used.get(device as usize).copied().unwrap_or_default()
+        self.used.get(device as usize).map_or(0, |used| used.load(Ordering::Relaxed))
+    }
+
+    /// Memory without an address.
+    pub(super) fn create(&mut self, bytes: u64, device: u32) -> Result<Physical, OutOfMemory> {
+        let free = self.capacity.saturating_sub(self.used(device));
+        let refused = OutOfMemory { requested: bytes, free };
+        let used = self.used.get(device as usize).filter(|_| bytes <= free).ok_or(refused)?;
+        used.fetch_add(bytes, Ordering::Relaxed);
+        Physical::new(bytes, ALIGNMENT, device, Arc::clone(used)).ok_or(refused)
+    }
+
+    /// Enters an allocation at the address that it brings along.
+    pub(super) fn enter(&mut self, allocation: Allocation) {
+        let base = allocation.base();
+        self.forget_freed(base, base.saturating_add(allocation.len()));
+        self.live.insert(base, Arc::new(allocation));
+        self.snapshots.clear();
+    }
+
+    /// Takes out an allocation that was entered. Nobody remembers it: the host may have other things there soon.
+    pub(super) fn leave(&mut self, base: u64) -> Option<Arc<Allocation>> {
+        self.snapshots.clear();
+        self.live.remove(&base)
     }
 
     pub(super) fn allocate(&mut self, bytes: u64, device: u32, reach: Reach) -> Result<u64, OutOfMemory> {
@@ -62,8 +87,8 @@ impl Map {
         }
         let base = self.place(rounded).ok_or(refused)?;
         let allocation = Allocation::new(base, len, device, reach).ok_or(refused)?;
-        if let Some(used) = self.used.get_mut(device as usize) {
-            *used += rounded;
+        if let Some(used) = self.used.get(device as usize) {
+            used.fetch_add(rounded, Ordering::Relaxed);
         }
         self.live.insert(base, Arc::new(allocation));
         self.snapshots.clear();
@@ -109,8 +134,13 @@ impl Map {
         let Some(allocation) = self.live.remove(&address) else {
             return Err(NotAnAllocation { address, description: self.describe(address, 1) });
         };
-        if let Some(used) = self.used.get_mut(allocation.device() as usize) {
-            *used -= allocation.len().next_multiple_of(ALIGNMENT);
+        if let Some(used) = self.used.get(allocation.device() as usize) {
+            used.fetch_sub(allocation.counted(), Ordering::Relaxed);
+        }
+        self.snapshots.clear();
+        if allocation.is_on_host() {
+            // The host may have other things there soon.
+            return Ok(());
         }
         self.freed.insert(address, allocation.len());
         self.freed_order.push_back(address);
@@ -119,7 +149,6 @@ impl Map {
         {
             self.freed.remove(&oldest);
         }
-        self.snapshots.clear();
         Ok(())
     }
 
@@ -144,7 +173,7 @@ impl Map {
             return Arc::clone(known);
         }
         let reached = self.live.values().filter(|allocation| allocation.is_reached(view.device, view.peers));
-        let made = Arc::new(Snapshot::new(reached.cloned().collect()));
+        let made = Arc::new(Snapshot::new(reached.cloned().collect(), view.device));
         self.snapshots.push((view, Arc::clone(&made)));
         made
     }

@@ -1,7 +1,7 @@
 //! Device memory: allocations at invented addresses, backed by the host's heap. Devices share one address space.
 //!
 //! A device address is never a host address, so host code that dereferences one faults as it does with a real GPU.
-//! Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
+//! Memory that host and device share is the exception: both see it at the host's address. Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
 //! into a freed one is seen and can be described.
 //!
 //! Everything here is locked inside: host threads, streams and running kernels use one [`Memory`] at a time. Bytes
@@ -10,15 +10,20 @@
 
 pub mod access;
 mod allocation;
+mod bytes;
+mod entered;
 mod map;
+mod range;
 mod snapshot;
 
 use std::fmt;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use allocation::Allocation;
+pub use allocation::{Allocation, Rights};
+pub use bytes::Physical;
 pub use snapshot::Snapshot;
 
+use crate::texture::Objects;
 use map::Map;
 
 /// Alignment of every allocation, as `cuMemAlloc` guarantees it.
@@ -30,6 +35,7 @@ pub const ALIGNMENT: u64 = 256;
 pub struct Memory {
     map: Arc<RwLock<Map>>,
     view: View,
+    objects: Arc<Objects>,
 }
 
 /// Whose kernels look.
@@ -82,19 +88,29 @@ pub struct BadRange {
 impl Memory {
     /// Memory of `capacity` bytes of the only device, nothing allocated.
     pub fn new(capacity: u64) -> Memory {
-        Memory { map: Arc::new(RwLock::new(Map::new(capacity, 1))), view: View { device: 0, peers: 0 } }
+        let map = Arc::new(RwLock::new(Map::new(capacity, 1)));
+        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default() }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes.
     pub fn of_devices(capacity: u64, count: u32) -> Vec<Memory> {
         let map = Arc::new(RwLock::new(Map::new(capacity, count)));
-        let memory = |device| Memory { map: Arc::clone(&map), view: View { device, peers: 0 } };
+        let objects = Arc::new(Objects::default());
+        let view = |device| View { device, peers: 0 };
+        let memory =
+            |device| Memory { map: Arc::clone(&map), view: view(device), objects: Arc::clone(&objects) };
         (0..count).map(memory).collect()
     }
 
     /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
     pub fn with_peers(&self, peers: u32) -> Memory {
-        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view } }
+        let objects = Arc::clone(&self.objects);
+        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view }, objects }
+    }
+
+    /// What handles of textures and surfaces mean: they name addresses of this memory.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// Reserves `bytes` bytes and returns their device address, a multiple of [`ALIGNMENT`]. The contents are
@@ -148,48 +164,10 @@ impl Memory {
             Some(allocation) if !allocation.is_reached(device, peers) => {
                 format!("{place}, on device {}, which device {device} has no access to", allocation.device())
             }
-            _ => place,
-        }
-    }
-
-    /// Copies from device memory to `target`.
-    pub fn read(&self, address: u64, target: &mut [u8]) -> Result<(), BadRange> {
-        let (allocation, offset) = self.range(address, target.len() as u64)?;
-        allocation.read(offset, target);
-        Ok(())
-    }
-
-    /// Copies `source` to device memory.
-    pub fn write(&self, address: u64, source: &[u8]) -> Result<(), BadRange> {
-        let (allocation, offset) = self.range(address, source.len() as u64)?;
-        allocation.write(offset, source);
-        Ok(())
-    }
-
-    /// Writes `pattern` `count` times in a row.
-    pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), BadRange> {
-        let bytes = (pattern.len() as u64).saturating_mul(count);
-        let (allocation, offset) = self.range(address, bytes)?;
-        allocation.fill(offset, pattern, bytes);
-        Ok(())
-    }
-
-    /// Copies inside device memory. Overlapping ranges give what a copy through a buffer gives.
-    pub fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), BadRange> {
-        let (from, from_offset) = self.range(source, bytes)?;
-        let (to, to_offset) = self.range(target, bytes)?;
-        Allocation::copy(&to, to_offset, &from, from_offset, bytes);
-        Ok(())
-    }
-
-    /// The allocation that contains the whole range, and the offset in it.
-    fn range(&self, address: u64, bytes: u64) -> Result<(Arc<Allocation>, u64), BadRange> {
-        let map = self.read_map();
-        match map.find(address) {
-            Some(allocation) if bytes <= allocation.len() - (address - allocation.base()) => {
-                Ok((Arc::clone(allocation), address - allocation.base()))
+            Some(allocation) if !allocation.is_writable(device) => {
+                format!("{place}, which is mapped for reading only")
             }
-            _ => Err(BadRange { address, bytes, description: map.describe(address, bytes) }),
+            _ => place,
         }
     }
 

@@ -9,11 +9,17 @@ use super::Allocation;
 #[derive(Debug, Default)]
 pub struct Snapshot {
     allocations: Box<[Arc<Allocation>]>,
+    device: u32,
 }
 
 impl Snapshot {
-    pub(super) fn new(allocations: Box<[Arc<Allocation>]>) -> Snapshot {
-        Snapshot { allocations }
+    pub(super) fn new(allocations: Box<[Arc<Allocation>]>, device: u32) -> Snapshot {
+        Snapshot { allocations, device }
+    }
+
+    /// Whether kernels that see it may write that allocation.
+    pub fn may_write(&self, allocation: &Allocation) -> bool {
+        allocation.is_writable(self.device)
     }
 
     /// The index of the allocation that contains `address`.

@@ -61,7 +61,6 @@ const DEVIATIONS: &[(&str, &str, &str, &str)] = &[
     ("oob_near", "+4096=0", "+4096=700", "the emulator sees the first byte behind an allocation"),
     ("oob_near", "+65536=0", "+65536=700", "as above"),
     ("memory", "set_overflow=0", "set_overflow=1", "a size that overflows is a mistake"),
-    ("memory", "managed=0", "managed=801", "no managed memory yet"),
     ("occupancy", "act3=0(327)", "act3=0(336)", "depends on the chip: which of its multiprocessors work"),
     ("occupancy", "act8_1024=0(30)", "act8_1024=0(31)", "as above"),
     ("occupancy", "act16_np=0(58)", "act16_np=0(62)", "as above"),

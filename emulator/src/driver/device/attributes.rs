@@ -178,13 +178,8 @@ const H200: &[(CUdevice_attribute, c_int)] = attributes! {
 
 /// What an H200 has and the emulator does not yet: answered with 0, so that programs take another way.
 const NOT_EMULATED: &[CUdevice_attribute] = &[
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH,
-    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
@@ -216,7 +211,7 @@ mod tests {
     fn values() {
         assert!(H200.is_sorted_by_key(|(attribute, _)| attribute.0));
         assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), Some(132));
-        assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), Some(0));
+        assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), Some(1));
         assert_eq!((attribute(CUdevice_attribute(0)), attribute(CUdevice_attribute(148))), (None, None));
     }
 }

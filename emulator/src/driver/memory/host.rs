@@ -1,5 +1,5 @@
 //! Pinned host memory: allocated here, or the program's own, registered. Asynchronous copies read and write it when their
-//! turn comes, not at the call. Kernels cannot reach it.
+//! turn comes, not at the call. Kernels reach it at its own address: with unified addressing every pinned range is mapped.
 //!
 //! Relies on the program, which frees what it got here once and registers what is its own.
 #![allow(unsafe_code)]
@@ -8,10 +8,12 @@ use cuda_driver_sys::*;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
+use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, entries};
-use crate::driver::state::{Call, lock};
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::state::{Call, State, lock};
+use crate::memory::Memory;
 
 entries! {
     cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) = allocate;
@@ -71,8 +73,13 @@ impl Pinned {
     }
 
     /// Forgets what a context owned. The bytes of allocations stay: the program may still hold pointers to them.
-    pub(in crate::driver) fn forget(&self, context: u64) {
-        lock(&self.0).retain(|_, range| range.context != context);
+    pub(in crate::driver) fn forget(&self, context: u64, memory: &Memory) {
+        lock(&self.0).retain(|address, range| {
+            if range.context == context {
+                memory.leave(*address as u64);
+            }
+            range.context != context
+        });
     }
 }
 
@@ -106,10 +113,24 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         id: state.id(),
         layout: Some(layout),
     };
-    // The program gives the address back as a plain number of C.
-    lock(&state.pinned.0).insert(memory.expose_provenance(), range);
+    // SAFETY: it is given back by `free` alone, which waits for all work.
+    unsafe { enter(state, memory, range) };
     place.set(memory.cast());
     Ok(())
+}
+
+/// Makes a range pinned, and kernels reach it.
+///
+/// # Safety
+///
+/// It is valid until it is taken out and all work that was given to the driver before is done.
+unsafe fn enter(state: &State, start: *mut u8, range: Range) {
+    if let Some(start) = NonNull::new(start) {
+        // SAFETY: the caller's promise.
+        unsafe { state.memory.enter_host(start, range.bytes as u64) };
+    }
+    // The program gives the address back as a plain number of C.
+    lock(&state.pinned.0).insert(start.expose_provenance(), range);
 }
 
 /// Waits for all work, which may use the memory.
@@ -121,6 +142,7 @@ fn free(call: &Call, pointer: *mut c_void) -> Outcome {
     }
     let range = state.pinned.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
     state.synchronize();
+    state.memory.leave(pointer.addr() as u64);
     if let Some(layout) = range.layout {
         // SAFETY: it was allocated with this layout, and its entry, which is gone, was the only way here.
         unsafe { dealloc(pointer.cast(), layout) };
@@ -139,7 +161,8 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     }
     let range =
         Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: None };
-    lock(&state.pinned.0).insert(pointer.addr(), range);
+    // SAFETY: by the function's contract it is valid until it is unregistered, which waits for all work.
+    unsafe { enter(state, pointer.cast(), range) };
     Ok(())
 }
 
@@ -153,6 +176,7 @@ fn unregister(call: &Call, pointer: *mut c_void) -> Outcome {
         return Err(if inside { INVALID_VALUE } else { CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED });
     }
     state.synchronize();
+    state.memory.leave(pointer.addr() as u64);
     Ok(())
 }
 
@@ -163,7 +187,7 @@ fn get_flags(call: &Call, flags: Out<c_uint>, pointer: *mut c_void) -> Outcome {
     Ok(())
 }
 
-/// Kernels reach device memory only; the device does not claim `CAN_MAP_HOST_MEMORY`.
+/// The address that kernels use: the same.
 fn get_device_pointer(
     call: &Call,
     address: Out<CUdeviceptr>,
@@ -171,9 +195,10 @@ fn get_device_pointer(
     flags: c_uint,
 ) -> Outcome {
     let state = call.healthy()?;
-    address.required()?;
+    let place = address.required()?;
     if flags != 0 || state.pinned.find(pointer.addr(), 1).is_none() {
         return Err(INVALID_VALUE);
     }
-    Err(NOT_SUPPORTED)
+    place.set(pointer.addr() as u64);
+    Ok(())
 }

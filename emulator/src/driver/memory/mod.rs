@@ -1,23 +1,33 @@
 //! `cuMem*`: device memory, pinned host memory, copies, fills, pointer queries.
 
 pub(super) mod copy;
+pub(super) mod copy_batch;
+pub(super) mod copy_rows;
 pub(super) mod host;
+mod location;
+pub(super) mod managed;
 pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
 pub(super) mod set;
-
-use cuda_driver_sys::*;
-use std::collections::BTreeMap;
-use std::ffi::c_uint;
-use std::sync::Mutex;
+pub(super) mod virtual_memory;
 
 use super::context::Context;
 use super::entry::{INVALID_VALUE, Out, Outcome, entries};
 use super::state::{Call, State, lock};
 use crate::engine::{Fault, FaultKind};
-use crate::memory::{BadRange, Memory, Reach};
+use crate::memory::BadRange;
+use crate::memory::Reach;
+use cuda_driver_sys::*;
 pub(super) use host::Pinned;
+pub(super) use managed::Managed;
+pub(super) use pool::Pools;
+use std::collections::BTreeMap;
+use std::ffi::c_uint;
+use std::sync::{Arc, Mutex};
+pub(super) use virtual_memory::VirtualMemory;
+
+use pool::Pool;
 
 entries! {
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) = allocate;
@@ -32,12 +42,12 @@ entries! {
 pub(super) struct Allocations(Mutex<BTreeMap<u64, Record>>);
 
 /// An allocation of the program.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Record {
     /// Number of the context.
     pub(super) context: u64,
-    /// Made by `cuMemAllocAsync`.
-    pub(super) pooled: bool,
+    /// The pool that it was taken from by `cuMemAllocAsync`, and what counts there.
+    pub(super) pool: Option<Arc<Pool>>,
     /// Freed by `cuMemFreeAsync`, whose turn in its stream has not come.
     released: bool,
     /// Its number, as `cuPointerGetAttribute` tells it.
@@ -67,47 +77,51 @@ impl Allocations {
 
     /// What is known about the allocation that starts at `address`.
     pub(super) fn get(&self, address: u64) -> Option<Record> {
-        lock(&self.0).get(&address).copied()
+        lock(&self.0).get(&address).cloned()
     }
 
     /// Frees all that a context owns.
-    pub(super) fn release(&self, context: u64, memory: &Memory) {
+    pub(super) fn release(&self, context: u64, state: &State) {
         lock(&self.0).retain(|address, record| {
             if record.context == context {
-                // It is live: this table alone frees it.
-                let _ = memory.free(*address);
+                record.give_back(*address, state);
             }
             record.context != context
         });
     }
+}
 
-    /// Bytes of pooled allocations.
-    fn pooled(&self, memory: &Memory) -> u64 {
-        let records = lock(&self.0);
-        let pooled = records.iter().filter(|(_, record)| record.pooled);
-        pooled.filter_map(|(address, _)| memory.find(*address)).map(|allocation| allocation.len()).sum()
+impl Record {
+    /// Frees the allocation, which starts at `address` and is live: its record, which is gone, was the only way here.
+    fn give_back(&self, address: u64, state: &State) {
+        let bytes = state.memory.find(address).map_or(0, |allocation| allocation.len());
+        if let Some(pool) = &self.pool {
+            pool.give_back(bytes);
+        }
+        state.managed.forget(address);
+        let _ = state.memory.free(address);
     }
 }
 
 impl State {
-    /// Whether a range of device addresses lies in one allocation that is not freed.
+    /// Whether a range of device addresses is allocated, in one piece or in mappings side by side, and not freed.
     pub(super) fn is_device_range(&self, address: u64, bytes: u64) -> bool {
         let Some(allocation) = self.memory.find(address) else { return false };
-        bytes <= allocation.len() - (address - allocation.base())
+        self.memory.contains(address, bytes)
             && self.allocations.get(allocation.base()).is_none_or(|record| !record.released)
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: &Context, bytes: usize, pooled: bool) -> Outcome<u64> {
-        // Peer access concerns what is not of a pool; pools have an access list of their own.
-        let reach = if pooled { Reach::Granted(0) } else { Reach::Peers };
-        let address = context.memory.allocate_for(bytes as u64, reach);
-        let address = address.map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-        let record = Record { context: context.id, pooled, released: false, id: self.id() };
+    pub(super) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
+        let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;
+        let record = Record { context: context.id, pool: None, released: false, id: self.id() };
         self.allocations.add(address, record);
         Ok(address)
     }
 }
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`
+const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
 pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
@@ -130,7 +144,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    place.set(call.state()?.allocate(&context, bytes, false)?);
+    place.set(call.state()?.allocate(&context, bytes)?);
     Ok(())
 }
 
@@ -151,9 +165,9 @@ fn allocate_pitch(
     if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
         return Err(INVALID_VALUE);
     }
-    let row = width.checked_next_multiple_of(PITCH).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-    let bytes = row.checked_mul(height).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-    address.set(call.state()?.allocate(&context, bytes, false)?);
+    let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
+    let bytes = row.checked_mul(height).ok_or(OUT_OF_MEMORY)?;
+    address.set(call.state()?.allocate(&context, bytes)?);
     pitch.set(row);
     Ok(())
 }
@@ -165,19 +179,19 @@ fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
-    if state.allocations.take(address).is_none() {
+    let Some(record) = state.allocations.take(address) else {
         // Memory of a context that is gone: driver 580 says so only where that context is current.
         let gone = call.context().err().filter(|code| *code == CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return Err(gone.unwrap_or(INVALID_VALUE));
-    }
+    };
     state.synchronize();
-    // It was live until here: its record was this call's alone.
-    let _ = state.memory.free(address);
+    record.give_back(address, state);
     Ok(())
 }
 
 fn get_info(call: &Call, free: Out<usize>, total: Out<usize>) -> Outcome {
-    let memory = &call.context()?.memory;
+    let context = call.context()?;
+    let memory = &context.memory;
     free.set(memory.capacity().saturating_sub(memory.used()) as usize);
     total.set(memory.capacity() as usize);
     Ok(())

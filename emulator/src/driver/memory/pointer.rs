@@ -7,7 +7,6 @@ use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use super::pool::POOL;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
 use crate::driver::module::Module;
@@ -44,86 +43,99 @@ impl Value {
 
 /// What an address points into.
 struct Target {
-    device: bool,
+    kind: Kind,
     /// The device whose memory it is, or that of the context that pinned it.
     ordinal: c_int,
-    /// Handle of the context; 0 for pooled memory.
+    /// Handle of the context; 0 for pooled and mapped memory.
     context: usize,
     base: u64,
     bytes: u64,
     id: u64,
-    pooled: bool,
+    /// Handle of the pool; 0 for none.
+    pool: usize,
+    writable: bool,
+}
+
+/// The kinds of memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Device,
+    Managed,
+    /// Pinned.
+    Host,
 }
 
 impl Target {
     fn of(state: &State, address: u64) -> Option<Target> {
-        let Some(allocation) = state.memory.find(address).filter(|_| state.is_device_range(address, 0))
-        else {
-            let (base, range) = state.pinned.find(usize::try_from(address).ok()?, 1)?;
-            let (base, bytes) = (base as u64, range.bytes as u64);
+        let allocation = state.memory.find(address).filter(|_| state.is_device_range(address, 0))?;
+        let (base, bytes) = (allocation.base(), allocation.len());
+        if allocation.is_on_host() && !allocation.is_managed() {
+            let (_, range) = state.pinned.find(usize::try_from(address).ok()?, 1)?;
             return Some(Target {
-                device: false,
+                kind: Kind::Host,
                 ordinal: state.contexts.get(range.owner).map_or(0, |context| context.device),
                 context: range.owner,
                 base,
                 bytes,
                 id: range.id,
-                pooled: false,
+                pool: 0,
+                writable: true,
             });
-        };
-        let record = state.allocations.get(allocation.base());
-        let pooled = record.is_some_and(|record| record.pooled);
+        }
+        let record = state.allocations.get(base);
         let owner =
             |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
         // Variables of modules have no record.
-        let owns = |module: &Arc<Module>| module.context.handle != 0 && module.owns(allocation.base());
+        let owns = |module: &Arc<Module>| module.context.handle != 0 && module.owns(base);
         let module = || state.modules.all().into_iter().find(owns);
-        let context = match record {
-            Some(record) if record.pooled => None,
+        let context = match &record {
+            Some(record) if record.pool.is_some() => None,
             Some(record) => owner(record.context),
             None => module().map(|module| module.context.handle),
         };
-        let context = context.unwrap_or(0);
-        let (base, bytes) = (allocation.base(), allocation.len());
+        let pool = record.as_ref().and_then(|record| record.pool.as_ref());
         Some(Target {
-            device: true,
+            kind: if allocation.is_managed() { Kind::Managed } else { Kind::Device },
             ordinal: allocation.device() as c_int,
-            context,
+            context: context.unwrap_or(0),
             base,
             bytes,
-            id: record.map_or(base, |record| record.id),
-            pooled,
+            id: record.as_ref().map_or(base, |record| record.id),
+            pool: pool.map_or(0, |pool| pool.handle),
+            writable: allocation.is_writable(allocation.device()),
         })
     }
 
     fn attribute(&self, attribute: CUpointer_attribute, address: u64) -> Option<Value> {
         use CUpointer_attribute as A;
+        let on_device = self.kind != Kind::Host;
         let kind =
-            if self.device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
+            if on_device { CUmemorytype::CU_MEMORYTYPE_DEVICE } else { CUmemorytype::CU_MEMORYTYPE_HOST };
         Some(match attribute {
             A::CU_POINTER_ATTRIBUTE_CONTEXT => Value::Pointer(to_c(self.context)),
             A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => Value::Int(kind.0 as c_int),
-            A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER if self.device => Value::U64(address),
-            A::CU_POINTER_ATTRIBUTE_HOST_POINTER if !self.device => Value::U64(address),
-            A::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Int(c_int::from(self.device)),
+            // With unified addressing host and device use one address.
+            A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Value::U64(address),
+            A::CU_POINTER_ATTRIBUTE_HOST_POINTER if self.kind != Kind::Device => Value::U64(address),
+            A::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Value::Int(c_int::from(on_device)),
             A::CU_POINTER_ATTRIBUTE_BUFFER_ID | A::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => {
                 Value::U64(self.id)
             }
-            A::CU_POINTER_ATTRIBUTE_IS_MANAGED
-            | A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+            A::CU_POINTER_ATTRIBUTE_IS_MANAGED => Value::Int(c_int::from(self.kind == Kind::Managed)),
+            A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Int(self.ordinal),
+            A::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE
             | A::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Value::Int(0),
-            A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Value::Int(self.ordinal),
             A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR | A::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {
                 Value::U64(self.base)
             }
             A::CU_POINTER_ATTRIBUTE_RANGE_SIZE | A::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => {
                 Value::U64(self.bytes)
             }
-            A::CU_POINTER_ATTRIBUTE_MAPPED => Value::Int(c_int::from(self.device)),
+            A::CU_POINTER_ATTRIBUTE_MAPPED => Value::Int(1),
             A::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => Value::U64(0),
-            A::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Int(3),
-            A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Value::U64(if self.pooled { POOL as u64 } else { 0 }),
+            A::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Value::Int(if self.writable { 3 } else { 1 }),
+            A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Value::U64(self.pool as u64),
             _ => return None,
         })
     }

@@ -57,11 +57,11 @@ fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     let access = Access(inst.aux);
     let writes = access.has(Access::WRITE | Access::ATOMIC);
     let region = match access.space() {
-        GLOBAL => global(lanes, address),
+        GLOBAL => global(lanes, address, writes),
         SHARED => shared(lanes, address),
         // A kernel's parameters are constant.
         PARAM if !writes => Some(lanes.env.params),
-        GENERIC if address < windows::SHARED => global(lanes, address),
+        GENERIC if !windows::inside_any(address) => global(lanes, address, writes),
         GENERIC if windows::inside(windows::SHARED, address) => {
             let region = shared(lanes, address - windows::SHARED)?;
             Some(region.at(region.base + windows::SHARED))
@@ -75,9 +75,12 @@ fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     Some(region)
 }
 
-fn global(lanes: &Lanes<'_>, address: u64) -> Option<Region> {
+fn global(lanes: &Lanes<'_>, address: u64, writes: bool) -> Option<Region> {
     let snapshot = &lanes.env.snapshot;
     let allocation = snapshot.get(snapshot.find(address)?)?;
+    if writes && !snapshot.may_write(allocation) {
+        return None;
+    }
     Some(Region { base: allocation.base(), len: allocation.len(), host: allocation.host(), private: false })
 }
 

@@ -1,0 +1,89 @@
+//! Bytes of the host's heap that stand for memory of the device.
+#![allow(unsafe_code)]
+// Relies on: `start` comes from `alloc_zeroed` with `layout` and is freed once, in `drop`; the bytes are only touched
+// through `access`.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Zeroed bytes, given back when dropped.
+#[derive(Debug)]
+pub(super) struct HostBytes {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the bytes are accessed through relaxed atomics only.
+unsafe impl Send for HostBytes {}
+// SAFETY: as above.
+unsafe impl Sync for HostBytes {}
+
+impl HostBytes {
+    /// `len` bytes, at least one; `None` if the host has none left.
+    pub(super) fn new(len: u64, alignment: u64) -> Option<HostBytes> {
+        let layout = Layout::from_size_align(usize::try_from(len).ok()?.max(1), alignment as usize).ok()?;
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(HostBytes { start, layout })
+    }
+
+    /// The first byte.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+}
+
+impl Drop for HostBytes {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout in `new`, freed only here.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// Memory of a device that has no address until it is mapped; counts as used while it lives.
+#[derive(Debug)]
+pub struct Physical {
+    bytes: HostBytes,
+    len: u64,
+    device: u32,
+    used: Arc<AtomicU64>,
+}
+
+impl Physical {
+    /// `len` bytes of a device that are counted in `used` already.
+    pub(super) fn new(len: u64, alignment: u64, device: u32, used: Arc<AtomicU64>) -> Option<Physical> {
+        let bytes = HostBytes::new(len, alignment);
+        if bytes.is_none() {
+            used.fetch_sub(len, Ordering::Relaxed);
+        }
+        Some(Physical { bytes: bytes?, len, device, used })
+    }
+
+    /// The first byte.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.bytes.start()
+    }
+
+    /// The device that has the bytes.
+    pub fn device(&self) -> u32 {
+        self.device
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Drop for Physical {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.len, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,50 @@
+//! Memory that has its address from elsewhere: of the host, managed, mapped.
+#![allow(unsafe_code)]
+// Relies on the callers for the lifetime of host memory.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::{Allocation, Memory, OutOfMemory, Physical, Rights};
+
+impl Memory {
+    /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave).
+    ///
+    /// # Safety
+    /// The bytes are valid for reads and writes until they are taken out and every kernel that started before is done.
+    pub unsafe fn enter_host(&self, start: NonNull<u8>, bytes: u64) {
+        // SAFETY: the caller's promise.
+        let allocation = unsafe { Allocation::host_memory(start, bytes) };
+        self.write_map().enter(allocation);
+    }
+
+    /// Managed memory: `bytes` bytes that the host and kernels see at the address that is returned.
+    pub fn allocate_managed(&self, bytes: u64) -> Result<u64, OutOfMemory> {
+        let refused = OutOfMemory { requested: bytes, free: self.capacity().saturating_sub(self.used()) };
+        // More than the device has may be asked for, but not more than any machine has.
+        let possible = Some(bytes).filter(|bytes| *bytes <= 1 << 46);
+        let allocation =
+            possible.and_then(|bytes| Allocation::managed(bytes, self.view.device)).ok_or(refused)?;
+        let base = allocation.base();
+        self.write_map().enter(allocation);
+        Ok(base)
+    }
+
+    /// Memory of this device that has no address yet.
+    pub fn create(&self, bytes: u64) -> Result<Arc<Physical>, OutOfMemory> {
+        self.write_map().create(bytes, self.view.device).map(Arc::new)
+    }
+
+    /// Lets kernels of some devices reach the first `bytes` bytes of `physical` at `base`, until they are
+    /// [taken out](Self::leave).
+    pub fn map(&self, base: u64, bytes: u64, physical: &Arc<Physical>, rights: Rights) {
+        self.write_map().enter(Allocation::mapped(base, bytes, physical, rights));
+    }
+
+    /// Takes out what was entered at `base`. Kernels that hold a [`Snapshot`](super::Snapshot) still see it.
+    pub fn leave(&self, base: u64) {
+        // Dropped without the lock.
+        let gone = self.write_map().leave(base);
+        drop(gone);
+    }
+}

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 #[path = "driver_support/mod.rs"]
-#[allow(dead_code)]
 mod support;
 
 use cuda_driver_sys::*;
@@ -139,7 +138,7 @@ fn variables_that_lie_elsewhere() {
         [(&raw const name).cast_mut().cast(), (&raw mut at).cast(), without_provenance_mut(1)];
     let mut module = null_mut();
     ok(unsafe { cuda.cuModuleLoadDataEx(&mut module, image, 3, ids.as_mut_ptr(), values.as_mut_ptr()) });
-    ok(unsafe { launch(&cuda, function(&cuda, module, "k"), null_mut(), &mut []) });
+    ok(launch(&cuda, function(&cuda, module, "k"), null_mut(), &mut []));
     ok(unsafe { cuda.cuCtxSynchronize() });
     let (mut found, mut bytes) = (0, 0);
     ok(unsafe { cuda.cuModuleGetGlobal(&mut found, &mut bytes, module, c"x".as_ptr()) });

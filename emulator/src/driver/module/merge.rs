@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn two_strong_definitions_are_refused() {
         let text = ".visible .func f() { ret; }\n";
-        let refusal = merge(&parts(&[text, text])).err().expect("it cannot be linked");
+        let refusal = merge(&parts(&[text, text])).expect_err("it cannot be linked");
         assert!(
             refusal.log.contains("Multiple definition of 'f' in 'b', first defined in 'a'"),
             "{}",

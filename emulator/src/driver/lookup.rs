@@ -46,6 +46,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::virtual_memory::address,
     module::address,
     module::library::address,
+    module::link::address,
     function::address,
     function::occupancy::address,
     launch::address,

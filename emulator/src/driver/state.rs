@@ -14,7 +14,7 @@ use super::graph::memory::GraphMemory;
 use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
-use super::module::{Kernel, Library, Module};
+use super::module::{Kernel, Library, Link, Module};
 use super::stream::Stream;
 use super::texture::Object;
 use crate::memory::Memory;
@@ -54,6 +54,7 @@ pub(super) struct State {
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) links: Handles<Link>,
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
@@ -97,6 +98,7 @@ impl State {
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            links: Handles::new(48),
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),

@@ -19,6 +19,7 @@ pub use error::{
     Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
     NotInCapture, Suspect, Tried, Wanted,
 };
+pub use error::{BadMapping, HostAccess};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
@@ -26,4 +27,8 @@ pub use launch::{
 pub use memory::{
     DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
     DeviceViewMut, SliceParts,
+};
+pub use memory::{
+    ManagedAttach, ManagedBuffer, MemoryAccess, MemoryAdvice, MemoryLocation, PinnedBuffer, PinnedFlags,
+    PinnedView, PinnedViewMut, RangeState, RawOwnership, RegisterFlags,
 };

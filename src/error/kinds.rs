@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
+use super::memory::{BadMapping, HostAccess};
 use super::state::{Faulted, Forked, NotInCapture};
 
 /// What an [`Error`](crate::Error) holds.
@@ -78,6 +79,12 @@ pub enum ErrorKind {
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
+    /// The host may not look at memory that it shares with the device.
+    #[error(transparent)]
+    HostAccess(#[from] HostAccess),
+    /// Memory cannot be mapped there.
+    #[error(transparent)]
+    Mapping(#[from] BadMapping),
     /// A name that cannot be passed to the driver.
     #[error("{name:?} is no valid name: {reason}")]
     Name {

@@ -4,6 +4,7 @@
 
 mod hint;
 mod kinds;
+mod memory;
 mod state;
 
 use cuda_driver_sys::CUresult;
@@ -14,6 +15,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use memory::{BadMapping, HostAccess};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 
 /// An error of this crate.
@@ -115,6 +117,11 @@ impl Error {
     /// A stream that captures was asked for what it cannot do; the capture goes on.
     pub fn is_not_in_capture(&self) -> bool {
         matches!(self.kind(), ErrorKind::NotInCapture(_))
+    }
+
+    /// The host may not look at memory that it shares with the device now.
+    pub fn is_host_access(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostAccess(_))
     }
 }
 

@@ -11,24 +11,32 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits, EventFlags, Kernel,
-    ParameterSource, Parameters, StreamFlags, default_driver, load_kernel_module,
+    AnyEvent, CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
+    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, SharedCarveout,
+    StreamFlags, TimingEvent, default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, Error, ErrorKind,
-    Faulted, Forked, Given, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver,
-    NotInCapture, Suspect, Tried, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextMismatch, DriverError, Error,
+    ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic, InHostCallback, IndexRange,
+    KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture,
+    RegionError, Suspect, Tried, Unsupported, Wanted,
 };
 pub use error::{BadMapping, HostAccess};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
+#[cfg(feature = "bytemuck")]
+pub use memory::Plain;
 pub use memory::{
-    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, SliceParts,
+    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
+    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
+    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };
 pub use memory::{
-    ManagedAttach, ManagedBuffer, MemoryAccess, MemoryAdvice, MemoryLocation, PinnedBuffer, PinnedFlags,
-    PinnedView, PinnedViewMut, RangeState, RawOwnership, RegisterFlags,
+    ManagedAttach, ManagedBuffer, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool, OsHandle,
+    OsHandleKinds, PinnedBuffer, PinnedFlags, PinnedView, PinnedViewMut, PoolOptions, PoolReuse, PoolUse,
+    RangeState, RawOwnership, RegisterFlags,
 };

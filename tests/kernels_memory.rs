@@ -253,7 +253,7 @@ fn generic_pointers_to_every_space() {
 
 /// Copies a module's variable to the host.
 fn read<T: DeviceCopy>(gpu: &Gpu, module: &CudaModule, name: &str, len: usize) -> Vec<T> {
-    let (address, bytes) = module.global(name).unwrap();
+    let (address, bytes) = module.raw_global(name).unwrap();
     assert_eq!(bytes, len * size_of::<T>(), "{name}");
     let mut host = Vec::with_capacity(len);
     gpu.stream.synchronize().unwrap();
@@ -289,14 +289,14 @@ fn variables_with_initial_values() {
     same(&read::<u8>(&gpu, &module, "text", 9), b"constant\0", "text");
     same(&read::<f32>(&gpu, &module, "table", 256), &[0.0; 256], "table");
     same(&read::<u8>(&gpu, &module, "bytes", 5), &[1, 2, 3, 4, 255], "bytes");
-    assert!(module.global("no_such_variable").unwrap_err().is_not_found());
+    assert!(module.raw_global("no_such_variable").unwrap_err().is_not_found());
 }
 
 #[test]
 fn variables_are_each_modules_own() {
     let gpu = Gpu::new();
     let modules = [gpu.module(GLOBALS), gpu.module(GLOBALS)];
-    assert_ne!(modules[0].global("counter").unwrap(), modules[1].global("counter").unwrap());
+    assert_ne!(modules[0].raw_global("counter").unwrap(), modules[1].raw_global("counter").unwrap());
     for (module, blocks) in [(&modules[0], 1), (&modules[1], 3), (&modules[0], 2)] {
         let before = read::<u32>(&gpu, module, "counter", 1)[0];
         let mut out = gpu.zeros::<u32>(64 * blocks);
@@ -317,7 +317,7 @@ fn constants_from_the_host() {
     let gpu = Gpu::new();
     let module = gpu.module(GLOBALS);
     let words = Random::new(35).u32s(16);
-    let (address, bytes) = module.global("from_host").unwrap();
+    let (address, bytes) = module.raw_global("from_host").unwrap();
     assert_eq!(bytes, 64);
     gpu.ctx.bind().unwrap();
     let code = unsafe { gpu.ctx.driver().cuMemcpyHtoD(address, words.as_ptr().cast(), bytes) };

@@ -9,8 +9,8 @@ mod support;
 use cuda_launch::launch::{ArgumentList, Cons, Nil, Signature, Value};
 use cuda_launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, CudaContext, CudaEvent,
-    CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind, EventFlags, LaunchConfig,
-    LaunchError, MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy, cuda_launch,
+    CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind, LaunchConfig, LaunchError,
+    MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy, cuda_launch,
 };
 use support::{LOG, counted, expect_parameters, reset};
 
@@ -492,7 +492,7 @@ fn every_attribute_of_the_header_is_there_and_arrives() {
     let stream = ctx.new_stream().unwrap();
     expect_parameters(&[]);
     let f = ctx.load_module(PTX).unwrap().load_function("k").unwrap();
-    let event = CudaEvent::new(&ctx, EventFlags::DISABLE_TIMING).unwrap();
+    let event = ctx.new_event().unwrap();
     let all = every_attribute(&event);
     assert_eq!(all.iter().map(|a| a.raw().id.0).collect::<Vec<_>>(), ids);
     assert!(all.iter().all(|a| a.since() >= 11080 && !a.name().contains("unknown")));
@@ -534,7 +534,7 @@ fn an_attribute_newer_than_the_driver_is_named_with_both_versions() {
     let stream = ctx.new_stream().unwrap();
     expect_parameters(&[]);
     let f = ctx.load_module(PTX).unwrap().load_function("k").unwrap();
-    let event = CudaEvent::new(&ctx, EventFlags::DISABLE_TIMING).unwrap();
+    let event = ctx.new_event().unwrap();
     for attribute in every_attribute(&event) {
         reset();
         let config = LaunchConfig { grid_dim: (8, 1, 1), ..ONE };

@@ -8,9 +8,7 @@
 mod inject;
 
 use cuda_launch::sys::{CUresult, Driver};
-use cuda_launch::{
-    Attribute, CudaContext, CudaEvent, DeviceBuffer, Error, EventFlags, LaunchConfig, cuda_launch,
-};
+use cuda_launch::{Attribute, CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -28,8 +26,7 @@ fn program(driver: &Arc<Driver>) -> Result<(), Error> {
     let ctx = CudaContext::with_driver(driver, 0)?;
     ctx.device_name()?;
     let (stream, other) = (ctx.new_stream()?, ctx.default_stream());
-    let (start, end) =
-        (CudaEvent::new(&ctx, EventFlags::empty())?, CudaEvent::new(&ctx, EventFlags::empty())?);
+    let (start, end) = (ctx.new_timing_event()?, ctx.new_timing_event()?);
     let module = ctx.load_module(include_str!("../examples/kernels/vecadd.ptx"))?;
     let a = DeviceBuffer::from_host(&stream, &[1.0f32; N])?;
     let b = DeviceBuffer::from_host(&stream, &[2.0f32; N])?;

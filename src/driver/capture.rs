@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::stream::CudaStream;
-use super::uses::Uses;
+use super::uses::{Uses, Waits};
 use crate::error::Error;
 
 /// Memory that work on streams uses.
@@ -36,6 +36,7 @@ impl Capture {
         &self,
         resource: Arc<dyn Resource>,
         stream: &CudaStream,
+        waits: &mut Waits,
         write: bool,
     ) -> Result<(), Error> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +48,11 @@ impl Capture {
         });
         let Some(captured) = memory.get_mut(index) else { return Ok(()) };
         captured.written |= write;
-        if write { captured.within.note_write(stream) } else { captured.within.note_read(stream) }
+        if write {
+            captured.within.note_write(stream, waits)
+        } else {
+            captured.within.note_read(stream, waits)
+        }
     }
 
     /// Keeps an object that captured work uses, such as a module, as long as the graph can run.

@@ -7,7 +7,8 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::choice::{default_driver, initialise};
-use super::fault::{FaultState, Launches};
+use super::fault::FaultState;
+use super::host_call;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
@@ -112,14 +113,20 @@ impl CudaContext {
     /// Driver call: `cuCtxSynchronize`.
     ///
     /// # Errors
-    /// The first fault of that work, which is sticky.
+    /// The first fault of that work, which is sticky; or a panic in a host function of one of the streams.
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.drain()?;
+        host_call::raise_of_context(self.identity())
+    }
+
+    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
         let label = || self.inner.label();
-        let submitted = self.inner.fault.submitted();
+        let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
         self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() })?;
-        for (stream, count) in submitted {
-            stream.settle(count);
+        for (stream, next) in standing {
+            stream.launches.settle(next);
         }
         Ok(())
     }
@@ -207,6 +214,11 @@ impl CudaContext {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
+    /// What tells this context from all others, as long as a handle lives.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
     /// Makes the context current on this thread if it is not.
     ///
     /// Calls of this crate do so themselves; call it before raw driver calls of your own.
@@ -220,6 +232,12 @@ impl CudaContext {
         self.inner.bind()
     }
 
+    /// As [`bind`](Self::bind), for the driver function `call`, which an error may name.
+    #[inline]
+    pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
+        self.bind().or_else(|error| host_call::refuse(call).and(Err(error)))
+    }
+
     /// Makes the context current, calls the driver and checks its answer: what every call on an object of this context
     /// goes through, launches excepted. `asked` is only evaluated for an error.
     #[inline]
@@ -229,7 +247,7 @@ impl CudaContext {
         asked: impl FnOnce() -> String,
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
-        self.bind()?;
+        self.enter(name)?;
         self.check(call(&self.inner.driver), name, asked)
     }
 
@@ -247,11 +265,6 @@ impl CudaContext {
     #[cold]
     pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         self.inner.failed(code, call, asked)
-    }
-
-    /// Watches the launches of a stream, so that a fault can name them.
-    pub(super) fn watch(&self, launches: &Arc<Launches>) {
-        self.inner.fault.watch(Arc::downgrade(launches));
     }
 
     /// What is told of a fault.
@@ -312,6 +325,8 @@ impl ContextInner {
         if code != CUresult::SUCCESS {
             return Err(self.failed(code, "cuCtxGetCurrent", self.label()));
         }
+        // The driver would leave it current on a thread of its own.
+        host_call::refuse("cuCtxSetCurrent")?;
         // SAFETY: the context is retained.
         match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
             CUresult::SUCCESS => Ok(()),
@@ -323,7 +338,13 @@ impl ContextInner {
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = std::process::id();
         if code.is_sticky() {
-            self.fault.raise(code, call)
+            let error = self.fault.raise(code, call);
+            host_call::reclaim(std::ptr::from_ref(self).addr());
+            error
+        } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED
+            && let Err(error) = host_call::refuse(call)
+        {
+            error
         } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
             ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
         } else {
@@ -348,8 +369,17 @@ impl ContextInner {
 
 impl Drop for ContextInner {
     fn drop(&mut self) {
-        // An error here cannot be reported, and the process goes on without the context: `close` reports.
-        let _ = self.release();
+        host_call::forget(std::ptr::from_ref(self).addr());
+        if !host_call::is_running() {
+            // An error here cannot be reported, and the process goes on without the context: `close` reports.
+            let _ = self.release();
+        } else if !self.raw.is_null() {
+            let (driver, device) = (self.driver.clone(), self.device);
+            host_call::outside(move || {
+                // SAFETY: this is the one release for the one retain of the value that is dropped.
+                let _ = unsafe { driver.cuDevicePrimaryCtxRelease(device) };
+            });
+        }
     }
 }
 

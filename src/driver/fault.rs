@@ -2,54 +2,69 @@
 
 use cuda_driver_sys::CUresult;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::kernel::Kernel;
+use super::stream::StreamInner;
 use crate::error::{Error, ErrorKind, Faulted, Suspect};
-
-/// Launches that a stream remembers.
-const REMEMBERED: usize = 16;
 
 /// The last launches on one stream: what a fault is looked for in.
 ///
-/// Two threads that launch on one stream may lose an entry. It takes a lock to prevent that, and a list of suspects is
-/// not worth one on every launch.
-#[derive(Debug, Default)]
+/// A ring of numbers of kernels, with a mark where the host last waited. Two threads that launch on one stream may lose an
+/// entry: it takes a lock to prevent that, and a list of suspects is not worth one on every launch.
+#[derive(Debug)]
 pub(crate) struct Launches {
-    kernels: [AtomicU32; REMEMBERED],
-    submitted: AtomicU32,
-    /// So many were done when the host last waited.
-    done: AtomicU32,
+    ring: [AtomicU32; 256],
+    next: AtomicU8,
+}
+
+/// In the ring: what comes before is done.
+const DONE: u32 = u32::MAX;
+
+/// More than these are not worth naming.
+const NAMED: usize = 16;
+
+impl Default for Launches {
+    fn default() -> Self {
+        Self { ring: [const { AtomicU32::new(DONE) }; 256], next: AtomicU8::new(0) }
+    }
 }
 
 impl Launches {
-    /// Notes a launch of the kernel with this number.
+    /// Notes a launch of the kernel with this number, before it is submitted: then nothing need be kept over the call.
     #[inline(always)]
     pub(crate) fn note(&self, kernel: u32) {
-        let count = self.submitted.load(Ordering::Relaxed);
-        self.kernels[count as usize % REMEMBERED].store(kernel, Ordering::Relaxed);
-        self.submitted.store(count.wrapping_add(1), Ordering::Relaxed);
+        let next = self.next.load(Ordering::Relaxed);
+        self.ring[usize::from(next)].store(kernel, Ordering::Relaxed);
+        self.next.store(next.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// How many were submitted so far.
-    pub(super) fn submitted(&self) -> u32 {
-        self.submitted.load(Ordering::Relaxed)
+    /// The last launch that was noted was refused.
+    pub(crate) fn unnote(&self) {
+        self.next.store(self.next().wrapping_sub(1), Ordering::Relaxed);
     }
 
-    /// The host has seen the end of the first `count`.
-    pub(super) fn settle(&self, count: u32) {
-        self.done.store(count, Ordering::Relaxed);
+    /// Where the next launch is noted: to be given to [`Launches::settle`] when the host has waited.
+    pub(super) fn next(&self) -> u8 {
+        self.next.load(Ordering::Relaxed)
     }
 
-    /// The numbers of those that may still be running, the oldest first, and how many more there are that were forgotten.
-    fn pending(&self) -> (Vec<u32>, u32) {
-        let submitted = self.submitted();
-        let pending = submitted.wrapping_sub(self.done.load(Ordering::Relaxed));
-        let known = pending.min(REMEMBERED as u32);
-        let kernels = (submitted.wrapping_sub(known)..).take(known as usize);
-        let kernels = kernels.map(|i| self.kernels[i as usize % REMEMBERED].load(Ordering::Relaxed));
-        (kernels.collect(), pending - known)
+    /// The host has seen the end of all launches before `next`.
+    pub(super) fn settle(&self, next: u8) {
+        self.ring[usize::from(next.wrapping_sub(1))].store(DONE, Ordering::Relaxed);
+    }
+
+    /// The numbers of those that may still be running, the oldest first, and whether there may be more.
+    fn pending(&self) -> (Vec<u32>, bool) {
+        let next = self.next();
+        let back =
+            (1..=u8::MAX).map(|i| self.ring[usize::from(next.wrapping_sub(i))].load(Ordering::Relaxed));
+        let mut kernels: Vec<u32> = back.take_while(|kernel| *kernel != DONE).collect();
+        let more = kernels.len() > NAMED;
+        kernels.truncate(NAMED);
+        kernels.reverse();
+        (kernels, more)
     }
 }
 
@@ -59,7 +74,7 @@ pub(super) struct FaultState {
     fault: OnceLock<Faulted>,
     /// Names of the kernels that are looked up now, by number.
     names: Mutex<BTreeMap<u32, String>>,
-    streams: Mutex<Vec<Weak<Launches>>>,
+    streams: Mutex<Vec<Weak<StreamInner>>>,
 }
 
 static KERNELS: AtomicU32 = AtomicU32::new(0);
@@ -87,16 +102,20 @@ impl FaultState {
     }
 
     /// A stream whose launches are to be named.
-    pub(super) fn watch(&self, launches: Weak<Launches>) {
+    pub(super) fn watch(&self, stream: Weak<StreamInner>) {
         let mut streams = locked(&self.streams);
         streams.retain(|stream| stream.strong_count() != 0);
-        streams.push(launches);
+        streams.push(stream);
     }
 
-    /// How many launches each stream was given so far.
-    pub(super) fn submitted(&self) -> Vec<(Arc<Launches>, u32)> {
+    /// Where each stream stands, for [`Launches::settle`].
+    pub(super) fn standing(&self) -> Vec<(Arc<StreamInner>, u8)> {
         let streams = locked(&self.streams);
-        streams.iter().filter_map(Weak::upgrade).map(|stream| (stream.clone(), stream.submitted())).collect()
+        streams
+            .iter()
+            .filter_map(Weak::upgrade)
+            .map(|stream| (stream.clone(), stream.launches.next()))
+            .collect()
     }
 
     /// `call` answered that a kernel faulted: remembers it, and says so.
@@ -110,9 +129,9 @@ impl FaultState {
         let names = locked(&self.names);
         let mut suspects = Vec::new();
         for stream in locked(&self.streams).iter().filter_map(Weak::upgrade) {
-            let (kernels, more) = stream.pending();
-            if more != 0 {
-                suspects.push(Suspect::Forgotten(more));
+            let (kernels, more) = stream.launches.pending();
+            if more {
+                suspects.push(Suspect::Earlier);
             }
             suspects.extend(kernels.iter().map(|kernel| match names.get(kernel) {
                 Some(name) => Suspect::Kernel(name.clone()),

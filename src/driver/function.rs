@@ -1,8 +1,12 @@
 //! Functions: kernels that were looked up.
 
-use cuda_driver_sys::{CUfunction, CUfunction_attribute as A};
+#![allow(unsafe_code)] // Calls of the driver with a function that its handle, or who made it, keeps loaded.
+
+use cuda_driver_sys::{CUfunction, CUfunctionLoadingState, CUmodule};
+use std::ffi::CStr;
 use std::sync::Arc;
 
+use super::cache_config::CacheConfig;
 use super::context::CudaContext;
 use super::kernel::{Kernel, Parameters};
 use super::module::CudaModule;
@@ -24,13 +28,115 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 #[doc(alias = "CUfunction")]
 pub struct CudaFunction {
-    module: CudaModule,
+    /// Keeps the function loaded; `None` where someone else does.
+    module: Option<CudaModule>,
     kernel: Arc<Kernel>,
 }
 
 impl CudaFunction {
     pub(super) fn new(module: CudaModule, kernel: Arc<Kernel>) -> Self {
-        Self { module, kernel }
+        Self { module: Some(module), kernel }
+    }
+
+    /// A handle to a function that someone else loaded and keeps loaded.
+    ///
+    /// Driver calls: `cuFuncGetName` (without it, the name is that of the address), and those of
+    /// [`CudaModule::load_function`] that ask about a function.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaFunction};
+    /// let ctx = CudaContext::new(0)?;
+    /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
+    /// let foreign = module.load_function("fill")?.raw();
+    /// // SAFETY: 1: `module` is of `ctx` and outlives the handle.
+    /// let f = unsafe { CudaFunction::from_raw(&ctx, foreign)? };
+    /// assert_eq!(f.name(), "fill");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    ///
+    /// # Safety
+    /// 1. `raw` is a function of this context, on its driver, that stays loaded as long as this handle or a clone lives.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUfunction) -> Result<Self, Error> {
+        // SAFETY: the caller's duty 1.
+        let name = unsafe { driver_name(context, raw) };
+        let name = match name {
+            Err(error) if error.is_unsupported() => format!("function at {raw:?}"),
+            name => name?,
+        };
+        let kernel = Arc::new(Kernel::describe(context, raw, &name, None)?);
+        Ok(Self { module: None, kernel })
+    }
+
+    /// Whether the driver has loaded its code already: it may leave that to the first launch.
+    ///
+    /// Driver call: `cuFuncIsLoaded` (CUDA 12.4).
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuFuncIsLoaded")]
+    pub fn is_loaded(&self) -> Result<bool, Error> {
+        let mut state = CUfunctionLoadingState(0);
+        self.context().call(
+            "cuFuncIsLoaded",
+            || self.name().to_string(),
+            // SAFETY: the function is live, its context current, `state` outlives the call.
+            |driver| unsafe { driver.cuFuncIsLoaded(&mut state, self.raw()) },
+        )?;
+        Ok(state == CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
+    }
+
+    /// Has the driver load its code now, so that the first launch does not have to.
+    ///
+    /// Driver call: `cuFuncLoad` (CUDA 12.4).
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuFuncLoad")]
+    pub fn load(&self) -> Result<(), Error> {
+        self.context().call(
+            "cuFuncLoad",
+            || self.name().to_string(),
+            // SAFETY: the function is live, its context current.
+            |driver| unsafe { driver.cuFuncLoad(self.raw()) },
+        )
+    }
+
+    /// Says whether it likes L1 cache or shared memory more; later devices take
+    /// [`set_shared_carveout`](CudaFunction::set_shared_carveout).
+    ///
+    /// Driver call: `cuFuncSetCacheConfig`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a number that is no configuration.
+    #[doc(alias = "cuFuncSetCacheConfig")]
+    pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
+        self.context().call(
+            "cuFuncSetCacheConfig",
+            || format!("{} to {config:?}", self.name()),
+            // SAFETY: the function is live, its context current.
+            |driver| unsafe { driver.cuFuncSetCacheConfig(self.raw(), config.raw()) },
+        )
+    }
+
+    /// The raw module that the driver says it is of.
+    ///
+    /// Driver call: `cuFuncGetModule`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuFuncGetModule")]
+    pub fn raw_module(&self) -> Result<CUmodule, Error> {
+        let mut module = std::ptr::null_mut();
+        self.context().call(
+            "cuFuncGetModule",
+            || self.name().to_string(),
+            // SAFETY: the function is live, its context current, `module` outlives the call.
+            |driver| unsafe { driver.cuFuncGetModule(&mut module, self.raw()) },
+        )?;
+        Ok(module)
     }
 
     /// The name it was looked up by.
@@ -59,63 +165,9 @@ impl CudaFunction {
         self.kernel.max_dynamic_shared_memory()
     }
 
-    /// Opts in to `bytes` of dynamic shared memory; together with the static part at most what the device allows
-    /// ([`DeviceLimits::max_shared_memory_optin`](crate::DeviceLimits)).
-    ///
-    /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where the sum is over the device's limit.
-    pub fn set_max_dynamic_shared_memory(&self, bytes: u32) -> Result<(), Error> {
-        let value = i32::try_from(bytes).unwrap_or(i32::MAX);
-        self.set_attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, value)
-    }
-
-    /// Registers of a thread.
-    ///
-    /// Driver call: `cuFuncGetAttribute`.
-    ///
-    /// # Errors
-    /// Whatever the driver answers.
-    pub fn registers(&self) -> Result<u32, Error> {
-        self.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).map(|v| v.max(0) as u32)
-    }
-
-    /// Local memory of a thread, in bytes.
-    ///
-    /// Driver call: `cuFuncGetAttribute`.
-    ///
-    /// # Errors
-    /// Whatever the driver answers.
-    pub fn local_memory(&self) -> Result<u32, Error> {
-        self.attribute(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES).map(|v| v.max(0) as u32)
-    }
-
-    /// Any attribute of the function.
-    ///
-    /// Driver call: `cuFuncGetAttribute`.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for one that this driver does not know.
-    #[doc(alias = "cuFuncGetAttribute")]
-    pub fn attribute(&self, attribute: A) -> Result<i32, Error> {
-        self.kernel.attribute(attribute)
-    }
-
-    /// Sets an attribute of the function, for every launch of it in its context.
-    ///
-    /// Driver call: `cuFuncSetAttribute`.
-    ///
-    /// # Errors
-    /// Whatever the driver answers.
-    #[doc(alias = "cuFuncSetAttribute")]
-    pub fn set_attribute(&self, attribute: A, value: i32) -> Result<(), Error> {
-        self.kernel.set_attribute(attribute, value)
-    }
-
-    /// The module.
-    pub fn module(&self) -> &CudaModule {
-        &self.module
+    /// The module; `None` for a function from [`CudaFunction::from_raw`]. No driver call.
+    pub fn module(&self) -> Option<&CudaModule> {
+        self.module.as_ref()
     }
 
     /// The context.
@@ -133,4 +185,20 @@ impl CudaFunction {
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
+}
+
+/// The driver's name of a function.
+///
+/// # Safety
+/// 1. `raw` is a live function of `context`.
+pub(super) unsafe fn driver_name(context: &CudaContext, raw: CUfunction) -> Result<String, Error> {
+    let mut name = std::ptr::null();
+    context.call(
+        "cuFuncGetName",
+        || format!("function {raw:?}"),
+        // SAFETY: the caller's duty 1; `name` outlives the call.
+        |driver| unsafe { driver.cuFuncGetName(&mut name, raw) },
+    )?;
+    // SAFETY: the driver answers a C string that lives as long as the function's module.
+    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }

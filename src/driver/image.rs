@@ -26,6 +26,8 @@ pub(super) struct Signature {
 #[derive(Debug, Default)]
 pub(super) struct Signatures {
     kernels: BTreeMap<String, Signature>,
+    /// Variables of global and constant memory, and whether they are constants.
+    variables: Vec<(String, bool)>,
     /// Whether the image lists all its kernels.
     complete: bool,
 }
@@ -37,6 +39,10 @@ impl Signatures {
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.kernels.keys().map(String::as_str)
+    }
+
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.variables.iter().map(|(name, constant)| (name.as_str(), *constant))
     }
 
     pub(super) fn complete(&self) -> bool {
@@ -155,12 +161,22 @@ impl<'a> Image<'a> {
 
     /// What the image says of its kernels; nothing where it cannot be read.
     pub(super) fn signatures(&self) -> Signatures {
-        let kernels = match &self.checked {
-            Checked::Ptx(text) => cuda_ptx::parse(text).ok().map(|module| ptx_signatures(&module)),
-            other => other.kernels().ok().map(|kernels| kernels.iter().map(signature).collect()),
+        let (kernels, variables) = match &self.checked {
+            Checked::Ptx(text) => match cuda_ptx::parse(text) {
+                Ok(module) => (Some(ptx_signatures(&module)), ptx_variables(&module)),
+                Err(_) => (None, Vec::new()),
+            },
+            other => (other.kernels().ok().map(|list| list.iter().map(signature).collect()), Vec::new()),
         };
-        Signatures { complete: kernels.is_some(), kernels: kernels.unwrap_or_default() }
+        Signatures { complete: kernels.is_some(), kernels: kernels.unwrap_or_default(), variables }
     }
+}
+
+fn ptx_variables(module: &cuda_ptx::Module<'_>) -> Vec<(String, bool)> {
+    use cuda_ptx::{Linkage, Space};
+    let here = module.variables.iter().filter(|v| matches!(v.space, Space::Global | Space::Const));
+    let defined = here.filter(|v| v.linkage != Linkage::Extern);
+    defined.map(|v| (v.name.to_string(), v.space == Space::Const)).collect()
 }
 
 fn log_text(buffer: &[u8]) -> String {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::context::CudaContext;
+use super::function_attribute::FunctionAttribute;
 use super::image::Signature;
-use crate::error::{Error, ErrorKind, Wanted, check};
+use crate::error::{Error, ErrorKind, Wanted};
 
 /// Who knew a kernel's parameter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,20 +79,35 @@ unsafe impl Sync for Kernel {}
 impl Kernel {
     /// Looks up `name` in `module`.
     ///
-    /// Driver calls: `cuModuleGetFunction`, `cuFuncGetParamInfo` for each parameter (and once more where the image does not
-    /// say how many there are), `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
+    /// Driver calls: `cuModuleGetFunction`, and those of [`Kernel::describe`].
     pub(super) fn look_up(
         context: &CudaContext,
         module: CUmodule,
         name: &str,
         signature: Option<&Signature>,
     ) -> Result<Self, Error> {
-        context.bind()?;
         let c_name = kernel_name(name)?;
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the module is live and of the current context, the name ends in NUL.
-        let code = unsafe { context.driver().cuModuleGetFunction(&mut raw, module, c_name.as_ptr()) };
-        check(code, "cuModuleGetFunction", || format!("kernel {name:?}"))?;
+        context.call(
+            "cuModuleGetFunction",
+            || format!("kernel {name:?}"),
+            // SAFETY: the module is live and of the current context, the name ends in NUL.
+            |driver| unsafe { driver.cuModuleGetFunction(&mut raw, module, c_name.as_ptr()) },
+        )?;
+        Self::describe(context, raw, name, signature)
+    }
+
+    /// Asks the driver about a function.
+    ///
+    /// Driver calls: `cuFuncGetParamInfo` for each parameter (and once more where the image does not say how many there
+    /// are), `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
+    pub(super) fn describe(
+        context: &CudaContext,
+        raw: CUfunction,
+        name: &str,
+        signature: Option<&Signature>,
+    ) -> Result<Self, Error> {
+        context.bind()?;
         let limits = context.limits();
         let (grid, block) = (limits.max_grid_dim, limits.max_block_dim);
         let attribute = |a| function_attribute(context, raw, a, name).map(|v| v.max(0) as u32);
@@ -161,12 +177,12 @@ impl Kernel {
 
     /// Sets an attribute; see [`CudaFunction::set_attribute`](crate::CudaFunction::set_attribute).
     pub(super) fn set_attribute(&self, attribute: A, value: i32) -> Result<(), Error> {
-        self.context.bind()?;
-        // SAFETY: the function's module is live (its owner calls), its context current.
-        let code = unsafe { self.context.driver().cuFuncSetAttribute(self.raw, attribute, value) };
-        check(code, "cuFuncSetAttribute", || {
-            format!("attribute {} of {} to {value}", attribute.0, self.name)
-        })?;
+        self.context.call(
+            "cuFuncSetAttribute",
+            || format!("{:?} of {} to {value}", FunctionAttribute::from(attribute), self.name),
+            // SAFETY: the function's module is live (its owner calls), its context current.
+            |driver| unsafe { driver.cuFuncSetAttribute(self.raw, attribute, value) },
+        )?;
         if attribute == A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
             self.max_dynamic_shared.store(value.max(0) as u32, Ordering::Relaxed);
         }
@@ -204,7 +220,9 @@ fn function_attribute(
     let mut value = 0;
     // SAFETY: the function is of a live module of the current context, `value` outlives the call.
     let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };
-    check(code, "cuFuncGetAttribute", || format!("attribute {} of {name}", attribute.0))?;
+    context.check(code, "cuFuncGetAttribute", || {
+        format!("{:?} of {name}", FunctionAttribute::from(attribute))
+    })?;
     Ok(value)
 }
 
@@ -262,7 +280,8 @@ fn driver_sizes(
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
             CUresult::CUDA_ERROR_INVALID_VALUE => break,
-            code => check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
+            code => context
+                .check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
         }
         sizes.push(size);
     }

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::context::CudaContext;
 use super::function::CudaFunction;
 use super::image::{Image, Signatures};
-use super::kernel::{Kernel, kernel_name};
+use super::kernel::Kernel;
 use super::kernel_table::KernelTable;
-use crate::error::{Error, ErrorKind, KernelNotFound, check};
+use super::nearest::nearest;
+use super::symbols::Symbols;
+use crate::error::{Error, ErrorKind, KernelNotFound};
 
 /// A loaded kernel image: PTX, cubin or fatbin.
 ///
@@ -44,6 +46,17 @@ struct ModuleInner {
     info_log: String,
     signatures: Signatures,
     kernels: KernelTable,
+    symbols: Symbols,
+    owner: Owner,
+}
+
+/// Who unloads a module.
+#[derive(Debug)]
+pub(super) enum Owner {
+    /// The last handle does.
+    Handle,
+    /// Someone else, who promised to keep it loaded.
+    Foreign,
 }
 
 // SAFETY: a CUmodule may be used from every thread (driver API, "Module Management"); the rest is Send and Sync.
@@ -85,16 +98,52 @@ impl CudaModule {
         let image = Image::new(bytes, origin)?;
         context.bind()?;
         let (raw, info_log) = image.load(context, origin)?;
+        Ok(Self::new(context, raw, origin, info_log, image.signatures(), Owner::Handle))
+    }
+
+    fn new(
+        context: &CudaContext,
+        raw: CUmodule,
+        origin: &str,
+        info_log: String,
+        signatures: Signatures,
+        owner: Owner,
+    ) -> Self {
         let inner = ModuleInner {
             raw,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             context: context.clone(),
             origin: origin.to_string(),
             info_log,
-            signatures: image.signatures(),
+            signatures,
             kernels: KernelTable::default(),
+            symbols: Symbols::default(),
+            owner,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// A handle to a module that someone else loaded, and unloads.
+    ///
+    /// What only an image tells, such as the names of parameters, is not known of it. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaModule};
+    /// let ctx = CudaContext::new(0)?;
+    /// let owner = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
+    /// // SAFETY: 1: `owner` is of `ctx` and outlives the handle; 2: it has no variables.
+    /// let module = unsafe { CudaModule::from_raw(&ctx, owner.raw()) };
+    /// assert_eq!(module.load_function("fill")?.name(), "fill");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// 1. `raw` is a module of this context, on its driver, that stays loaded as long as this handle, a clone, or a
+    ///    function or variable from them lives.
+    /// 2. A variable of it that has a mutable view here has no view from another handle of the module meanwhile.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
+        let (origin, signatures) = (format!("module at {raw:?}"), Signatures::default());
+        Self::new(context, raw, &origin, String::new(), signatures, Owner::Foreign)
     }
 
     /// Looks up a kernel. The result keeps the module loaded.
@@ -116,6 +165,21 @@ impl CudaModule {
         self.inner.signatures.names()
     }
 
+    /// Whether the image lists its kernels.
+    pub(super) fn lists_kernels(&self) -> bool {
+        self.inner.signatures.complete()
+    }
+
+    /// The variables that the image lists, and whether they are constants.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.inner.signatures.variables()
+    }
+
+    /// The variables that have a handle.
+    pub(crate) fn symbols(&self) -> &Symbols {
+        &self.inner.symbols
+    }
+
     /// What the driver's compiler had to say about an image that it accepted; often nothing.
     pub fn info_log(&self) -> &str {
         &self.inner.info_log
@@ -134,25 +198,6 @@ impl CudaModule {
     /// The raw module, valid as long as this handle.
     pub fn raw(&self) -> CUmodule {
         self.inner.raw
-    }
-
-    /// Address and size in bytes of a `__device__` or `__constant__` variable.
-    ///
-    /// Driver call: `cuModuleGetGlobal`.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_NOT_FOUND` if there is none.
-    #[doc(alias = "cuModuleGetGlobal")]
-    pub fn global(&self, name: &str) -> Result<(u64, usize), Error> {
-        self.context().bind()?;
-        let c_name = kernel_name(name)?;
-        let (mut address, mut bytes) = (0, 0);
-        // SAFETY: the module is live and of the current context; name and outputs outlive the call.
-        let code = unsafe {
-            self.context().driver().cuModuleGetGlobal(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
-        };
-        check(code, "cuModuleGetGlobal", || format!("variable {name:?} of {}", self.origin()))?;
-        Ok((address, bytes))
     }
 
     /// Unloads the module now if this is the last handle to it and its functions, and says what the driver answered.
@@ -203,13 +248,15 @@ impl CudaModule {
 impl ModuleInner {
     fn unload(&mut self) -> Result<(), Error> {
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        if raw.is_null() {
+        if raw.is_null() || matches!(self.owner, Owner::Foreign) {
             return Ok(());
         }
-        // Also where it cannot be bound: an error is told below.
-        let _ = self.context.bind();
-        // SAFETY: this value owned the module; no function of it is left, as each holds the module.
-        check(unsafe { self.context.driver().cuModuleUnload(raw) }, "cuModuleUnload", || self.origin.clone())
+        self.context.call(
+            "cuModuleUnload",
+            || self.origin.clone(),
+            // SAFETY: this value owned the module; no function of it is left, as each holds the module.
+            |driver| unsafe { driver.cuModuleUnload(raw) },
+        )
     }
 }
 
@@ -217,43 +264,5 @@ impl Drop for ModuleInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
         let _ = self.unload();
-    }
-}
-
-/// Up to three names that look most like `name`.
-fn nearest(name: &str, names: &[&str]) -> Vec<String> {
-    let mut scored: Vec<(usize, &str)> = names
-        .iter()
-        .map(|n| if n.contains(name) { (0, *n) } else { (distance(name, n), *n) })
-        .filter(|(d, n)| *d <= name.len().max(n.len()) / 2)
-        .collect();
-    scored.sort();
-    scored.into_iter().take(3).map(|(_, n)| n.to_string()).collect()
-}
-
-/// Levenshtein distance in bytes.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearest_names_come_first_and_far_ones_not_at_all() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(nearest("vecad", &["scan", "vecadd", "_Z6vecaddPf"]), ["_Z6vecaddPf", "vecadd"]);
-        assert!(nearest("vecadd", &["mandelbrot"]).is_empty());
     }
 }

@@ -4,13 +4,15 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
-use super::event::{CudaEvent, EventFlags};
+use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
 use super::fault::Launches;
-use crate::error::{Error, ErrorKind, NotInCapture, check};
+use super::host_call;
+use crate::error::{Error, ErrorKind, NotInCapture};
 
 bitflags! {
     /// How a stream is created (`CUstream_flags`).
@@ -43,14 +45,16 @@ pub struct CudaStream {
 }
 
 #[derive(Debug)]
-struct StreamInner {
+pub(super) struct StreamInner {
     raw: CUstream,
     context: CudaContext,
     owned: bool,
+    /// A number that no other stream has; 0 where it is somebody else's, who may have other handles.
+    serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
     /// What may be blamed for a fault.
-    launches: Arc<Launches>,
+    pub(super) launches: Launches,
     /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
     mark: OnceLock<CudaEvent>,
 }
@@ -59,6 +63,8 @@ struct StreamInner {
 unsafe impl Send for StreamInner {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for StreamInner {}
+
+static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 impl CudaStream {
     /// Creates a stream with these flags and priority (lower numbers go first; out-of-range values are clamped).
@@ -69,11 +75,12 @@ impl CudaStream {
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
-        context.bind()?;
         let mut raw = std::ptr::null_mut();
+        let asked = || format!("flags {flags:?}, priority {priority}");
         // SAFETY: the context is current, `raw` outlives the call.
-        let code = unsafe { context.driver().cuStreamCreateWithPriority(&mut raw, flags.bits(), priority) };
-        check(code, "cuStreamCreateWithPriority", || format!("flags {flags:?}, priority {priority}"))?;
+        context.call("cuStreamCreateWithPriority", asked, |driver| unsafe {
+            driver.cuStreamCreateWithPriority(&mut raw, flags.bits(), priority)
+        })?;
         Ok(Self::wrap(context, raw, true, None))
     }
 
@@ -88,11 +95,12 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        let launches = Arc::default();
-        context.watch(&launches);
-        let mark = OnceLock::new();
-        let inner = StreamInner { raw, context: context.clone(), owned, capture, launches, mark };
-        Self { inner: Arc::new(inner) }
+        let (launches, mark) = (Launches::default(), OnceLock::new());
+        let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let context = context.clone();
+        let inner = Arc::new(StreamInner { raw, context, owned, serial, capture, launches, mark });
+        inner.context.fault().watch(Arc::downgrade(&inner));
+        Self { inner }
     }
 
     /// Borrows a stream that other code made and will destroy.
@@ -124,16 +132,22 @@ impl CudaStream {
     /// Driver call: `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work of the context, which is sticky; or a panic in a host function of this stream.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.drain()?;
+        host_call::raise_of_stream(self)
+    }
+
+    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
-        let submitted = self.launches().submitted();
+        let next = self.launches().next();
         // SAFETY: the stream is live.
         self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
             driver.cuStreamSynchronize(self.raw())
         })?;
-        self.launches().settle(submitted);
+        self.launches().settle(next);
         Ok(())
     }
 
@@ -142,42 +156,54 @@ impl CudaStream {
     /// Driver call: `cuStreamQuery`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work of the context, which is sticky; when all is done, a panic in a host function of this stream.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
-        self.context().bind()?;
+        self.context().enter("cuStreamQuery")?;
         // SAFETY: the stream is live.
         match unsafe { self.context().driver().cuStreamQuery(self.raw()) } {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
+            CUresult::CUDA_ERROR_NOT_READY => return Ok(false),
+            code => self.context().check(code, "cuStreamQuery", String::new)?,
         }
+        host_call::raise_of_stream(self)?;
+        Ok(true)
     }
 
     /// Makes work given to this stream from now on wait for `event`.
     ///
-    /// The event may be of another context. Driver call: `cuStreamWaitEvent`.
+    /// The event may be of another context, and of any kind; it may be recorded anew, or dropped, as soon as this returns.
+    /// Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamWaitEvent")]
-    pub fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
-        // SAFETY: stream and event are live; 0 is the default wait.
-        self.context().call("cuStreamWaitEvent", String::new, |driver| unsafe {
-            driver.cuStreamWaitEvent(self.raw(), event.raw(), 0)
+    pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
+        self.wait_with(event, EventWaitFlags::empty())
+    }
+
+    /// As [`wait`](Self::wait), with flags.
+    ///
+    /// Driver call: `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
+    pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        let asked = || format!("flags {flags:?}");
+        // SAFETY: stream and event are live.
+        self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
+            driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
         })
     }
 
     /// Makes work given to this stream from now on wait for what `other` has been given so far.
     ///
-    /// Driver calls: `cuEventCreate`, `cuEventRecord`, `cuStreamWaitEvent`, `cuEventDestroy`.
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
     ///
     /// # Errors
     /// Whatever the driver answers.
     pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
-        let event = CudaEvent::new(other.context(), EventFlags::DISABLE_TIMING)?;
-        event.record(other)?;
-        self.wait(&event)
+        self.after(other)
     }
 
     /// A new stream whose work waits for what this one has been given so far.
@@ -212,6 +238,11 @@ impl CudaStream {
     /// The same, but 0 where the handle means another stream on every thread, or a capture.
     pub(super) fn lasting_identity(&self) -> usize {
         if self.is_per_thread() || self.inner.capture.is_some() { 0 } else { self.identity() }
+    }
+
+    /// A number that no other stream of this crate has; 0 for a stream that it did not make.
+    pub(super) fn serial(&self) -> u64 {
+        self.inner.serial
     }
 
     /// Whether the handle means another stream on every thread.
@@ -255,7 +286,7 @@ impl CudaStream {
         let mark = match earlier.inner.mark.get() {
             Some(mark) => mark,
             None => {
-                let event = CudaEvent::new(earlier.context(), EventFlags::DISABLE_TIMING)?;
+                let event = earlier.context().new_event()?;
                 earlier.inner.mark.get_or_init(|| event)
             }
         };
@@ -278,12 +309,18 @@ impl StreamInner {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this crate made the stream, and no handle is left.
-        check(unsafe { self.context.driver().cuStreamDestroy(self.raw) }, "cuStreamDestroy", String::new)
+        let code = unsafe { self.context.driver().cuStreamDestroy(self.raw) };
+        self.context.check(code, "cuStreamDestroy", String::new)
     }
 }
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let rest = CudaStream::wrap(&self.context, self.raw, true, None);
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

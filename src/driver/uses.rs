@@ -27,6 +27,10 @@ pub(crate) struct Uses {
     users: Mutex<Vec<User>>,
 }
 
+/// The streams that one piece of work waits for already, so that it waits once for each, whatever it shares with them.
+#[derive(Debug, Default)]
+pub struct Waits(Vec<usize>);
+
 #[derive(Debug)]
 struct User {
     /// Kept alive: its work is what others wait for.
@@ -50,22 +54,43 @@ impl Uses {
         self.writer.load(Ordering::Relaxed) == stream.identity()
     }
 
-    /// Orders work on `stream` that reads after the work that wrote; call it before the work is submitted.
-    ///
-    /// Driver calls, if another stream wrote: `cuEventRecord` there and `cuStreamWaitEvent` here. A stream that captures
-    /// keeps `owner` instead: its work runs later, with the graph.
+    /// As [`Uses::read_with`], of work that uses nothing else.
     #[inline]
     pub(crate) fn read_on(
         &self,
         stream: &CudaStream,
         owner: impl FnOnce() -> Arc<dyn Resource>,
     ) -> Result<(), Error> {
+        self.read_with(stream, &mut Waits::default(), owner)
+    }
+
+    /// As [`Uses::write_with`], of work that uses nothing else.
+    #[inline]
+    pub(crate) fn write_on(
+        &self,
+        stream: &CudaStream,
+        owner: impl FnOnce() -> Arc<dyn Resource>,
+    ) -> Result<(), Error> {
+        self.write_with(stream, &mut Waits::default(), owner)
+    }
+
+    /// Orders work on `stream` that reads after the work that wrote; call it before the work is submitted.
+    ///
+    /// Driver calls, if another stream wrote: `cuEventRecord` there and `cuStreamWaitEvent` here. A stream that captures
+    /// keeps `owner` instead: its work runs later, with the graph.
+    #[inline]
+    pub(crate) fn read_with(
+        &self,
+        stream: &CudaStream,
+        waits: &mut Waits,
+        owner: impl FnOnce() -> Arc<dyn Resource>,
+    ) -> Result<(), Error> {
         if self.may_read(stream) {
             return Ok(());
         }
         match stream.capture() {
-            Some(capture) => capture.touch(owner(), stream, false),
-            None => self.note_read(stream),
+            Some(capture) => capture.touch(owner(), stream, waits, false),
+            None => self.note_read(stream, waits),
         }
     }
 
@@ -73,31 +98,32 @@ impl Uses {
     ///
     /// Driver calls, for each other stream: `cuEventRecord` there and `cuStreamWaitEvent` here.
     #[inline]
-    pub(crate) fn write_on(
+    pub(crate) fn write_with(
         &self,
         stream: &CudaStream,
+        waits: &mut Waits,
         owner: impl FnOnce() -> Arc<dyn Resource>,
     ) -> Result<(), Error> {
         if self.may_write(stream) {
             return Ok(());
         }
         match stream.capture() {
-            Some(capture) => capture.touch(owner(), stream, true),
-            None => self.note_write(stream),
+            Some(capture) => capture.touch(owner(), stream, waits, true),
+            None => self.note_write(stream, waits),
         }
     }
 
-    /// As [`Uses::read_on`], of a stream that does not capture or of the capture itself.
+    /// As [`Uses::read_with`], of a stream that does not capture or of the capture itself.
     #[cold]
-    pub(super) fn note_read(&self, stream: &CudaStream) -> Result<(), Error> {
+    pub(super) fn note_read(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         let mut users = self.users();
         if !users.iter().any(|user| user.is(stream)) {
             for user in users.iter().filter(|user| user.wrote) {
-                user.before(stream)?;
+                user.before(stream, waits)?;
             }
             if users.len() > MANY_READERS {
                 for user in users.iter().filter(|user| !user.wrote) {
-                    user.before(stream)?;
+                    user.before(stream, waits)?;
                 }
                 users.retain(|user| user.wrote);
             }
@@ -108,12 +134,12 @@ impl Uses {
         Ok(())
     }
 
-    /// As [`Uses::write_on`], of a stream that does not capture or of the capture itself.
+    /// As [`Uses::write_with`], of a stream that does not capture or of the capture itself.
     #[cold]
-    pub(super) fn note_write(&self, stream: &CudaStream) -> Result<(), Error> {
+    pub(super) fn note_write(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         let mut users = self.users();
         for user in users.iter().filter(|user| !user.is(stream)) {
-            user.before(stream)?;
+            user.before(stream, waits)?;
         }
         users.clear();
         users.push(User::new(stream, true));
@@ -156,8 +182,9 @@ impl Uses {
         {
             return Ok(user.stream.clone());
         }
+        let waits = &mut Waits::default();
         for user in users.iter().filter(|user| !user.is(otherwise)) {
-            user.before(otherwise)?;
+            user.before(otherwise, waits)?;
         }
         Ok(otherwise.clone())
     }
@@ -189,12 +216,21 @@ impl User {
     }
 
     /// Makes `later` wait for this use.
-    fn before(&self, later: &CudaStream) -> Result<(), Error> {
+    fn before(&self, later: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        if waits.0.contains(&self.stream.identity()) {
+            return Ok(());
+        }
         // Another thread's stream has no handle here: the host waits for it.
-        if self.is_here() { later.after(&self.stream) } else { self.stream.context().synchronize() }
+        if self.is_here() {
+            later.after(&self.stream)?;
+        } else {
+            self.stream.context().drain()?;
+        }
+        waits.0.push(self.stream.identity());
+        Ok(())
     }
 
     fn wait(&self) -> Result<(), Error> {
-        if self.is_here() { self.stream.synchronize() } else { self.stream.context().synchronize() }
+        if self.is_here() { self.stream.drain() } else { self.stream.context().drain() }
     }
 }

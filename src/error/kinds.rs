@@ -34,6 +34,15 @@ pub enum ErrorKind {
     /// Objects of two contexts in one call.
     #[error(transparent)]
     Context(#[from] ContextMismatch),
+    /// A call in a host function of a stream.
+    #[error(transparent)]
+    InHostCallback(#[from] super::InHostCallback),
+    /// Host functions of a stream panicked.
+    #[error(transparent)]
+    HostPanic(#[from] super::HostPanic),
+    /// Two events between which there is no time.
+    #[error(transparent)]
+    Event(#[from] super::EventError),
     /// The bytes are no kernel image, or a damaged one.
     #[error("{origin}: {error}")]
     Image {
@@ -51,6 +60,12 @@ pub enum ErrorKind {
     /// No module file of this name.
     #[error(transparent)]
     Module(#[from] ModuleNotFound),
+    /// A variable of a module cannot be had as asked for.
+    #[error(transparent)]
+    Global(#[from] super::module::GlobalError),
+    /// The driver is older than what was asked of it.
+    #[error(transparent)]
+    Unsupported(#[from] super::module::Unsupported),
     /// A file could not be read.
     #[error("cannot read {}: {error}", path.display())]
     File {
@@ -62,6 +77,15 @@ pub enum ErrorKind {
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
+    /// A region of rows and planes that is not inside its memory.
+    #[error(transparent)]
+    Region(#[from] super::region::RegionError),
+    /// A range that is not inside its buffer.
+    #[error(transparent)]
+    Range(#[from] super::region::IndexRange),
+    /// Device memory cannot be seen as elements of this type.
+    #[error(transparent)]
+    Cast(#[from] super::region::CastError),
     /// A buffer of this many elements has more bytes than an address can count.
     #[error("{len} elements of {size} bytes overflow the address space")]
     Capacity {

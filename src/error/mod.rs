@@ -2,13 +2,19 @@
 //!
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
+mod callback;
+mod event;
 mod hint;
 mod kinds;
 mod memory;
+mod module;
+mod region;
 mod state;
 
+pub use callback::{HostPanic, InHostCallback};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use event::EventError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
@@ -16,8 +22,9 @@ pub use kinds::{
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
 pub use memory::{BadMapping, HostAccess};
+pub use module::{GlobalError, Unsupported};
+pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
-
 /// An error of this crate.
 ///
 /// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.
@@ -75,6 +82,21 @@ impl Error {
         matches!(self.kind(), ErrorKind::Context(_))
     }
 
+    /// The time between two events was asked for, and one of them was never recorded or is not done.
+    pub fn is_event_unfit(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Event(_))
+    }
+
+    /// A host function of a stream panicked.
+    pub fn is_host_panic(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostPanic(_))
+    }
+
+    /// The call was made in a host function of a stream.
+    pub fn is_in_host_callback(&self) -> bool {
+        matches!(self.kind(), ErrorKind::InHostCallback(_))
+    }
+
     /// No driver could be loaded or none has a device.
     pub fn is_no_driver(&self) -> bool {
         matches!(self.kind(), ErrorKind::NoDriver(_) | ErrorKind::Load(_))
@@ -82,8 +104,10 @@ impl Error {
 
     /// A kernel, global or module file of this name does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Kernel(_) | ErrorKind::Module(_))
-            || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
+        matches!(
+            self.kind(),
+            ErrorKind::Kernel(_) | ErrorKind::Module(_) | ErrorKind::Global(GlobalError::NotFound { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// The image could not be understood or assembled.
@@ -97,9 +121,15 @@ impl Error {
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
+    /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
+    pub fn is_out_of_bounds(&self) -> bool {
+        use ErrorKind as K;
+        matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
+    }
+
     /// The driver is older than what was asked of it.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_))
+        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

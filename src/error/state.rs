@@ -23,8 +23,8 @@ pub enum Suspect {
     Kernel(String),
     /// A launch of a kernel whose module was unloaded since.
     Unloaded,
-    /// So many earlier launches of the stream that nobody remembers.
-    Forgotten(u32),
+    /// Launches of the stream before those that are named.
+    Earlier,
 }
 
 impl fmt::Display for Suspect {
@@ -32,7 +32,7 @@ impl fmt::Display for Suspect {
         match self {
             Self::Kernel(name) => f.write_str(name),
             Self::Unloaded => f.write_str("a kernel that is unloaded"),
-            Self::Forgotten(count) => write!(f, "{count} earlier launches"),
+            Self::Earlier => f.write_str("earlier ones"),
         }
     }
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Faulted {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
         match self.suspects.as_slice() {
             [] => f.write_str("; none of the launches that this crate knows was still running")?,
-            [one] => write!(f, "; it was {one}, the only launch that had not ended")?,
+            [one] => write!(f, "; it was {one}, the only launch known that had not ended")?,
             more => {
                 f.write_str("; it was one of these launches:")?;
                 for suspect in more {

@@ -8,7 +8,7 @@
 use std::any::type_name;
 use std::ffi::c_void;
 
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
 
@@ -56,12 +56,18 @@ impl Signature {
 /// 1. `pack` writes exactly one pointer for each entry of [`ArgumentList::SIGNATURE`], in order, each to that many bytes
 ///    that stay readable while `self` is borrowed, and at most `size_of::<Slots>() / size_of::<*mut c_void>()` of them.
 /// 2. `Slots` is an array of pointers, however nested.
-pub unsafe trait ArgumentList: Memory {
+pub unsafe trait ArgumentList {
     /// Types and sizes; values of size zero are no parameters.
     const SIGNATURE: Option<&'static Signature>;
 
     /// Room for the pointers.
     type Slots;
+
+    /// The device memory in the list: it without its plain values.
+    type Memory: Memory;
+
+    /// The device memory in the list.
+    fn memory(&self) -> Self::Memory;
 
     /// Writes the pointers from `slots` on; returns the place after the last.
     ///
@@ -71,6 +77,11 @@ pub unsafe trait ArgumentList: Memory {
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void;
 }
 
+/// Memory whose users are remembered, in the list that [`ArgumentList::memory`] makes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
+
 /// The device memory in a list.
 pub trait Memory {
     /// Whether all of it was used on this stream last, and so belongs to its context, and nothing needs to wait.
@@ -79,11 +90,12 @@ pub trait Memory {
     /// Whether some of it belongs to another context.
     fn is_foreign(&self, context: &CudaContext) -> bool;
 
-    /// Orders work on `stream` that is about to be submitted after the uses on other streams.
+    /// Orders work on `stream` that is about to be submitted after the uses on other streams; `waits` are those it waits for
+    /// already.
     ///
     /// # Errors
     /// Whatever the driver answers.
-    fn order(&self, stream: &CudaStream) -> Result<(), Error>;
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error>;
 }
 
 /// The empty list.
@@ -113,6 +125,12 @@ pub struct Pointer<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 unsafe impl ArgumentList for Nil {
     const SIGNATURE: Option<&'static Signature> = None;
     type Slots = [*mut c_void; 0];
+    type Memory = Nil;
+
+    #[inline(always)]
+    fn memory(&self) -> Nil {
+        Nil
+    }
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
@@ -128,6 +146,12 @@ unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
         Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value), rest: R::SIGNATURE }),
     ][(size_of::<T>() != 0) as usize];
     type Slots = Slots<1, R::Slots>;
+    type Memory = R::Memory;
+
+    #[inline(always)]
+    fn memory(&self) -> Self::Memory {
+        self.1.memory()
+    }
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
@@ -137,12 +161,20 @@ unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
 }
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
-unsafe impl<T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Slice<'_, T, WRITE>, R> {
+unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
+    for Cons<Slice<'a, T, WRITE>, R>
+{
     const SIGNATURE: Option<&'static Signature> = Some(&Signature {
         parameter: parameter::<T>(8, Role::Address),
         rest: Some(&Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE }),
     });
     type Slots = Slots<2, R::Slots>;
+    type Memory = Cons<Noted<'a, T, WRITE>, R::Memory>;
+
+    #[inline(always)]
+    fn memory(&self) -> Self::Memory {
+        Cons(Noted(self.0.0), self.1.memory())
+    }
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
@@ -152,12 +184,18 @@ unsafe impl<T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList for 
 }
 
 // SAFETY: 1: one pointer to 8 bytes, and one entry; 2: by `Slots`.
-unsafe impl<T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
-    for Cons<Pointer<'_, T, WRITE>, R>
+unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
+    for Cons<Pointer<'a, T, WRITE>, R>
 {
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<DevicePtr<T>>(8, Role::Value), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
+    type Memory = Cons<Noted<'a, T, WRITE>, R::Memory>;
+
+    #[inline(always)]
+    fn memory(&self) -> Self::Memory {
+        Cons(Noted(self.0.0), self.1.memory())
+    }
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
@@ -177,57 +215,34 @@ impl Memory for Nil {
         false
     }
 
-    fn order(&self, _: &CudaStream) -> Result<(), Error> {
+    fn order(&self, _: &CudaStream, _: &mut Waits) -> Result<(), Error> {
         Ok(())
     }
 }
 
-impl<T, R: Memory> Memory for Cons<Value<'_, T>, R> {
+impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, WRITE>, R> {
     #[inline(always)]
     fn is_ready(&self, stream: &CudaStream) -> bool {
-        self.1.is_ready(stream)
+        let uses = self.0.0.home.uses();
+        // No short cuts, so that the loads of all arguments go side by side.
+        (if WRITE { uses.may_write(stream) } else { uses.may_read(stream) }) & self.1.is_ready(stream)
     }
 
     #[inline(always)]
     fn is_foreign(&self, context: &CudaContext) -> bool {
-        self.1.is_foreign(context)
+        !self.0.0.home.context().is_same(context) | self.1.is_foreign(context)
     }
 
-    fn order(&self, stream: &CudaStream) -> Result<(), Error> {
-        self.1.order(stream)
-    }
-}
-
-macro_rules! noted_memory {
-    ($argument:ident) => {
-        impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<$argument<'_, T, WRITE>, R> {
-            #[inline(always)]
-            fn is_ready(&self, stream: &CudaStream) -> bool {
-                let uses = self.0.0.home.uses();
-                // No short cuts, so that the loads of all arguments go side by side.
-                (if WRITE { uses.may_write(stream) } else { uses.may_read(stream) }) & self.1.is_ready(stream)
-            }
-
-            #[inline(always)]
-            fn is_foreign(&self, context: &CudaContext) -> bool {
-                !self.0.0.home.context().is_same(context) | self.1.is_foreign(context)
-            }
-
-            fn order(&self, stream: &CudaStream) -> Result<(), Error> {
-                let home = self.0.0.home;
-                if WRITE {
-                    home.write_on(stream)?
-                } else {
-                    home.read_on(stream)?
-                }
-                self.1.order(stream)
-            }
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        let home = self.0.0.home;
+        if WRITE {
+            home.write_with(stream, waits)?
+        } else {
+            home.read_with(stream, waits)?
         }
-    };
+        self.1.order(stream, waits)
+    }
 }
-
-noted_memory!(Slice);
-noted_memory!(Pointer);
 
 /// Arrays of pointers, one after the other.
 #[doc(hidden)]

@@ -198,7 +198,7 @@ impl<'event> Attribute<'event> {
 
     /// Records `event` when all blocks have triggered it (`griddepcontrol.launch_dependents`), or when all have started.
     ///
-    /// Since 11.8. The event must have been made with `DISABLE_TIMING` and without `INTERPROCESS`.
+    /// Since 11.8. Events that keep time or are shared between processes cannot be used here.
     pub fn programmatic_event(event: &'event CudaEvent, trigger_at_block_start: bool) -> Self {
         let raw = sys::CUlaunchAttributeValue_programmaticEvent {
             event: event.raw(),
@@ -244,7 +244,7 @@ impl<'event> Attribute<'event> {
 
     /// Records `event` once all blocks have started. Since 12.3.
     ///
-    /// The event must have been made with `DISABLE_TIMING` and without `INTERPROCESS`.
+    /// Events that keep time or are shared between processes cannot be used here.
     pub fn launch_completion_event(event: &'event CudaEvent) -> Self {
         let raw = sys::CUlaunchAttributeValue_launchCompletionEvent { event: event.raw(), flags: 0 };
         let value = CUlaunchAttributeValue { launchCompletionEvent: raw };

@@ -103,7 +103,8 @@ pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
     // With each factor inside the device's limits (1024, 1024, 64) the product cannot wrap.
     inside
         && c.blockDimX.wrapping_mul(c.blockDimY).wrapping_mul(c.blockDimZ) <= kernel.max_threads
-        && c.sharedMemBytes <= kernel.max_dynamic_shared.load(Ordering::Relaxed)
+        // Zero first: most launches know it when they are compiled, and then the limit is not read.
+        && (c.sharedMemBytes == 0 || c.sharedMemBytes <= kernel.max_dynamic_shared.load(Ordering::Relaxed))
 }
 
 /// Dimensions and attributes; names the first rule that is broken, if one is.

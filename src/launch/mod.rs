@@ -21,6 +21,7 @@ mod packet;
 pub(crate) mod site;
 mod submit;
 
+pub use crate::driver::Waits;
 pub use args::{ArgumentList, Cons, Memory, Nil, ParameterType, Pointer, Role, Signature, Slice, Value};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,

@@ -10,12 +10,12 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-use super::args::{ArgumentList, Memory, Signature};
+use super::args::{ArgumentList, Memory, Nil, Signature};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::packet::Packet;
-use crate::driver::{CudaStream, Kernel};
+use crate::driver::{CudaStream, Kernel, Waits, host_call};
 use crate::error::Error;
 
 /// More than there are attributes, so that each can be given once.
@@ -56,24 +56,45 @@ pub unsafe fn submit<L: ArgumentList>(
     arguments: L,
 ) -> Result<(), Error> {
     // Memory that is ready is of the stream's context.
-    let ready = arguments.is_ready(stream) & kernel.context.is_same(stream.context());
+    let memory = arguments.memory();
+    let ready = memory.is_ready(stream) & kernel.context.is_same(stream.context());
     let mut packet = Packet::new(&arguments);
     let params = packet.kernel_params();
     let raw = config.raw(stream.raw());
     let plain = fields.is_empty() && attributes.is_empty();
     if plain && ready && check::verified::<L>(kernel) && check::within_limits(kernel, &raw) {
+        stream.launches().note(kernel.number);
         // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far
         // as they are known; what the kernel then does is the caller's duty.
         let code = unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) };
         if code == CUresult::SUCCESS {
-            stream.launches().note(kernel.number);
             return Ok(());
         }
+        stream.launches().unnote();
+        // Nothing was launched: a refused launch leaves no trace. The memory is ready, so the list is not needed again.
+        let request = Request { kernel, stream, config: &raw, fields, attributes };
+        // SAFETY: as above; the packet is still where it was.
+        return unsafe { examined(&request, L::SIGNATURE, &Nil, params) };
     }
-    // Nothing was launched: a refused launch leaves no trace.
     let request = Request { kernel, stream, config: &raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { examined(&request, L::SIGNATURE, &arguments, params) }
+    unsafe { slow(&request, L::SIGNATURE, memory, params) }
+}
+
+/// Takes the list by value, so that a warm launch does not have to lay it out in memory.
+///
+/// # Safety
+/// 1. The duties of [`submit`]; `params` is the packet, of the types in `signature`, and `memory` is what it points to.
+#[cold]
+#[inline(never)]
+unsafe fn slow<M: Memory>(
+    request: &Request<'_>,
+    signature: Option<&'static Signature>,
+    memory: M,
+    params: *mut *mut c_void,
+) -> Result<(), Error> {
+    // SAFETY: the caller's duty 1.
+    unsafe { examined(request, signature, &memory, params) }
 }
 
 /// Every check again, in the order in which errors are worth telling, then the launch.
@@ -88,11 +109,12 @@ unsafe fn examined(
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
+    host_call::refuse("cuLaunchKernelEx")?;
     check::arguments(request.kernel, signature)?;
     check::contexts(request, memory)?;
     check::dimensions(request)?;
     request.kernel.context.bind()?;
-    memory.order(request.stream)?;
+    memory.order(request.stream, &mut Waits::default())?;
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);

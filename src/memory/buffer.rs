@@ -5,6 +5,7 @@
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -39,6 +40,8 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
     len: usize,
     home: Arc<Home>,
+    /// Its address was handed out as a number: work may use it that nobody noted.
+    escaped: AtomicBool,
     of: PhantomData<T>,
 }
 
@@ -80,7 +83,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// The buffer of `len` elements at `address`, which `home` owns.
     pub(crate) fn from_home(len: usize, address: u64, home: Arc<Home>) -> Self {
-        Self { address, len, home, of: PhantomData }
+        Self { address, len, home, escaped: AtomicBool::new(false), of: PhantomData }
     }
 
     /// The owner of the memory.
@@ -215,21 +218,21 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// of the context.
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
-        self.home.escape();
+        self.escape();
         DevicePtr::from_raw(self.address)
     }
 
     /// The address for a kernel to write to; 0 for an empty buffer. See [`DeviceBuffer::as_device_ptr`].
     #[inline]
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.escape();
+        self.escape();
         DevicePtrMut::from_raw(self.address)
     }
 
     /// The raw address, as the driver's functions take it. See [`DeviceBuffer::as_device_ptr`].
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
-        self.home.escape();
+        self.escape();
         self.address
     }
 
@@ -264,7 +267,23 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Whatever the driver answers; the buffer is gone in any case.
     #[doc(alias = "cuMemFree", alias = "cuMemFreeAsync")]
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+        let home = self.home.clone();
+        drop(self);
+        Arc::into_inner(home).map_or(Ok(()), |mut home| home.release())
+    }
+
+    /// The address becomes known outside. Noted here first, because a launch may do so three times.
+    #[inline(always)]
+    fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if *self.escaped.get_mut() {
+            self.home.escape();
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::device_copy::DeviceCopy;
 use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
-use crate::driver::CudaStream;
+use crate::driver::{CudaStream, Waits};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 impl<T: DeviceCopy> DeviceView<'_, T> {
@@ -85,8 +85,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        source.home.read_on(stream)?;
-        self.home().write_on(stream)?;
+        let waits = &mut Waits::default();
+        source.home.read_with(stream, waits)?;
+        self.home().write_with(stream, waits)?;
         // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, whose
         // use of them is noted.
         self.context().call("cuMemcpyDtoDAsync", asked(bytes), |driver| unsafe {

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Implementing an unsafe trait for types whose every bit pattern is a value.
 
 use std::marker::PhantomData;
+use std::num::Wrapping;
 
 use super::pointer::{DevicePtr, DevicePtrMut};
 
@@ -12,7 +13,9 @@ use super::pointer::{DevicePtr, DevicePtrMut};
 /// struct of such fields write `#[derive(Clone, Copy, DeviceCopy)]`.
 ///
 /// `bool`, `char` and enums are not: what a kernel writes need not be one of their values. Pass one with `byval(x)`, keep
-/// them in buffers as `u8` or `u32`. References and host pointers are not, because the device cannot follow them.
+/// them in buffers as `u8` or `u32`. `NonZero` numbers are not for the same reason, nor `MaybeUninit`: a copy to the host
+/// would count bytes as written that nobody wrote. Tuples are not, because Rust may order their fields as it likes, so
+/// that a kernel would read others than were written: use arrays, or a `repr(C)` struct. References and host pointers are not, because the device cannot follow them.
 ///
 /// # Safety
 /// 1. Every bit pattern is a valid value of the type.
@@ -41,6 +44,10 @@ plain! { u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f6
 
 #[cfg(feature = "half")]
 plain! { half::f16, half::bf16 }
+
+// SAFETY: 1 to 3 hold for the number inside; `Wrapping` is transparent.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceCopy for Wrapping<T> {}
 
 // SAFETY: 1 to 3 hold for each element; arrays have no padding of their own.
 #[diagnostic::do_not_recommend]

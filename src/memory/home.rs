@@ -2,12 +2,11 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
+use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, host_call};
+use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use crate::driver::{CudaContext, CudaStream, Resource, Uses};
-use crate::error::Error;
 
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Home {
@@ -31,12 +30,19 @@ pub(crate) enum Origin {
     Foreign(Box<dyn Any + Send + Sync>),
     /// Somebody else's, who frees it.
     Borrowed,
+    /// A variable of this module, which frees it; the name is the variable's.
+    Variable(CudaModule, Box<str>),
 }
 
 impl Home {
     /// Owns the memory at `address` as `origin` says.
     pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
-        let (uses, escaped) = (Uses::default(), AtomicBool::new(false));
+        Self::used(address, context, origin, Uses::default())
+    }
+
+    /// The same for memory that was used before.
+    pub(super) fn used(address: u64, context: &CudaContext, origin: Origin, uses: Uses) -> Arc<Self> {
+        let escaped = AtomicBool::new(false);
         Arc::new(Self { address, context: context.clone(), uses, escaped, origin })
     }
 
@@ -58,10 +64,22 @@ impl Home {
         self.uses.read_on(stream, || self.clone())
     }
 
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn read_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.read_with(stream, waits, || self.clone())
+    }
+
     /// Orders work on `stream` that is about to be submitted and writes the memory.
     #[inline]
     pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
         self.uses.write_on(stream, || self.clone())
+    }
+
+    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn write_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.uses.write_with(stream, waits, || self.clone())
     }
 
     /// The address becomes known outside: work that is not noted may use it.
@@ -90,7 +108,7 @@ impl Home {
                 let ordered = self.uses.last_stream(&stream);
                 if ordered.is_err() || *self.escaped.get_mut() {
                     // Where that fails there is no work any more: the free below says what happened.
-                    let _ = self.context.synchronize();
+                    let _ = self.context.drain();
                 }
                 let stream = ordered.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
@@ -99,10 +117,14 @@ impl Home {
                     unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
                 })
             }
+            Origin::Variable(module, name) => {
+                // The next handle goes on from there. Unloading the module waits for its work.
+                module.symbols().leave(&name, std::mem::take(&mut self.uses));
+                Ok(())
+            }
             Origin::Foreign(owner) => {
                 let waited = self.uses.wait();
-                let waited =
-                    if *self.escaped.get_mut() { waited.and(self.context.synchronize()) } else { waited };
+                let waited = if *self.escaped.get_mut() { waited.and(self.context.drain()) } else { waited };
                 // Also where the wait failed: then the context is gone, and with it all work.
                 drop(owner);
                 waited
@@ -124,6 +146,14 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        if !matches!(self.origin, Origin::Empty | Origin::Borrowed) && host_call::is_running() {
+            let (origin, uses) =
+                (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
+            let (address, context, escaped) =
+                (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
+            let rest = Self { address, context, uses, escaped, origin };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.release();
     }

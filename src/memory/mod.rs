@@ -3,28 +3,60 @@
 //! Lengths and ranges count elements; only names with `byte` in them count bytes.
 
 mod advice;
+mod array;
+mod array_format;
 mod buffer;
 mod copy;
+mod copy_batch;
+mod copy_peer;
+mod copy_region;
 mod device_copy;
+mod fill;
 mod foreign;
+mod global;
 mod home;
 mod location;
 mod managed;
+mod mipmap;
+mod os_handle;
 mod pinned;
 mod pinned_view;
+mod pitched;
+#[cfg(feature = "bytemuck")]
+mod plain;
 mod pointer;
+mod pool;
+mod region;
+mod region_batch;
 mod registered;
+mod share;
 mod view;
+mod view_parts;
 
 pub use advice::{MemoryAdvice, RangeState};
+pub use array::{ArrayFlags, ArrayShape, CudaArray};
+pub use array_format::{ArrayDescriptor, ArrayElement, ArrayFormat};
 pub use buffer::DeviceBuffer;
+pub use copy_batch::CopyBatch;
+pub use copy_region::{CopySource, CopyTarget};
 pub use device_copy::DeviceCopy;
+pub use fill::FillElement;
 pub use foreign::RawOwnership;
+pub use global::{ModuleConstant, ModuleGlobal};
 pub(crate) use home::{Home, Origin};
 pub use location::{MemoryAccess, MemoryLocation};
 pub use managed::{ManagedAttach, ManagedBuffer};
+pub use mipmap::MipmappedArray;
+pub use os_handle::{OsHandle, OsHandleKinds};
 pub use pinned::{PinnedBuffer, PinnedFlags};
 pub use pinned_view::{PinnedView, PinnedViewMut};
+pub use pitched::PitchedBuffer;
+#[cfg(feature = "bytemuck")]
+pub use plain::Plain;
 pub use pointer::{DevicePtr, DevicePtrMut};
+pub use pool::{MemoryPool, PoolOptions, PoolReuse, PoolUse};
+pub use region::{Extent, RowLayout};
+pub use region_batch::RegionBatch;
 pub use registered::RegisterFlags;
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
+pub use view_parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};

@@ -91,7 +91,8 @@ impl Driver {
     }
 
     /// A driver whose functions come from `lookup`: it gets each exact symbol once, and answers with the function's
-    /// address or null. Symbols asked for are those of [`FUNCTIONS`](crate::FUNCTIONS).
+    /// address or null. Symbols asked for are those of [`FUNCTIONS`](crate::FUNCTIONS); if there is no `cuEventElapsedTime_v2`,
+    /// which came with CUDA 12.8, also `cuEventElapsedTime`, which has the same type.
     ///
     /// ```
     /// use cuda_driver_sys::{CUresult, Driver, pfn};

@@ -55,7 +55,8 @@
 //!
 //! The header renames functions as their signatures change: C programs write `cuMemAlloc` and get the symbol
 //! `cuMemAlloc_v2`. Here both are methods and mean the same ([`ALIASES`]); only the exact symbol is ever looked up, so
-//! that a function is never called with another version's signature. [`FUNCTIONS`] tells since which driver each symbol
+//! that a function is never called with another version's signature (where only the name is new, as that of
+//! `cuEventElapsedTime_v2`, the older one serves too). [`FUNCTIONS`] tells since which driver each symbol
 //! exists, and [`for_each_function!`] hands the whole list to a macro of yours.
 //!
 //! Enums are open: [`CUresult`] and the others are integers with named constants, because a driver newer than the header

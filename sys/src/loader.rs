@@ -3,7 +3,7 @@
 //! Relies on: a library that exports `cuInit` and `cuDriverGetVersion` being a CUDA driver, and on never closing it, so
 //! that its functions stay callable for the life of the process.
 //!
-//! Only exact symbols are looked up. `cuGetProcAddress` is not used where that fails: no driver is known that has a
+//! Only exact symbols are looked up, or older names of the same signature (`table::OLDER`). `cuGetProcAddress` is not used where that fails: no driver is known that has a
 //! function there but does not export it, and with a version that is not the symbol's own it hands out another ABI.
 #![allow(unsafe_code)]
 

@@ -76,6 +76,16 @@ const fn symbol(text: &'static str) -> &'static CStr {
     }
 }
 
+/// Functions that took a new name while nothing changed for their callers: where a driver lacks the first, the second does
+/// the same with the same signature. Looked up in that order.
+///
+/// Only names with the same parameters in every `cuda.h` and the same documentation belong here, and only those that some
+/// driver from 11.8 on lacks: the others were renamed because their signatures changed, or long ago.
+const OLDER: &[(&str, &CStr)] = &[
+    // Since 12.8 under the new name.
+    ("cuEventElapsedTime_v2", c"cuEventElapsedTime"),
+];
+
 const COUNT: usize = FUNCTIONS.len();
 const _: () = assert!(size_of::<Table>() == COUNT * size_of::<*const c_void>());
 
@@ -87,14 +97,19 @@ impl Table {
     ///
     /// # Safety
     ///
-    /// What `lookup` returns for a symbol is null or a function with that symbol's type in [`pfn`], callable as long as
-    /// any copy of the table lives.
+    /// What `lookup` returns for a symbol is null or a function with that symbol's type in [`pfn`] (for one that is only in
+    /// `OLDER`: with the type of the newer one), callable as long as any copy of the table lives.
     pub(crate) unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> (Table, Present) {
         let mut table = Table::MISSING;
         let mut present: Present = [0; COUNT.div_ceil(64)];
         let slots: *mut *const c_void = (&raw mut table).cast();
         for (index, function) in FUNCTIONS.iter().enumerate() {
-            let address = lookup(function.symbol);
+            let mut address = lookup(function.symbol);
+            if let Some((_, older)) =
+                OLDER.iter().find(|(newer, _)| address.is_null() && *newer == function.name)
+            {
+                address = lookup(older);
+            }
             if !address.is_null() {
                 // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above). A non-null
                 // address is a valid value of the field's type by the contract of `lookup`.

@@ -3,7 +3,7 @@
 use cuda_launch::*;
 
 fn attribute<'a>(context: &CudaContext) -> Result<Attribute<'a>, Error> {
-    let event = CudaEvent::new(context, EventFlags::DISABLE_TIMING)?;
+    let event = context.new_event()?;
     Ok(Attribute::launch_completion_event(&event))
 }
 

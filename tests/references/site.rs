@@ -3,10 +3,7 @@
 #![allow(unreachable_pub)]
 
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CudaContext, CudaEvent, CudaModule, CudaStream, DeviceBuffer, Error, EventFlags, LaunchConfig,
-    cuda_launch,
-};
+use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 
 use crate::child;
 
@@ -82,7 +79,7 @@ pub fn fault(
 }
 
 fn goes_wrong(mut site: Site, code: CUresult, launch: impl FnOnce(&mut Site) -> Result<(), Error>) {
-    let event = CudaEvent::new(&site.ctx, EventFlags::empty()).unwrap();
+    let event = site.ctx.new_event().unwrap();
     let other = site.ctx.new_stream().unwrap();
     launch(&mut site).unwrap();
     let first = site.stream.synchronize().unwrap_err();
@@ -102,7 +99,7 @@ fn goes_wrong(mut site: Site, code: CUresult, launch: impl FnOnce(&mut Site) -> 
         ("copy to host", words.to_host_vec(&stream).map(drop)),
         ("load", ctx.load_module(OTHER).map(drop)),
         ("new stream", ctx.new_stream().map(drop)),
-        ("new event", CudaEvent::new(&ctx, EventFlags::empty()).map(drop)),
+        ("new event", ctx.new_event().map(drop)),
         ("record", event.record(&other)),
         ("free", words.close()),
     ] {

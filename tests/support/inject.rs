@@ -39,6 +39,18 @@ pub fn driver(hidden: &str) -> Arc<Driver> {
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 
+/// The default driver, in which `cuEventElapsedTime_v2` goes by the name that it had before CUDA 12.8.
+pub fn driver_with_older_elapsed_time() -> Arc<Driver> {
+    let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuEventElapsedTime_v2" => ptr::null(),
+        "cuEventElapsedTime" => base.address("cuEventElapsedTime_v2"),
+        name => base.address(name),
+    };
+    // SAFETY: the base's own functions; the renamed one has the same signature.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
 /// Counts from zero, and fails the calls from number `from` to before number `to` with `code`.
 pub fn plan(from: usize, to: usize, code: CUresult) {
     PLAN.with(|plan| {

@@ -17,7 +17,9 @@ const OK: CUresult = CUresult::SUCCESS;
 pub struct Log {
     /// Calls since the last [`reset`], without `cuCtxGetCurrent`.
     pub calls: Cell<usize>,
-    /// `cuEventRecord` and `cuStreamWaitEvent` among them, and the streams they were asked of.
+    /// `cuCtxGetCurrent`.
+    pub queries: Cell<usize>,
+    /// Calls that order or end work, and the streams they were asked of.
     pub marks: RefCell<Vec<(&'static str, usize)>>,
     /// Streams made so far.
     streams: Cell<usize>,
@@ -54,11 +56,13 @@ pub fn reset() {
     LOG.with(|log| {
         log.calls.set(0);
         log.launches.set(0);
+        log.queries.set(0);
         log.marks.borrow_mut().clear();
     });
 }
 
-/// `cuEventRecord` (`"record"`) and `cuStreamWaitEvent` (`"wait"`) since the last [`reset`], each with its stream.
+/// What ordered or ended work since the last [`reset`], each with its stream: `record` and `wait` of events, `free`,
+/// `destroy`, and `idle` for `cuCtxSynchronize`.
 pub fn marks() -> Vec<(&'static str, usize)> {
     LOG.with(|log| log.marks.borrow().clone())
 }
@@ -124,7 +128,8 @@ table! {
     cuDevicePrimaryCtxRelease_v2 = release;
     cuCtxGetCurrent = get_current;
     cuCtxSetCurrent = set_current;
-    cuCtxSynchronize_v2 = ctx_synchronize;
+    cuCtxSynchronize = ctx_synchronize;
+    cuMemcpyDtoDAsync_v2 = dtod;
     cuStreamCreateWithPriority = stream_create;
     cuStreamSynchronize = stream_synchronize;
     cuStreamDestroy_v2 = stream_destroy;
@@ -205,6 +210,7 @@ unsafe extern "C" fn release(_: sys::CUdevice) -> CUresult {
 }
 
 unsafe extern "C" fn get_current(out: *mut sys::CUcontext) -> CUresult {
+    LOG.with(|log| log.queries.set(log.queries.get() + 1));
     // SAFETY: the caller's output.
     unsafe { out.write(handle(LOG.with(|log| log.current.get()))) };
     OK
@@ -216,9 +222,8 @@ unsafe extern "C" fn set_current(context: sys::CUcontext) -> CUresult {
     OK
 }
 
-unsafe extern "C" fn ctx_synchronize(_: sys::CUcontext) -> CUresult {
-    count();
-    OK
+unsafe extern "C" fn ctx_synchronize() -> CUresult {
+    mark("idle", ptr::null_mut())
 }
 
 unsafe extern "C" fn stream_create(out: *mut sys::CUstream, _: c_uint, _: c_int) -> CUresult {
@@ -255,9 +260,8 @@ unsafe extern "C" fn stream_synchronize(_: sys::CUstream) -> CUresult {
     OK
 }
 
-unsafe extern "C" fn stream_destroy(_: sys::CUstream) -> CUresult {
-    count();
-    OK
+unsafe extern "C" fn stream_destroy(stream: sys::CUstream) -> CUresult {
+    mark("destroy", stream)
 }
 
 unsafe extern "C" fn event_create(out: *mut sys::CUevent, _: c_uint) -> CUresult {
@@ -355,6 +359,11 @@ unsafe extern "C" fn memset(_: sys::CUdeviceptr, _: u8, _: usize, _: sys::CUstre
 }
 
 unsafe extern "C" fn htod(_: sys::CUdeviceptr, _: *const c_void, _: usize, _: sys::CUstream) -> CUresult {
+    count();
+    OK
+}
+
+unsafe extern "C" fn dtod(_: sys::CUdeviceptr, _: sys::CUdeviceptr, _: usize, _: sys::CUstream) -> CUresult {
     count();
     OK
 }

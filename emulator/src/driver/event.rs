@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use super::graph::Signal;
+use super::graph::capture::record::{Captured, recorder};
+use super::graph::operation::Operation;
 use super::handles::to_c;
 use super::state::{Call, in_callback, lock};
 use super::stream::{Completion, Work};
@@ -17,6 +20,8 @@ pub(super) struct Event {
     interprocess: bool,
     /// The point it was recorded at last.
     recorded: Mutex<Option<Arc<Completion>>>,
+    /// The point in a capture that it was recorded at instead.
+    captured: Mutex<Option<Captured>>,
 }
 
 const BLOCKING_SYNC: c_uint = 1;
@@ -41,7 +46,23 @@ impl Event {
 
     /// Makes it stand for a point.
     pub(super) fn set(&self, point: Arc<Completion>) {
+        *lock(&self.captured) = None;
         *lock(&self.recorded) = Some(point);
+    }
+
+    /// The point in a capture that it was recorded at last.
+    pub(super) fn captured(&self) -> Option<Captured> {
+        lock(&self.captured).clone()
+    }
+
+    /// Makes it stand for a point in a capture.
+    pub(super) fn set_captured(&self, point: Captured) {
+        *lock(&self.captured) = Some(point);
+    }
+
+    /// For functions that ask when it happens: in a capture nothing does.
+    fn question(&self) -> Outcome {
+        self.captured().map_or(Ok(()), |captured| Err(captured.question()))
     }
 
     /// Whether a launch may signal it: it has no timing and stays in this process.
@@ -60,9 +81,16 @@ fn create(call: &Call, event: Out<CUevent>, flags: c_uint) -> Outcome {
     let state = call.state()?;
     let handle = state.events.reserve();
     let (timing, interprocess) = (flags & DISABLE_TIMING == 0, flags & INTERPROCESS != 0);
-    state
-        .events
-        .insert(handle, Arc::new(Event { context, timing, interprocess, recorded: Mutex::default() }));
+    state.events.insert(
+        handle,
+        Arc::new(Event {
+            context,
+            timing,
+            interprocess,
+            recorded: Mutex::default(),
+            captured: Mutex::default(),
+        }),
+    );
     place.set(to_c(handle));
     Ok(())
 }
@@ -72,16 +100,24 @@ fn record(call: &Call, event: CUevent, stream: CUstream) -> Outcome {
 }
 
 fn record_with_flags(call: &Call, event: CUevent, stream: CUstream, flags: c_uint) -> Outcome {
+    let signal = Signal::new(call, event)?;
     let event = call.event(event)?;
     let stream = call.stream(stream)?;
-    match flags {
-        0 => {}
-        // Only in a graph that is being captured.
-        1 => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
-        _ => return Err(INVALID_VALUE),
+    if flags > 1 {
+        return Err(INVALID_VALUE);
     }
     if event.context.id != stream.context.id {
         return Err(INVALID_HANDLE);
+    }
+    match (flags, recorder(&stream)?) {
+        (0, Some(recorder)) => {
+            event.set_captured(recorder.point()?);
+            return Ok(());
+        }
+        (0, None) => {}
+        // Records it when the graph runs.
+        (_, Some(recorder)) => return recorder.add(call.state()?, Operation::Record(signal)).map(|_| ()),
+        (_, None) => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
     }
     event.set(stream.submit(None, Work::Point)?);
     Ok(())
@@ -89,6 +125,8 @@ fn record_with_flags(call: &Call, event: CUevent, stream: CUstream, flags: c_uin
 
 fn query(call: &Call, event: CUevent) -> Outcome {
     let event = call.event(event)?;
+    event.question()?;
+    call.unsafe_in_capture()?;
     let ready = event.recorded().is_none_or(|point| point.is_done());
     call.healthy()?;
     if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
@@ -96,6 +134,8 @@ fn query(call: &Call, event: CUevent) -> Outcome {
 
 fn synchronize(call: &Call, event: CUevent) -> Outcome {
     let event = call.event(event)?;
+    event.question()?;
+    call.unsafe_in_capture()?;
     if let Some(point) = event.recorded() {
         if in_callback() && !point.is_done() {
             // What it waits for may be waiting for this callback.

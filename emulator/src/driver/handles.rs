@@ -72,6 +72,12 @@ impl<T> Handles<T> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// All objects with their handles.
+    pub(super) fn entries(&self) -> Vec<(usize, Arc<T>)> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        objects.iter().map(|(handle, object)| (*handle, Arc::clone(object))).collect()
+    }
+
     fn issued(&self, handle: usize) -> bool {
         let range = self.first + STEP..self.next.load(Ordering::Relaxed);
         range.contains(&handle) && (handle - self.first).is_multiple_of(STEP)

@@ -1,16 +1,15 @@
 //! The table, and `cuGetProcAddress`.
 
-use cuda_driver_sys::*;
-use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Arc, LazyLock};
-
 use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    context, device, errors, event, function, launch, memory, module, profiler, stream, unimplemented,
+    array, context, device, errors, event, function, graph, launch, memory, module, profiler, stream,
+    unimplemented,
 };
-
+use cuda_driver_sys::*;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, LazyLock};
 entries! {
     cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult) [always] = get_proc_address;
 }
@@ -28,18 +27,24 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     event::address,
     memory::address,
     memory::copy::address,
+    memory::copy_batch::address,
+    memory::copy_rows::address,
     memory::host::address,
     memory::managed::address,
     memory::peer::address,
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,
+    array::address,
+    array::linear::address,
+    array::mipmap::address,
     memory::virtual_memory::address,
     module::address,
     module::library::address,
     function::address,
     function::occupancy::address,
     launch::address,
+    graph::address,
     errors::address,
 ];
 

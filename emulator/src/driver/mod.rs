@@ -3,6 +3,7 @@
 //! [`entry`] is where C calls arrive; [`state`] is what the process has; [`stream`] is how work is ordered. The codes
 //! answered are those of an H200 with driver 580 (`tests/driver_truth.rs` replays them).
 
+mod array;
 mod config;
 mod context;
 mod device;
@@ -11,6 +12,7 @@ mod errors;
 mod event;
 mod fault;
 mod function;
+mod graph;
 mod handles;
 mod launch;
 mod lookup;

@@ -1,10 +1,6 @@
 //! The one state of the process, as in a real driver: made by the first `cuInit`, never taken down.
 
-use cuda_driver_sys::{CUdevice, CUresult, CUstream};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
+use super::array::{Array, Mipmap};
 use super::config::Config;
 use super::context::{Context, Primary, current};
 use super::device::Device;
@@ -12,11 +8,17 @@ use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
+use super::graph::capture::Captures;
+use super::graph::{Exec, Graph, Home};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
 use crate::memory::Memory;
+use cuda_driver_sys::{CUdevice, CUresult, CUstream};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Everything the driver knows.
 pub(super) struct State {
@@ -47,6 +49,13 @@ pub(super) struct State {
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) graphs: Handles<Graph>,
+    pub(super) nodes: Handles<Home>,
+    pub(super) execs: Handles<Exec>,
+    /// The captures that are not ended.
+    pub(super) captures: Captures,
+    pub(super) arrays: Handles<Array>,
+    pub(super) mipmaps: Handles<Mipmap>,
     ids: AtomicU64,
 }
 
@@ -77,6 +86,12 @@ impl State {
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            graphs: Handles::new(32),
+            nodes: Handles::new(33),
+            execs: Handles::new(34),
+            captures: Captures::default(),
+            arrays: Handles::new(20),
+            mipmaps: Handles::new(21),
             ids: AtomicU64::new(1),
             config,
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use super::{Context, checked_flags, current};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::graph::capture::record::whole;
 use crate::driver::handles::{Found, to_c};
 use crate::driver::state::{Call, lock};
 
@@ -168,12 +169,15 @@ fn get_api_version(call: &Call, context: CUcontext, version: Out<c_uint>) -> Out
 }
 
 fn synchronize(call: &Call) -> Outcome {
-    call.context()?.synchronize();
+    let context = call.context()?;
+    whole(call.state()?, &context)?;
+    context.synchronize();
     call.healthy().map(|_| ())
 }
 
 fn synchronize_other(call: &Call, context: CUcontext) -> Outcome {
     let context = named(call, context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+    whole(call.state()?, &context)?;
     context.synchronize();
     call.healthy().map(|_| ())
 }

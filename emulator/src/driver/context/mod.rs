@@ -5,17 +5,16 @@ pub(super) mod functions;
 mod limits;
 pub(super) mod primary;
 
-use cuda_driver_sys::{CUdevice, CUfunc_cache, CUresult, CUsharedconfig};
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-
 use super::entry::{INVALID_VALUE, Outcome};
 use super::state::{State, lock};
 use super::stream::{Kind, Stream};
 use crate::memory::Memory;
+use cuda_driver_sys::{CUdevice, CUfunc_cache, CUresult, CUsharedconfig};
 use limits::Limits;
 pub(super) use primary::Primary;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A context. Objects of a context hold it; it holds its streams until it dies.
 pub(super) struct Context {
@@ -164,6 +163,7 @@ impl Context {
         for module in state.modules.all().iter().filter(|module| module.context.id == self.id) {
             module.discard(state);
         }
+        super::array::forget(state, self.id);
         state.allocations.release(self.id, state);
         state.pinned.forget(self.id, &state.memory);
         // The streams hold this context: the cycle ends here.

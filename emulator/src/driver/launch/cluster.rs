@@ -24,6 +24,8 @@ pub(in crate::driver) struct Request {
     preferred: Option<[u32; 3]>,
     /// Events that the launch signals: here when it is done.
     pub(super) events: Vec<Arc<Event>>,
+    /// All attributes, as they were given.
+    pub(in crate::driver) attributes: Vec<CUlaunchAttribute>,
 }
 
 /// The largest cluster that every device of this architecture takes.
@@ -46,11 +48,26 @@ impl Request {
             let all: In<'_, CUlaunchAttribute> = In::from_c(config.attrs);
             all.read_array(config.numAttrs as usize)?
         };
+        Request::of(call, attributes)
+    }
+
+    /// What these attributes ask for.
+    pub(in crate::driver) fn of(call: &Call, attributes: Vec<CUlaunchAttribute>) -> Outcome<Request> {
         let mut request = Request::default();
         for attribute in &attributes {
             request.add(call, attribute)?;
         }
+        request.attributes = attributes;
         Ok(request)
+    }
+
+    /// Whether the kernel may begin before the one before it is done.
+    pub(super) fn is_programmatic(&self) -> bool {
+        self.attributes.iter().any(|attribute| {
+            attribute.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                // SAFETY: the caller set the member that the id names.
+                && unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0
+        })
     }
 
     fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {

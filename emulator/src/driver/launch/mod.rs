@@ -1,7 +1,7 @@
 //! `cuLaunch*`: checks a launch and gives it to its stream.
 
 pub(super) mod cluster;
-mod parameters;
+pub(super) mod parameters;
 
 use cuda_driver_sys::*;
 use std::ffi::{c_uint, c_void};
@@ -10,10 +10,13 @@ use std::sync::Arc;
 use super::device::MULTIPROCESSORS;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Outcome, entries};
 use super::function::{Function, resolve};
+use super::graph::capture::record::{Recorder, recorder};
+use super::graph::kernel::KernelCall;
+use super::graph::operation::Operation;
 use super::handles::to_c;
-use super::state::Call;
+use super::state::{Call, State};
 use super::stream::{Stream, Work};
-use crate::engine::{self, Launch};
+use crate::engine::{self, Fault, Launch};
 use cluster::Request;
 use parameters::Packet;
 
@@ -24,13 +27,13 @@ entries! {
 }
 
 /// A launch as it was asked for.
-struct Asked<'call> {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    stream: CUstream,
-    request: Request,
-    packet: Packet<'call>,
+pub(super) struct Asked<'call> {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared: u32,
+    pub(super) stream: CUstream,
+    pub(super) request: Request,
+    pub(super) packet: Packet<'call>,
 }
 
 #[allow(clippy::too_many_arguments, reason = "a C function")]
@@ -114,9 +117,48 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
     Ok((stream, function))
 }
 
-/// Checks what driver 580 checks, in its order, copies the parameters, and gives the kernel to the stream.
+/// Gives the kernel to the stream.
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: Asked<'_>) -> Outcome {
     let state = call.state()?;
+    if let Some(recorder) = recorder(stream)? {
+        return record(call, &recorder, function, asked);
+    }
+    let launch = prepare(function, &asked)?;
+    let function = Arc::clone(function);
+    let run = move || execute(&function, &launch, state);
+    let done = stream.submit(None, Work::Run(Box::new(run)))?;
+    for event in asked.request.events {
+        event.set(Arc::clone(&done));
+    }
+    Ok(())
+}
+
+/// Runs the kernel on its device, which also reaches the memory of peers.
+pub(super) fn execute(function: &Function, launch: &Launch, state: &State) -> Result<(), Box<Fault>> {
+    let context = &function.context;
+    let memory = context.memory.with_peers(context.peer_devices(state));
+    engine::run(&function.kernel, launch, &memory, state.config.workers).map(|_| ())
+}
+
+/// Makes a node of the launch.
+fn record(call: &Call, recorder: &Recorder, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
+    let state = call.state()?;
+    let events = std::mem::take(&mut asked.request.events);
+    let programmatic = asked.request.is_programmatic();
+    let operation = Operation::Kernel(KernelCall::new(Arc::clone(function), asked)?);
+    let node = if programmatic {
+        recorder.add_programmatic(state, operation)?
+    } else {
+        recorder.add(state, operation)?
+    };
+    for event in events {
+        event.set_captured(recorder.point_at(node));
+    }
+    Ok(())
+}
+
+/// Checks what driver 580 checks, in its order, and copies the parameters.
+pub(super) fn prepare(function: &Function, asked: &Asked<'_>) -> Outcome<Launch> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if asked.shared > function.settings().dynamic_shared {
@@ -136,7 +178,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         }
     }
     function.mark_loaded();
-    let launch = Launch {
+    Ok(Launch {
         grid,
         block,
         cluster: cluster.unwrap_or([1; 3]),
@@ -144,18 +186,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
         cooperative: asked.request.cooperative,
         parameters,
         ..Launch::default()
-    };
-    let kernel = Arc::clone(&function.kernel);
-    let context = Arc::clone(&stream.context);
-    let run = move || {
-        let memory = context.memory.with_peers(context.peer_devices(state));
-        engine::run(&kernel, &launch, &memory, state.config.workers).map(|_| ())
-    };
-    let done = stream.submit(None, Work::Run(Box::new(run)))?;
-    for event in asked.request.events {
-        event.set(Arc::clone(&done));
-    }
-    Ok(())
+    })
 }
 
 /// Most blocks in each dimension of a grid.

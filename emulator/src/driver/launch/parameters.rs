@@ -14,11 +14,11 @@ use crate::driver::function::attributes::offsets;
 use crate::engine::Kernel;
 
 /// The two ways to pass parameters.
-pub(super) struct Packet<'call> {
+pub(in crate::driver) struct Packet<'call> {
     /// `kernelParams`
-    pub(super) parameters: In<'call, *mut c_void>,
+    pub(in crate::driver) parameters: In<'call, *mut c_void>,
     /// `extra`; the cooperative function has none.
-    pub(super) extra: Option<In<'call, *mut c_void>>,
+    pub(in crate::driver) extra: Option<In<'call, *mut c_void>>,
 }
 
 impl Packet<'_> {

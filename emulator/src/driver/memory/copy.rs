@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use super::{fault, virtual_memory};
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::copy::Copy3d;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
 use crate::driver::stream::{Stream, Work};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory, access};
-
 entries! {
     cuMemcpyHtoD_v2(target: CUdeviceptr, source: *const c_void, bytes: usize) = host_to_device;
     cuMemcpyDtoH_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize) = device_to_host;
@@ -27,7 +29,7 @@ entries! {
 
 /// One end of a copy.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(in crate::driver) enum End {
     Device(u64),
     /// Memory that only this call may touch.
     Pageable(Host),
@@ -37,7 +39,7 @@ pub(super) enum End {
 
 /// A host address.
 #[derive(Clone, Copy)]
-pub(super) struct Host(*mut u8);
+pub(in crate::driver) struct Host(*mut u8);
 
 // SAFETY: pinned memory may be touched from any thread until the copy is done; pageable memory never leaves the calling
 // thread, which `start` sees to.
@@ -46,11 +48,20 @@ unsafe impl Send for Host {}
 /// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
 const DEVICE_WINDOW: std::ops::Range<u64> = virtual_memory::FIRST..0x5000_0000_0000;
 /// Bytes copied at a time where a copy goes through a buffer.
-const CHUNK: usize = 64 << 10;
+pub(in crate::driver) const CHUNK: usize = 64 << 10;
 
 impl End {
+    /// The same memory from `offset` bytes on.
+    pub(in crate::driver) fn further(self, offset: usize) -> End {
+        match self {
+            End::Device(address) => End::Device(address.wrapping_add(offset as u64)),
+            End::Pageable(host) => End::Pageable(Host(host.0.wrapping_add(offset))),
+            End::Pinned(host) => End::Pinned(Host(host.0.wrapping_add(offset))),
+        }
+    }
+
     /// What an address is, and that the range is good as far as can be told.
-    fn of(state: &State, pointer: *mut u8, bytes: usize) -> Outcome<End> {
+    pub(in crate::driver) fn of(state: &State, pointer: *mut u8, bytes: usize) -> Outcome<End> {
         let address = pointer.addr();
         let known = state.memory.find(address as u64);
         let on_host = known.as_ref().is_some_and(|allocation| allocation.is_on_host());
@@ -65,7 +76,7 @@ impl End {
     }
 
     /// A device range.
-    pub(super) fn device(state: &State, address: u64, bytes: usize) -> Outcome<End> {
+    pub(in crate::driver) fn device(state: &State, address: u64, bytes: usize) -> Outcome<End> {
         if state.is_device_range(address, bytes as u64) {
             Ok(End::Device(address))
         } else {
@@ -73,8 +84,18 @@ impl End {
         }
     }
 
+    /// The address as a graph keeps it: memory type, and the pointer as a number.
+    fn address(self) -> (CUmemorytype, u64) {
+        match self {
+            End::Device(address) => (CUmemorytype::CU_MEMORYTYPE_DEVICE, address),
+            End::Pageable(host) | End::Pinned(host) => {
+                (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.expose_provenance() as u64)
+            }
+        }
+    }
+
     /// A generic address as the API passes it.
-    fn generic(state: &State, address: CUdeviceptr, bytes: usize) -> Outcome<End> {
+    pub(in crate::driver) fn generic(state: &State, address: CUdeviceptr, bytes: usize) -> Outcome<End> {
         let address = usize::try_from(address).map_err(|_| INVALID_VALUE)?;
         End::of(state, std::ptr::with_exposed_provenance_mut(address), bytes)
     }
@@ -85,7 +106,12 @@ impl End {
 /// # Safety
 ///
 /// Host ends are valid for `bytes` bytes.
-unsafe fn transfer(memory: &Memory, target: End, source: End, bytes: usize) -> Result<(), BadRange> {
+pub(in crate::driver) unsafe fn transfer(
+    memory: &Memory,
+    target: End,
+    source: End,
+    bytes: usize,
+) -> Result<(), BadRange> {
     // SAFETY: by the caller's promise, for every host range below.
     unsafe {
         match (target, source) {
@@ -128,7 +154,7 @@ fn chunks(
 
 /// How a copy behaves towards its caller.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(in crate::driver) enum Mode {
     /// Returns when the copy is done, if a host range takes part.
     Blocking,
     /// Returns at once where it can.
@@ -136,7 +162,7 @@ pub(super) enum Mode {
 }
 
 /// Does the copy in the stream's order.
-pub(super) fn start(
+pub(in crate::driver) fn start(
     call: &Call,
     stream: &Arc<Stream>,
     target: End,
@@ -145,6 +171,10 @@ pub(super) fn start(
     mode: Mode,
 ) -> Outcome {
     let (state, name) = (call.state()?, call.name);
+    if let Some(recorder) = recorder(stream)? {
+        let copy = Copy3d::line(state, target.address(), source.address(), bytes)?;
+        return recorder.add(state, Operation::Copy(copy)).map(|_| ());
+    }
     let run = move |target, source| -> Result<(), Box<Fault>> {
         // SAFETY: device ends are checked; pinned ends are valid until the copy is done, and pageable ones only get here
         // while the call lasts.
@@ -175,7 +205,10 @@ pub(super) fn start(
     }
 }
 
-fn submit(stream: &Arc<Stream>, run: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static) -> Outcome {
+pub(in crate::driver) fn submit(
+    stream: &Arc<Stream>,
+    run: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
+) -> Outcome {
     stream.submit(None, Work::Run(Box::new(run))).map(|_| ())
 }
 
@@ -282,7 +315,7 @@ fn any_async(
     generic(call, &call.stream(stream)?, target, source, bytes, Mode::Asynchronous)
 }
 
-fn generic(
+pub(in crate::driver) fn generic(
     call: &Call,
     stream: &Arc<Stream>,
     target: CUdeviceptr,

@@ -89,6 +89,7 @@ fn allocate(call: &Call, pointer: Out<*mut c_void>, bytes: usize) -> Outcome {
 
 fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, flags: c_uint) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let place = pointer.required()?;
     if flags > 7 {
         return Err(INVALID_VALUE);
@@ -135,6 +136,7 @@ unsafe fn enter(state: &State, start: *mut u8, range: Range) {
 /// Waits for all work, which may use the memory.
 fn free(call: &Call, pointer: *mut c_void) -> Outcome {
     let state = call.healthy()?;
+    call.unsafe_in_capture()?;
     if pointer.is_null() {
         return Ok(());
     }

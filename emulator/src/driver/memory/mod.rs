@@ -1,6 +1,8 @@
 //! `cuMem*`: device memory, pinned host memory, copies, fills, pointer queries.
 
 pub(super) mod copy;
+pub(super) mod copy_batch;
+pub(super) mod copy_rows;
 pub(super) mod host;
 mod location;
 pub(super) mod managed;
@@ -10,19 +12,19 @@ pub(super) mod pool;
 pub(super) mod set;
 pub(super) mod virtual_memory;
 
-use cuda_driver_sys::*;
-use std::collections::BTreeMap;
-use std::ffi::c_uint;
-use std::sync::{Arc, Mutex};
-
 use super::context::Context;
 use super::entry::{INVALID_VALUE, Out, Outcome, entries};
 use super::state::{Call, State, lock};
 use crate::engine::{Fault, FaultKind};
 use crate::memory::BadRange;
+use crate::memory::Reach;
+use cuda_driver_sys::*;
 pub(super) use host::Pinned;
 pub(super) use managed::Managed;
 pub(super) use pool::Pools;
+use std::collections::BTreeMap;
+use std::ffi::c_uint;
+use std::sync::{Arc, Mutex};
 pub(super) use virtual_memory::VirtualMemory;
 
 use pool::Pool;
@@ -110,8 +112,8 @@ impl State {
     }
 
     /// Allocates for a context.
-    fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
-        let address = context.memory.allocate(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
+    pub(super) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
+        let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;
         let record = Record { context: context.id, pool: None, released: false, id: self.id() };
         self.allocations.add(address, record);
         Ok(address)
@@ -122,7 +124,7 @@ impl State {
 const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
 /// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-fn fault(function: &str, error: &BadRange) -> Box<Fault> {
+pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,
         kernel: function.to_owned(),
@@ -137,6 +139,7 @@ fn fault(function: &str, error: &BadRange) -> Box<Fault> {
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let place = address.required()?;
     if bytes == 0 {
         return Err(INVALID_VALUE);
@@ -157,6 +160,7 @@ fn allocate_pitch(
     element: c_uint,
 ) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let (address, pitch) = (address.required()?, pitch.required()?);
     if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
         return Err(INVALID_VALUE);
@@ -171,6 +175,7 @@ fn allocate_pitch(
 /// Waits for all work, as the driver does.
 fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     let state = call.healthy()?;
+    call.unsafe_in_capture()?;
     if address == 0 {
         return Ok(());
     }

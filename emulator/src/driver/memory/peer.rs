@@ -46,7 +46,7 @@ fn copy_async(
     between(call, &stream, (&to, target), (&from, source), bytes)
 }
 
-fn context(call: &Call, handle: CUcontext) -> Outcome<Arc<Context>> {
+pub(super) fn context(call: &Call, handle: CUcontext) -> Outcome<Arc<Context>> {
     let known = call.healthy()?.contexts.get(handle.addr());
     known.filter(|context| context.is_alive()).ok_or(INVALID_CONTEXT)
 }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use super::fault;
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::fill::Fill;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::Call;
 use crate::driver::stream::{Stream, Work};
 
@@ -54,6 +57,12 @@ fn fill<const SIZE: usize>(call: &Call, stream: &Arc<Stream>, area: Area, value:
     let aligned = area.target.is_multiple_of(SIZE as u64) && area.pitch.is_multiple_of(SIZE);
     if !aligned || area.height > 1 && area.pitch < row || !state.is_device_range(area.target, whole as u64) {
         return Err(INVALID_VALUE);
+    }
+    if let Some(recorder) = recorder(stream)? {
+        let (Area { target, pitch, width, height }, element) = (area, SIZE as u32);
+        let value = value.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
+        let fill = Fill { target, pitch, value, element, width, height };
+        return recorder.add(state, Operation::Fill(fill)).map(|_| ());
     }
     let run = move || {
         (0..area.height as u64)

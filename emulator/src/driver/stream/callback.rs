@@ -9,6 +9,9 @@ use std::ffi::{c_uint, c_void};
 
 use super::Work;
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::host::HostCall;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, enter_callback};
 
 entries! {
@@ -31,6 +34,10 @@ impl Data {
 fn launch_host_function(call: &Call, stream: CUstream, function: CUhostFn, data: *mut c_void) -> Outcome {
     let function = function.ok_or(INVALID_VALUE)?;
     let stream = call.stream(stream)?;
+    if let Some(recorder) = recorder(&stream)? {
+        let operation = Operation::Host(HostCall::new(Some(function), data)?);
+        return recorder.add(call.state()?, operation).map(|_| ());
+    }
     let (handle, data) = (stream.handle, Data(data));
     stream.submit(
         None,

@@ -20,7 +20,7 @@ impl Completion {
     }
 
     /// The work is done.
-    pub(super) fn complete(&self) {
+    pub(in crate::driver) fn complete(&self) {
         let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.at.get_or_init(Instant::now);
         self.reached.notify_all();

@@ -1,12 +1,14 @@
 //! `cuStream*`, but for callbacks and attributes.
 
 use cuda_driver_sys::*;
-use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_ulonglong};
 
 use super::{Kind, Work};
 use crate::driver::context::functions::GREATEST_PRIORITY;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::graph::Signal;
+use crate::driver::graph::capture::record::{abandon, join, question, recorder};
+use crate::driver::graph::operation::Operation;
 use crate::driver::handles::to_c;
 use crate::driver::state::{Call, callback_stream, in_callback};
 
@@ -23,8 +25,6 @@ entries! {
     cuStreamGetCtx(stream: CUstream, context: *mut CUcontext) = get_context;
     cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx) = get_contexts;
     cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) = get_device;
-    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus) = is_capturing;
-    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) = exchange_capture_mode;
 }
 
 pub(in crate::driver) use super::attributes::address as attributes_address;
@@ -61,6 +61,7 @@ fn destroy(call: &Call, stream: CUstream) -> Outcome {
         return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
     }
     let stream = call.stream(stream)?;
+    abandon(call.state()?, &stream);
     stream.retire();
     call.state()?.streams.remove(stream.handle);
     Ok(())
@@ -68,6 +69,7 @@ fn destroy(call: &Call, stream: CUstream) -> Outcome {
 
 fn query(call: &Call, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
+    question(&stream)?;
     // A callback is itself unfinished work of its stream.
     let ready = callback_stream() != Some(stream.handle) && stream.is_idle();
     // The last work may have been the fault.
@@ -77,6 +79,7 @@ fn query(call: &Call, stream: CUstream) -> Outcome {
 
 fn synchronize(call: &Call, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
+    question(&stream)?;
     if in_callback() && !(callback_stream() != Some(stream.handle) && stream.is_idle()) {
         // What it waits for may be waiting for this callback.
         return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
@@ -87,12 +90,19 @@ fn synchronize(call: &Call, stream: CUstream) -> Outcome {
 
 fn wait_event(call: &Call, stream: CUstream, event: CUevent, flags: c_uint) -> Outcome {
     let stream = call.stream(stream)?;
+    let signal = Signal::new(call, event)?;
     let event = call.event(event)?;
-    match flags {
-        0 => {}
-        // Only in a graph that is being captured.
-        1 => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+    let recorder = recorder(&stream)?;
+    match (flags, recorder) {
+        (0, Some(recorder)) => return recorder.wait(event.captured()),
+        (0, None) => {}
+        // Waits for the event as it is when the graph runs.
+        (1, Some(recorder)) => return recorder.add(call.state()?, Operation::Wait(signal)).map(|_| ()),
+        (1, None) => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
         _ => return Err(INVALID_VALUE),
+    }
+    if let Some(captured) = event.captured() {
+        return join(&stream, captured);
     }
     if let Some(recorded) = event.recorded().filter(|recorded| !recorded.is_done()) {
         stream.submit(Some(recorded), Work::Point)?;
@@ -136,24 +146,5 @@ fn get_contexts(call: &Call, stream: CUstream, context: Out<CUcontext>, green: O
 fn get_device(call: &Call, stream: CUstream, device: Out<CUdevice>) -> Outcome {
     let stream = call.stream(stream)?;
     device.required()?.set(stream.context.device);
-    Ok(())
-}
-
-thread_local! {
-    static CAPTURE_MODE: Cell<CUstreamCaptureMode> =
-        const { Cell::new(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
-}
-
-/// Remembered for each thread; there is no capture that it could matter to.
-fn exchange_capture_mode(_: &Call, mode: Out<CUstreamCaptureMode>) -> Outcome {
-    let new = mode.get().filter(|mode| mode.0 <= 2).ok_or(INVALID_VALUE)?;
-    mode.set(CAPTURE_MODE.replace(new));
-    Ok(())
-}
-
-/// Never: beginning a capture is not supported.
-fn is_capturing(call: &Call, stream: CUstream, status: Out<CUstreamCaptureStatus>) -> Outcome {
-    call.stream(stream)?;
-    status.required()?.set(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
     Ok(())
 }

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::context::Context;
+use super::graph::capture::Capture;
 use super::state::{self, State, lock};
 use attributes::Attributes;
 pub(super) use completion::Completion;
@@ -51,6 +52,8 @@ pub(super) struct Stream {
     queue: Mutex<Queue>,
     ready: Condvar,
     retired: AtomicBool,
+    /// The capture that it is a member of.
+    capture: Mutex<Option<Arc<Capture>>>,
 }
 
 impl Stream {
@@ -66,6 +69,7 @@ impl Stream {
             queue: Mutex::default(),
             ready: Condvar::new(),
             retired: AtomicBool::new(false),
+            capture: Mutex::default(),
         }
     }
 
@@ -77,6 +81,16 @@ impl Stream {
     /// The work given last.
     pub(super) fn last(&self) -> Arc<Completion> {
         Arc::clone(&lock(&self.last))
+    }
+
+    /// The capture that it is a member of.
+    pub(super) fn capture(&self) -> Option<Arc<Capture>> {
+        lock(&self.capture).clone()
+    }
+
+    /// Makes it a member of a capture, or of none.
+    pub(super) fn set_capture(&self, capture: Option<Arc<Capture>>) {
+        *lock(&self.capture) = capture;
     }
 
     /// It will get no more work.

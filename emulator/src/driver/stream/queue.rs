@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Completion, Stream};
 use crate::driver::entry::Outcome;
+use crate::driver::graph::capture::record::outside;
 use crate::driver::state::{self, lock};
 use crate::engine::Fault;
 
@@ -53,6 +54,8 @@ impl Stream {
         after: Option<Arc<Completion>>,
         work: Work,
     ) -> Outcome<Arc<Completion>> {
+        // What can be captured never comes here.
+        outside(self)?;
         let streams = lock(&self.context.order);
         let mut before = self.turn(&streams);
         before.extend(after.filter(|completion| !completion.is_done()));
@@ -90,6 +93,7 @@ impl Stream {
         self: &Arc<Self>,
         work: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
     ) -> Outcome {
+        outside(self)?;
         let done = Arc::new(Completion::default());
         {
             let streams = lock(&self.context.order);

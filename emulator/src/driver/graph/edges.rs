@@ -1,0 +1,211 @@
+//! Edges: which node comes after which.
+//!
+//! Relies on the caller for the lengths of arrays.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+
+use super::operation::Operation;
+use super::structure::list;
+use super::{Contents, Edge, Place};
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::Call;
+
+entries! {
+    cuGraphAddDependencies_v2(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize) = add;
+    cuGraphRemoveDependencies_v2(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize) = remove;
+    cuGraphGetEdges_v2(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, data: *mut CUgraphEdgeData, count: *mut usize) = get_edges;
+    cuGraphNodeGetDependencies_v2(node: CUgraphNode, nodes: *mut CUgraphNode, data: *mut CUgraphEdgeData, count: *mut usize) = get_dependencies;
+    cuGraphNodeGetDependentNodes_v2(node: CUgraphNode, nodes: *mut CUgraphNode, data: *mut CUgraphEdgeData, count: *mut usize) = get_dependents;
+}
+
+/// What most edges have: the whole of the first node comes before the whole of the second.
+pub(super) const ORDINARY: CUgraphEdgeData =
+    CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
+
+/// Whether an edge is more than an ordinary one.
+pub(super) fn is_annotated(data: &CUgraphEdgeData) -> bool {
+    data.from_port != 0 || data.to_port != 0 || data.type_ != 0
+}
+
+/// The nodes that a new one comes after.
+///
+/// # Safety
+///
+/// The arrays have `count` elements; `data` may be null.
+pub(super) unsafe fn read(
+    nodes: &In<'_, CUgraphNode>,
+    data: &In<'_, CUgraphEdgeData>,
+    count: usize,
+) -> Outcome<Vec<Edge>> {
+    // SAFETY: the caller's promise.
+    let nodes = unsafe { nodes.read_array(count)? };
+    // SAFETY: as above.
+    let data = if data.is_null() { vec![ORDINARY; count] } else { unsafe { data.read_array(count)? } };
+    Ok(nodes.iter().zip(data).map(|(node, data)| Edge { from: node.addr(), data }).collect())
+}
+
+impl Contents {
+    /// Refuses nodes of other graphs, one node twice, and ports that the nodes do not have. `to` is what comes after.
+    pub(super) fn check_edges(&self, edges: &[Edge], to: &Operation) -> Outcome {
+        for (index, edge) in edges.iter().enumerate() {
+            let from = self.nodes.get(&edge.from).ok_or(INVALID_VALUE)?;
+            let twice = edges.iter().take(index).any(|other| other.from == edge.from);
+            if twice || !is_possible(&edge.data, &from.operation, to) {
+                return Err(INVALID_VALUE);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether nodes of those kinds have such an edge: only kernels have ports, and only between kernels is an edge
+/// programmatic.
+fn is_possible(data: &CUgraphEdgeData, from: &Operation, to: &Operation) -> bool {
+    let kernel = |operation: &Operation| matches!(operation, Operation::Kernel(_));
+    let ports = match data.from_port {
+        0 => true,
+        port => port <= 2 && kernel(from),
+    };
+    let kind = match data.type_ {
+        0 => true,
+        kind => kind == 1 && data.from_port != 0 && kernel(from) && kernel(to),
+    };
+    ports && kind && data.to_port == 0 && data.reserved == [0; 5]
+}
+
+/// Driver 580 looks for circles when a graph is instantiated, not here.
+fn add(
+    call: &Call,
+    graph: CUgraph,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
+    data: In<CUgraphEdgeData>,
+    count: usize,
+) -> Outcome {
+    let graph = call.graph(graph)?;
+    // SAFETY: by the function's contract the arrays have `count` elements.
+    let (from, to) = unsafe { (read(&from, &data, count)?, to.read_array(count)?) };
+    let mut contents = graph.contents();
+    let pairs = || from.iter().zip(&to).map(|(edge, to)| (*edge, to.addr()));
+    for (index, (edge, to)) in pairs().enumerate() {
+        let target = contents.nodes.get(&to).ok_or(INVALID_VALUE)?;
+        contents.check_edges(&[edge], &target.operation)?;
+        let known = target.after.iter().any(|other| other.from == edge.from);
+        let twice = pairs().take(index).any(|other| (other.0.from, other.1) == (edge.from, to));
+        if edge.from == to || known || twice {
+            return Err(INVALID_VALUE);
+        }
+    }
+    for (edge, to) in pairs() {
+        contents.nodes.get_mut(&to).ok_or(INVALID_VALUE)?.after.push(edge);
+    }
+    Ok(())
+}
+
+fn remove(
+    call: &Call,
+    graph: CUgraph,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
+    data: In<CUgraphEdgeData>,
+    count: usize,
+) -> Outcome {
+    let graph = call.graph(graph)?;
+    // SAFETY: as in `add`.
+    let (from, to) = unsafe { (read(&from, &data, count)?, to.read_array(count)?) };
+    let mut contents = graph.contents();
+    let same = |one: &Edge, other: &Edge| {
+        let ports = |edge: &Edge| (edge.from, edge.data.from_port, edge.data.to_port, edge.data.type_);
+        ports(one) == ports(other)
+    };
+    for (edge, to) in from.iter().zip(&to) {
+        let target = contents.nodes.get(&to.addr()).ok_or(INVALID_VALUE)?;
+        target.after.iter().find(|known| same(known, edge)).ok_or(INVALID_VALUE)?;
+    }
+    for (edge, to) in from.iter().zip(&to) {
+        contents.nodes.get_mut(&to.addr()).ok_or(INVALID_VALUE)?.after.retain(|known| !same(known, edge));
+    }
+    Ok(())
+}
+
+fn get_edges(
+    call: &Call,
+    graph: CUgraph,
+    from: Out<CUgraphNode>,
+    to: Out<CUgraphNode>,
+    data: Out<CUgraphEdgeData>,
+    count: Out<usize>,
+) -> Outcome {
+    let graph = call.graph(graph)?;
+    let contents = graph.contents();
+    let edges = contents.nodes.iter().flat_map(|(to, node)| node.after.iter().map(|edge| (*edge, *to)));
+    let edges: Vec<(Edge, usize)> = edges.collect();
+    if from.is_null() != to.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let room = count.get().ok_or(INVALID_VALUE)?;
+    let sources: Vec<Edge> = edges.iter().map(|(edge, _)| *edge).collect();
+    annotated(&from, &data, &count, &sources)?;
+    if !to.is_null() {
+        let targets: Vec<_> = edges.iter().map(|(_, to)| to_c(*to)).collect();
+        count.set(room);
+        list(&to, &count, &targets)?;
+    }
+    Ok(())
+}
+
+/// Answers with the nodes that edges name, and with what the edges are. Where they are more than ordinary and nobody
+/// wants to know, that is an error.
+fn annotated(
+    nodes: &Out<CUgraphNode>,
+    data: &Out<CUgraphEdgeData>,
+    count: &Out<usize>,
+    edges: &[Edge],
+) -> Outcome {
+    let room = count.get().ok_or(INVALID_VALUE)?;
+    if !nodes.is_null() {
+        let known: Vec<_> = edges.iter().take(room).map(|edge| edge.data).collect();
+        if data.is_null() && known.iter().any(is_annotated) {
+            return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
+        }
+        if !data.is_null() {
+            // SAFETY: the array has `room` elements, and these are not more.
+            unsafe { data.write_array(&known) };
+        }
+    } else if !data.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let handles: Vec<_> = edges.iter().map(|edge| to_c(edge.from)).collect();
+    list(nodes, count, &handles)
+}
+
+fn get_dependencies(
+    call: &Call,
+    node: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    data: Out<CUgraphEdgeData>,
+    count: Out<usize>,
+) -> Outcome {
+    let Place { graph, node } = call.node(node)?;
+    let contents = graph.contents();
+    let edges = &contents.nodes.get(&node).ok_or(INVALID_VALUE)?.after;
+    annotated(&nodes, &data, &count, edges)
+}
+
+fn get_dependents(
+    call: &Call,
+    node: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    data: Out<CUgraphEdgeData>,
+    count: Out<usize>,
+) -> Outcome {
+    let Place { graph, node } = call.node(node)?;
+    let contents = graph.contents();
+    let dependents = contents.nodes.iter().filter_map(|(to, other)| {
+        let edge = other.after.iter().find(|edge| edge.from == node)?;
+        Some(Edge { from: *to, data: edge.data })
+    });
+    annotated(&nodes, &data, &count, &dependents.collect::<Vec<_>>())
+}

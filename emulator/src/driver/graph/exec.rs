@@ -1,0 +1,163 @@
+//! Executable graphs: instantiating and launching.
+
+use cuda_driver_sys::*;
+use std::ffi::c_ulonglong;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::capture::record::outside;
+use super::operation::Turn;
+use super::plan::{Circle, Plan};
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, lock};
+use crate::driver::stream::{Completion, Work};
+
+entries! {
+    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) = instantiate_with_flags;
+    cuGraphInstantiateWithParams(exec: *mut CUgraphExec, graph: CUgraph, parameters: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) = instantiate_with_parameters;
+    cuGraphExecDestroy(exec: CUgraphExec) = destroy;
+    cuGraphExecGetFlags(exec: CUgraphExec, flags: *mut cuuint64_t) = get_flags;
+    cuGraphLaunch(exec: CUgraphExec, stream: CUstream) = launch;
+    cuGraphUpload(exec: CUgraphExec, stream: CUstream) = upload;
+}
+
+/// An executable graph.
+pub(in crate::driver) struct Exec {
+    flags: u64,
+    inner: Mutex<Inner>,
+}
+
+/// What changes.
+pub(super) struct Inner {
+    /// Launches that are under way hold the plan as it was.
+    pub(super) plan: Arc<Plan>,
+    /// The launch before: launches of one executable graph wait for each other.
+    last: Option<Arc<Completion>>,
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_*`
+const UPLOAD: u64 = 2;
+const DEVICE_LAUNCH: u64 = 4;
+const KNOWN_FLAGS: u64 = 0xf;
+
+impl Exec {
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+}
+
+impl Call {
+    /// The executable graph that a handle means.
+    pub(super) fn exec(&self, handle: CUgraphExec) -> Outcome<Arc<Exec>> {
+        self.healthy()?.execs.get(handle.addr()).ok_or(INVALID_VALUE)
+    }
+}
+
+/// Why a graph could not be instantiated.
+struct Refusal {
+    code: CUresult,
+    result: CUgraphInstantiateResult,
+    node: CUgraphNode,
+}
+
+impl From<CUresult> for Refusal {
+    fn from(code: CUresult) -> Self {
+        let result = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR;
+        Refusal { code, result, node: to_c(0) }
+    }
+}
+
+impl From<Circle> for Refusal {
+    fn from(circle: Circle) -> Self {
+        let result = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+        Refusal { code: INVALID_VALUE, result, node: circle.0 }
+    }
+}
+
+fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal> {
+    let graph = call.graph(graph)?;
+    if flags & !KNOWN_FLAGS != 0 {
+        return Err(INVALID_VALUE.into());
+    }
+    if flags & DEVICE_LAUNCH != 0 {
+        // Kernels cannot launch graphs here.
+        let result = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+        return Err(Refusal { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, result, node: to_c(0) });
+    }
+    let plan = Arc::new(Plan::of(&graph)?);
+    let state = call.state()?;
+    let handle = state.execs.reserve();
+    let inner = Mutex::new(Inner { plan, last: None });
+    state.execs.insert(handle, Arc::new(Exec { flags, inner }));
+    Ok(handle)
+}
+
+fn instantiate_with_flags(
+    call: &Call,
+    exec: Out<CUgraphExec>,
+    graph: CUgraph,
+    flags: c_ulonglong,
+) -> Outcome {
+    let place = exec.required()?;
+    // A stream to upload in is an argument of the other function only.
+    let flags = if flags & UPLOAD != 0 { Err(INVALID_VALUE) } else { Ok(flags) };
+    place.set(to_c(instantiate(call, graph, flags?).map_err(|refusal| refusal.code)?));
+    Ok(())
+}
+
+fn instantiate_with_parameters(
+    call: &Call,
+    exec: Out<CUgraphExec>,
+    graph: CUgraph,
+    parameters: Out<CUDA_GRAPH_INSTANTIATE_PARAMS>,
+) -> Outcome {
+    let place = exec.required()?;
+    let mut asked = parameters.get().ok_or(INVALID_VALUE)?;
+    let made = instantiate(call, graph, asked.flags);
+    (asked.result_out, asked.hErrNode_out) = match &made {
+        Ok(_) => (CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS, to_c(0)),
+        Err(refusal) => (refusal.result, refusal.node),
+    };
+    parameters.set(asked);
+    let handle = made.map_err(|refusal| refusal.code)?;
+    if asked.flags & UPLOAD != 0 {
+        upload(call, to_c(handle), asked.hUploadStream)?;
+    }
+    place.set(to_c(handle));
+    Ok(())
+}
+
+/// Launches that are under way are done all the same.
+fn destroy(call: &Call, exec: CUgraphExec) -> Outcome {
+    call.exec(exec)?;
+    call.state()?.execs.remove(exec.addr());
+    Ok(())
+}
+
+fn get_flags(call: &Call, exec: CUgraphExec, flags: Out<cuuint64_t>) -> Outcome {
+    let exec = call.exec(exec)?;
+    flags.required()?.set(exec.flags);
+    Ok(())
+}
+
+fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
+    let stream = call.stream(stream)?;
+    let exec = call.exec(exec)?;
+    let state = call.state()?;
+    let mut inner = exec.inner();
+    inner.plan.check(state)?;
+    let (plan, handle) = (Arc::clone(&inner.plan), stream.handle);
+    let turn = Turn { state, stream: handle, points: plan.points() };
+    let run = move || plan.run(&turn);
+    let before = inner.last.take();
+    inner.last = Some(stream.submit(before, Work::Run(Box::new(run)))?);
+    Ok(())
+}
+
+/// There is nowhere to upload to: it takes its turn in the stream, as on a GPU.
+fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
+    let stream = call.stream(stream)?;
+    call.exec(exec)?;
+    outside(&stream)?;
+    stream.submit(None, Work::Point).map(|_| ())
+}

@@ -1,0 +1,72 @@
+//! What all kinds of nodes have in common: adding, asking, taking out.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+
+use cuda_driver_sys::*;
+
+use super::edges::ORDINARY;
+use super::operation::Operation;
+use super::{Edge, Place};
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::Call;
+
+entries! {
+    cuGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) = add_empty;
+    cuGraphDestroyNode(node: CUgraphNode) = destroy;
+    cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType) = get_type;
+}
+
+/// Adds a node that does what `make` makes of the call, after `count` others.
+///
+/// # Safety
+///
+/// `after` has `count` elements.
+pub(super) unsafe fn insert(
+    call: &Call,
+    node: Out<'_, CUgraphNode>,
+    graph: CUgraph,
+    after: In<'_, CUgraphNode>,
+    count: usize,
+    make: impl FnOnce(&Call) -> Outcome<Operation>,
+) -> Outcome {
+    let place = node.required()?;
+    let graph = call.graph(graph)?;
+    // SAFETY: the caller's promise.
+    let nodes = unsafe { after.read_array(count)? };
+    let after: Vec<_> = nodes.iter().map(|node| Edge { from: node.addr(), data: ORDINARY }).collect();
+    let operation = make(call)?;
+    graph.contents().check_edges(&after, &operation)?;
+    place.set(to_c(graph.add(call.state()?, operation, after)));
+    Ok(())
+}
+
+fn add_empty(
+    call: &Call,
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    after: In<CUgraphNode>,
+    count: usize,
+) -> Outcome {
+    // SAFETY: by the function's contract there are `count` nodes.
+    unsafe { insert(call, node, graph, after, count, |_| Ok(Operation::Empty)) }
+}
+
+/// The edges of the node go with it.
+fn destroy(call: &Call, node: CUgraphNode) -> Outcome {
+    let Place { graph, node } = call.node(node)?;
+    let mut contents = graph.contents();
+    contents.nodes.remove(&node).ok_or(INVALID_VALUE)?;
+    for other in contents.nodes.values_mut() {
+        other.after.retain(|edge| edge.from != node);
+    }
+    call.state()?.nodes.remove(node);
+    Ok(())
+}
+
+fn get_type(call: &Call, node: CUgraphNode, kind: Out<CUgraphNodeType>) -> Outcome {
+    let place = kind.required()?;
+    call.node(node)?.look(|operation| {
+        place.set(operation.kind());
+        Ok(())
+    })
+}

@@ -1,0 +1,83 @@
+//! What a node does.
+
+use cuda_driver_sys::CUgraphNodeType;
+
+use super::copy::Copy3d;
+use super::event::{Points, Signal};
+use super::fill::Fill;
+use super::host::HostCall;
+use super::kernel::KernelCall;
+use crate::driver::entry::Outcome;
+use crate::driver::state::State;
+use crate::engine::Fault;
+
+/// What a node does. Copying one is cheap, and the copy is another node's own.
+#[derive(Clone)]
+pub(in crate::driver) enum Operation {
+    Kernel(KernelCall),
+    Copy(Copy3d),
+    Fill(Fill),
+    Host(HostCall),
+    /// Records an event.
+    Record(Signal),
+    /// Waits for an event.
+    Wait(Signal),
+    /// Nothing: a place where edges meet.
+    Empty,
+}
+
+/// Where and when an operation is done.
+pub(super) struct Turn {
+    pub(super) state: &'static State,
+    /// Handle of the stream.
+    pub(super) stream: usize,
+    /// What its event nodes make and wait for.
+    pub(super) points: Points,
+}
+
+impl Operation {
+    /// What kind of node it makes.
+    pub(super) fn kind(&self) -> CUgraphNodeType {
+        match self {
+            Operation::Kernel(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+            Operation::Copy(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
+            Operation::Fill(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
+            Operation::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
+            Operation::Record(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+            Operation::Wait(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+            Operation::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+        }
+    }
+
+    /// Whether it is a kernel.
+    pub(super) fn is_kernel(&self) -> bool {
+        matches!(self, Operation::Kernel(_))
+    }
+
+    /// Whether it can be launched now.
+    pub(super) fn check(&self, state: &State) -> Outcome {
+        match self {
+            Operation::Kernel(kernel) => kernel.check(state),
+            Operation::Record(signal) | Operation::Wait(signal) => signal.check(state),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does it, as the part of that node.
+    pub(super) fn run(&self, node: usize, turn: &Turn) -> Result<(), Box<Fault>> {
+        match self {
+            Operation::Kernel(kernel) => kernel.run(turn.state),
+            Operation::Copy(copy) => copy.run(&turn.state.memory),
+            Operation::Fill(fill) => fill.run(&turn.state.memory),
+            Operation::Host(call) => {
+                call.run(turn.stream);
+                Ok(())
+            }
+            Operation::Record(_) | Operation::Wait(_) => {
+                turn.points.reach(node);
+                Ok(())
+            }
+            Operation::Empty => Ok(()),
+        }
+    }
+}

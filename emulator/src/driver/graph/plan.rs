@@ -1,0 +1,119 @@
+//! What an executable graph does, in an order that its edges allow.
+
+use cuda_driver_sys::CUgraphNode;
+
+use super::Graph;
+use super::event::Points;
+use super::operation::{Operation, Turn};
+use crate::driver::entry::Outcome;
+use crate::driver::handles::to_c;
+use crate::driver::state::State;
+use crate::engine::Fault;
+
+/// The steps of an executable graph.
+#[derive(Clone)]
+pub(super) struct Plan {
+    /// In the order in which the nodes were made.
+    steps: Vec<Step>,
+    /// The order in which they are done: indices of `steps`.
+    order: Vec<usize>,
+}
+
+/// One node's part.
+#[derive(Clone)]
+pub(super) struct Step {
+    /// Handle of the node that it was made of, by which the program names it.
+    pub(super) node: usize,
+    pub(super) operation: Operation,
+    /// Whether launches do it.
+    pub(super) enabled: bool,
+    /// Which steps it comes after.
+    pub(super) after: Vec<usize>,
+}
+
+/// The edges form a circle, of which this node is a part.
+pub(super) struct Circle(pub(super) CUgraphNode);
+
+impl Plan {
+    /// The plan of a graph.
+    pub(super) fn of(graph: &Graph) -> Result<Plan, Circle> {
+        let contents = graph.contents();
+        let handles: Vec<usize> = contents.nodes.keys().copied().collect();
+        let steps: Vec<Step> = contents
+            .nodes
+            .iter()
+            .map(|(handle, node)| Step {
+                node: *handle,
+                operation: node.operation.clone(),
+                enabled: true,
+                after: node.after.iter().filter_map(|edge| handles.binary_search(&edge.from).ok()).collect(),
+            })
+            .collect();
+        let order = order(&steps)?;
+        Ok(Plan { steps, order })
+    }
+
+    /// Whether all of it can be launched now.
+    pub(super) fn check(&self, state: &State) -> Outcome {
+        let enabled = self.steps.iter().filter(|step| step.enabled);
+        enabled.map(|step| step.operation.check(state)).collect()
+    }
+
+    /// What the event nodes of a launch that begins now make and wait for.
+    pub(super) fn points(&self) -> Points {
+        let mut points = Points::default();
+        for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
+            if step.enabled {
+                points.set(step.node, &step.operation);
+            }
+        }
+        points
+    }
+
+    /// Does it all; stops at a fault.
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
+            // A kernel elsewhere may have ended it all.
+            if turn.state.fault.check().is_err() {
+                break;
+            }
+            if step.enabled {
+                step.operation.run(step.node, turn)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An order that the edges allow: of the steps that could be next, always the one made first.
+fn order(steps: &[Step]) -> Result<Vec<usize>, Circle> {
+    let mut done = vec![false; steps.len()];
+    let mut waiting: Vec<usize> = steps.iter().map(|step| step.after.len()).collect();
+    let mut dependents = vec![Vec::new(); steps.len()];
+    for (index, step) in steps.iter().enumerate() {
+        for before in &step.after {
+            if let Some(dependents) = dependents.get_mut(*before) {
+                dependents.push(index);
+            }
+        }
+    }
+    let mut ready: std::collections::BTreeSet<usize> =
+        waiting.iter().enumerate().filter(|(_, count)| **count == 0).map(|(index, _)| index).collect();
+    let mut order = Vec::with_capacity(steps.len());
+    while let Some(index) = ready.pop_first() {
+        order.push(index);
+        if let Some(done) = done.get_mut(index) {
+            *done = true;
+        }
+        for dependent in dependents.get(index).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(*dependent) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.insert(*dependent);
+                }
+            }
+        }
+    }
+    let left = done.iter().position(|done| !done).and_then(|index| steps.get(index));
+    left.map_or(Ok(order), |step| Err(Circle(to_c(step.node))))
+}

@@ -1,0 +1,155 @@
+//! `cuMemcpyBatchAsync` and `cuMemcpy3DBatchAsync`: many copies by one call, in no promised order among themselves.
+//!
+//! Relies on the program: the lists have as many elements as it says, and host memory is valid as its attribute says.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::c_ulonglong;
+use std::sync::Arc;
+
+use super::copy::{self, Mode};
+use super::copy_rows::{self, Named, Size};
+use crate::driver::entry::{INVALID_VALUE, In, Outcome, entries};
+use crate::driver::state::Call;
+use crate::driver::stream::{Kind, Stream};
+
+entries! {
+    cuMemcpyBatchAsync_v2(targets: *mut CUdeviceptr, sources: *mut CUdeviceptr, sizes: *mut usize, count: usize, attributes: *mut CUmemcpyAttributes, starts: *mut usize, attribute_count: usize, stream: CUstream) = linear;
+    cuMemcpy3DBatchAsync_v2(count: usize, operations: *mut CUDA_MEMCPY3D_BATCH_OP, flags: c_ulonglong, stream: CUstream) = volumes;
+}
+
+/// The stream of a batch, which the default stream cannot be.
+fn own_stream(call: &Call, stream: CUstream) -> Outcome<Arc<Stream>> {
+    let stream = call.stream(stream)?;
+    if stream.kind == Kind::Legacy { Err(INVALID_VALUE) } else { Ok(stream) }
+}
+
+/// When a source is read. The emulator has no order "any", which allows to do as one likes.
+fn mode(order: CUmemcpySrcAccessOrder) -> Outcome<Mode> {
+    use CUmemcpySrcAccessOrder as O;
+    match order {
+        O::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM | O::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => Ok(Mode::Asynchronous),
+        O::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(Mode::Blocking),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the driver's")]
+fn linear(
+    call: &Call,
+    targets: In<CUdeviceptr>,
+    sources: In<CUdeviceptr>,
+    sizes: In<usize>,
+    count: usize,
+    attributes: In<CUmemcpyAttributes>,
+    starts: In<usize>,
+    attribute_count: usize,
+    stream: CUstream,
+) -> Outcome {
+    let stream = own_stream(call, stream)?;
+    if count == 0 || attribute_count == 0 || attribute_count > count {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: three lists of `count` elements, two of `attribute_count`.
+    let (targets, sources, sizes, attributes, starts) = unsafe {
+        (
+            targets.read_array(count)?,
+            sources.read_array(count)?,
+            sizes.read_array(count)?,
+            attributes.read_array(attribute_count)?,
+            starts.read_array(attribute_count)?,
+        )
+    };
+    // Attribute k is that of the copies from `starts[k]` to the next start.
+    let ascending = starts.is_sorted_by(|a, b| a < b);
+    if starts.first() != Some(&0) || !ascending || starts.last().is_some_and(|last| *last >= count) {
+        return Err(INVALID_VALUE);
+    }
+    let modes: Vec<Mode> =
+        attributes.iter().map(|attribute| mode(attribute.srcAccessOrder)).collect::<Outcome<_>>()?;
+    for (index, ((target, source), bytes)) in targets.into_iter().zip(sources).zip(sizes).enumerate() {
+        let at = starts.partition_point(|start| *start <= index) - 1;
+        let mode = modes.get(at).copied().ok_or(INVALID_VALUE)?;
+        copy::generic(call, &stream, target, source, bytes, mode)?;
+    }
+    Ok(())
+}
+
+fn volumes(
+    call: &Call,
+    count: usize,
+    operations: In<CUDA_MEMCPY3D_BATCH_OP>,
+    flags: c_ulonglong,
+    stream: CUstream,
+) -> Outcome {
+    let stream = own_stream(call, stream)?;
+    if count == 0 || flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: a list of `count` elements.
+    for operation in unsafe { operations.read_array(count)? } {
+        let CUextent3D { width, height, depth } = operation.extent;
+        if width == 0 || height == 0 || depth == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let mode = mode(operation.srcAccessOrder)?;
+        let unit = element(call, &operation)?;
+        let size = Size { width: width.checked_mul(unit).ok_or(INVALID_VALUE)?, height, depth };
+        let target = named(&operation.dst, size, unit)?.region(call, size)?;
+        let source = named(&operation.src, size, unit)?.region(call, size)?;
+        copy_rows::start(call, &stream, target, source, size, mode)?;
+    }
+    Ok(())
+}
+
+/// Bytes of an element: of the array, if one takes part; else extents count bytes.
+fn element(call: &Call, operation: &CUDA_MEMCPY3D_BATCH_OP) -> Outcome<usize> {
+    let of = |operand: &CUmemcpy3DOperand| -> Outcome<Option<usize>> {
+        if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
+            return Ok(None);
+        }
+        // SAFETY: the type says which member is set.
+        let array = unsafe { operand.op.array.array };
+        Ok(Some(call.array(array)?.texel.bytes()))
+    };
+    match (of(&operation.src)?, of(&operation.dst)?) {
+        (Some(source), Some(target)) if source != target => Err(INVALID_VALUE),
+        (source, target) => Ok(source.or(target).unwrap_or(1)),
+    }
+}
+
+fn named(operand: &CUmemcpy3DOperand, size: Size, unit: usize) -> Outcome<Named> {
+    let null = std::ptr::null_mut();
+    match operand.type_ {
+        CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
+            // SAFETY: the type says which member is set.
+            let pointer = unsafe { operand.op.ptr };
+            // 0 stands for rows and planes without gaps.
+            let row = pointer.rowLength.checked_mul(unit).ok_or(INVALID_VALUE)?;
+            Ok(Named {
+                kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+                host: null,
+                device: pointer.ptr,
+                array: std::ptr::null_mut(),
+                pitch: if row == 0 { size.width } else { row },
+                rows: if pointer.layerHeight == 0 { size.height } else { pointer.layerHeight },
+                at: [0; 3],
+            })
+        }
+        CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
+            // SAFETY: the type says which member is set.
+            let array = unsafe { operand.op.array };
+            let CUoffset3D { x, y, z } = array.offset;
+            Ok(Named {
+                kind: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+                host: null,
+                device: 0,
+                array: array.array,
+                pitch: 0,
+                rows: 0,
+                at: [x.checked_mul(unit).ok_or(INVALID_VALUE)?, y, z],
+            })
+        }
+        _ => Err(INVALID_VALUE),
+    }
+}

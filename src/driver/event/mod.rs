@@ -1,0 +1,295 @@
+//! Events: marks in streams. What all kinds of events can do, and the plain kind.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: an event is destroyed only by its one owner.
+
+mod ipc;
+mod timing;
+
+use bitflags::bitflags;
+use cuda_driver_sys::{CUevent, CUresult};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::context::CudaContext;
+use super::host_call;
+use super::stream::CudaStream;
+use crate::error::Error;
+pub use ipc::{IpcEvent, IpcEventHandle};
+pub use timing::TimingEvent;
+
+bitflags! {
+    /// How an event is created (`CUevent_flags`). Whether it keeps time and whether other processes may open it is said by
+    /// its type: [`CudaEvent`], [`TimingEvent`], [`IpcEvent`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct EventFlags: u32 {
+        /// A thread that waits for the event sleeps instead of spinning.
+        const BLOCKING_SYNC = 1;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// `CU_EVENT_DISABLE_TIMING`
+const DISABLE_TIMING: u32 = 2;
+/// `CU_EVENT_INTERPROCESS`
+const INTERPROCESS: u32 = 4;
+
+bitflags! {
+    /// How an event is recorded (`CUevent_record_flags`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct EventRecordFlags: u32 {
+        /// In a capture: the record becomes a node of the graph, done each time that the graph runs.
+        const EXTERNAL = 1;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+bitflags! {
+    /// How a stream waits for an event (`CUevent_wait_flags`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct EventWaitFlags: u32 {
+        /// In a capture: the wait becomes a node of the graph, for an event that is recorded outside of it.
+        const EXTERNAL = 1;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// What every event can do, whatever its kind: [`CudaEvent`], [`TimingEvent`] and [`IpcEvent`] lead here by themselves.
+///
+/// ```
+/// use cuda_launch::{AnyEvent, CudaContext};
+/// fn is_past(event: &AnyEvent) -> Result<bool, cuda_launch::Error> {
+///     event.query()
+/// }
+/// let ctx = CudaContext::new(0)?;
+/// let (plain, timing) = (ctx.new_event()?, ctx.new_timing_event()?);
+/// assert!(is_past(&plain)? && is_past(&timing)?);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUevent")]
+pub struct AnyEvent {
+    raw: CUevent,
+    context: CudaContext,
+    owned: bool,
+    /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
+    recorded: AtomicBool,
+}
+
+// SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
+unsafe impl Send for AnyEvent {}
+// SAFETY: as above; nothing but an atomic is changed after construction.
+unsafe impl Sync for AnyEvent {}
+
+/// A mark in a stream that others can wait for. It keeps no time, which makes it cheap: see [`TimingEvent`].
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let (first, second) = (ctx.new_stream()?, ctx.new_stream()?);
+/// let event = ctx.new_event()?;
+/// event.record(&first)?;
+/// second.wait(&event)?; // what `second` is given from now on comes after what `first` was given so far
+/// event.synchronize()?;
+/// assert!(event.query()?);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUevent")]
+pub struct CudaEvent(AnyEvent);
+
+impl CudaContext {
+    /// An event that keeps no time.
+    ///
+    /// Driver call: `cuEventCreate`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn new_event(&self) -> Result<CudaEvent, Error> {
+        CudaEvent::new(self, EventFlags::empty())
+    }
+
+    /// An event that keeps the time of its record.
+    ///
+    /// Driver call: `cuEventCreate`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn new_timing_event(&self) -> Result<TimingEvent, Error> {
+        TimingEvent::new(self, EventFlags::empty())
+    }
+}
+
+impl CudaEvent {
+    /// Creates an event that counts as done until it is recorded.
+    ///
+    /// Driver call: `cuEventCreate`, with `CU_EVENT_DISABLE_TIMING`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuEventCreate")]
+    pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
+        AnyEvent::create(context, flags.bits() & !INTERPROCESS | DISABLE_TIMING).map(Self)
+    }
+
+    /// Borrows an event that other code made and will destroy. No driver call.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live event of `context`'s context, made with `CU_EVENT_DISABLE_TIMING` and without
+    ///    `CU_EVENT_INTERPROCESS`.
+    /// 2. It outlives the result.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
+        Self(AnyEvent::wrap(context, raw, false))
+    }
+
+    /// Takes an event over that other code made: it is destroyed with the result. No driver call.
+    ///
+    /// # Safety
+    /// 1. As for [`CudaEvent::from_raw`].
+    /// 2. Nobody else destroys it.
+    pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
+        Self(AnyEvent::wrap(context, raw, true))
+    }
+
+    /// Gives the event away: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`]. No driver call.
+    pub fn into_raw(self) -> CUevent {
+        self.0.release()
+    }
+
+    /// Destroys the event now and says what the driver answered.
+    ///
+    /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: what waits for the event still does.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the event is gone in any case.
+    #[doc(alias = "cuEventDestroy")]
+    pub fn close(mut self) -> Result<(), Error> {
+        self.0.destroy()
+    }
+}
+
+impl Deref for CudaEvent {
+    type Target = AnyEvent;
+
+    fn deref(&self) -> &AnyEvent {
+        &self.0
+    }
+}
+
+impl AnyEvent {
+    fn create(context: &CudaContext, flags: u32) -> Result<Self, Error> {
+        let mut raw = std::ptr::null_mut();
+        let asked = || format!("flags {flags:#x}");
+        // SAFETY: the context is current, `raw` outlives the call.
+        context.call("cuEventCreate", asked, |driver| unsafe { driver.cuEventCreate(&mut raw, flags) })?;
+        Ok(Self::wrap(context, raw, true))
+    }
+
+    fn wrap(context: &CudaContext, raw: CUevent, owned: bool) -> Self {
+        Self { raw, context: context.clone(), owned, recorded: AtomicBool::new(false) }
+    }
+
+    /// Marks the work given to `stream` so far; an earlier mark is forgotten.
+    ///
+    /// Driver call: `cuEventRecord`.
+    ///
+    /// # Errors
+    /// Event and stream are of two contexts, or whatever the driver answers.
+    #[doc(alias = "cuEventRecord")]
+    pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
+        stream.same_context(&self.context, "the event")?;
+        // SAFETY: event and stream are live and of one context, which is current.
+        self.context.call("cuEventRecord", String::new, |driver| unsafe {
+            driver.cuEventRecord(self.raw, stream.raw())
+        })?;
+        self.recorded.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// As [`record`](Self::record), with flags.
+    ///
+    /// Driver call: `cuEventRecordWithFlags`.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record); `CUDA_ERROR_ILLEGAL_STATE` for [`EventRecordFlags::EXTERNAL`] outside of a capture.
+    #[doc(alias = "cuEventRecordWithFlags")]
+    pub fn record_with(&self, stream: &CudaStream, flags: EventRecordFlags) -> Result<(), Error> {
+        stream.same_context(&self.context, "the event")?;
+        let asked = || format!("flags {flags:?}");
+        // SAFETY: event and stream are live and of one context, which is current.
+        self.context.call("cuEventRecordWithFlags", asked, |driver| unsafe {
+            driver.cuEventRecordWithFlags(self.raw, stream.raw(), flags.bits())
+        })?;
+        self.recorded.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Waits until the marked work is done.
+    ///
+    /// Driver call: `cuEventSynchronize`.
+    ///
+    /// # Errors
+    /// The first fault of work of the context, which is sticky.
+    #[doc(alias = "cuEventSynchronize")]
+    pub fn synchronize(&self) -> Result<(), Error> {
+        // SAFETY: the event is live.
+        self.context
+            .call("cuEventSynchronize", String::new, |driver| unsafe { driver.cuEventSynchronize(self.raw) })
+    }
+
+    /// Whether the marked work is done; true for an event that was never recorded.
+    ///
+    /// Driver call: `cuEventQuery`.
+    ///
+    /// # Errors
+    /// The first fault of work of the context, which is sticky.
+    #[doc(alias = "cuEventQuery")]
+    pub fn query(&self) -> Result<bool, Error> {
+        self.context.enter("cuEventQuery")?;
+        // SAFETY: the event is live.
+        match unsafe { self.context.driver().cuEventQuery(self.raw) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => self.context.check(code, "cuEventQuery", String::new).map(|()| true),
+        }
+    }
+
+    /// The context. No driver call.
+    pub fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// The raw event, valid as long as this value. No driver call.
+    pub fn raw(&self) -> CUevent {
+        self.raw
+    }
+
+    fn release(mut self) -> CUevent {
+        self.owned = false;
+        self.raw
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.owned) {
+            return Ok(());
+        }
+        // Also where it cannot be bound: an error is told below.
+        let _ = self.context.bind();
+        // SAFETY: this value owned the event, and it is used no more.
+        let code = unsafe { self.context.driver().cuEventDestroy(self.raw) };
+        self.context.check(code, "cuEventDestroy", String::new)
+    }
+}
+
+impl Drop for AnyEvent {
+    fn drop(&mut self) {
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let rest = Self::wrap(&self.context, self.raw, true);
+            return host_call::outside(move || drop(rest));
+        }
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

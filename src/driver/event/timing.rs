@@ -1,0 +1,161 @@
+//! Events that keep the time of their record.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles.
+
+use cuda_driver_sys::{CUevent, CUresult};
+use std::ops::Deref;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{AnyEvent, DISABLE_TIMING, EventFlags, INTERPROCESS};
+use crate::driver::context::{CudaContext, context_mismatch};
+use crate::driver::stream::CudaStream;
+use crate::error::{Error, ErrorKind, EventError};
+
+/// A mark in a stream that keeps the device's time at which it was reached.
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let (start, end) = (ctx.new_timing_event()?, ctx.new_timing_event()?);
+/// start.record(&stream)?;
+/// end.record(&stream)?;
+/// end.synchronize()?;
+/// assert!(start.elapsed_ms(&end)? >= 0.0);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUevent")]
+pub struct TimingEvent(AnyEvent);
+
+impl TimingEvent {
+    /// Creates an event that counts as done until it is recorded.
+    ///
+    /// Driver call: `cuEventCreate`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuEventCreate")]
+    pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
+        AnyEvent::create(context, flags.bits() & !(INTERPROCESS | DISABLE_TIMING)).map(Self)
+    }
+
+    /// Borrows an event that other code made and will destroy. No driver call.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live event of `context`'s context, made without `CU_EVENT_DISABLE_TIMING`.
+    /// 2. It outlives the result.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
+        Self(AnyEvent::wrap(context, raw, false))
+    }
+
+    /// Takes an event over that other code made: it is destroyed with the result. No driver call.
+    ///
+    /// # Safety
+    /// 1. As for [`TimingEvent::from_raw`].
+    /// 2. Nobody else destroys it.
+    pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
+        Self(AnyEvent::wrap(context, raw, true))
+    }
+
+    /// Gives the event away: the caller destroys it, by `cuEventDestroy` or [`TimingEvent::from_raw_owned`]. No driver call.
+    pub fn into_raw(self) -> CUevent {
+        self.0.release()
+    }
+
+    /// Milliseconds of device time from this mark to `end`; negative where `end` came first.
+    ///
+    /// The resolution is about half a microsecond. Driver call: `cuEventElapsedTime`; to name the event that is not done,
+    /// `cuEventQuery`.
+    ///
+    /// # Errors
+    /// [`EventError`]: one of the two was never recorded, or its work is not done yet. The events are of two contexts. The
+    /// first fault of work of the context, which is sticky.
+    #[doc(alias = "cuEventElapsedTime")]
+    pub fn elapsed_ms(&self, end: &TimingEvent) -> Result<f32, Error> {
+        const CALL: &str = "cuEventElapsedTime";
+        if !self.context().is_same(end.context()) {
+            return Err(context_mismatch("the end event", "the start event"));
+        }
+        self.context().enter(CALL)?;
+        let mut ms = 0.0;
+        // SAFETY: both events are live and of one context, `ms` outlives the call.
+        match unsafe { self.context().driver().cuEventElapsedTime(&mut ms, self.raw(), end.raw()) } {
+            CUresult::SUCCESS => Ok(ms),
+            CUresult::CUDA_ERROR_NOT_READY => Err(self.not_ready(end)),
+            CUresult::CUDA_ERROR_INVALID_HANDLE if self.is_fresh() => Err(not_recorded(START)),
+            CUresult::CUDA_ERROR_INVALID_HANDLE if end.is_fresh() => Err(not_recorded(END)),
+            code => self.context().check(code, CALL, String::new).map(|()| ms),
+        }
+    }
+
+    /// Whether nobody recorded it through this value.
+    fn is_fresh(&self) -> bool {
+        !self.0.recorded.load(Ordering::Relaxed)
+    }
+
+    fn not_ready(&self, end: &TimingEvent) -> Error {
+        // The end is what people forget to wait for; an error while asking is told by the next call.
+        let event = if matches!(end.query(), Ok(true)) { START } else { END };
+        ErrorKind::Event(EventError::NotReady { event }).into()
+    }
+
+    /// Destroys the event now and says what the driver answered.
+    ///
+    /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: what waits for the event still does.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the event is gone in any case.
+    #[doc(alias = "cuEventDestroy")]
+    pub fn close(mut self) -> Result<(), Error> {
+        self.0.destroy()
+    }
+}
+
+const START: &str = "start";
+const END: &str = "end";
+
+fn not_recorded(event: &'static str) -> Error {
+    ErrorKind::Event(EventError::NotRecorded { event }).into()
+}
+
+impl Deref for TimingEvent {
+    type Target = AnyEvent;
+
+    fn deref(&self) -> &AnyEvent {
+        &self.0
+    }
+}
+
+impl CudaStream {
+    /// Does `work`, waits for what it gave to this stream, and tells how long the device took for that.
+    ///
+    /// The time is from when the stream reached the work until it was done with it, so a stream that is idle while `work`
+    /// prepares counts that time too. Driver calls: `cuEventCreate`, `cuEventRecord` twice each, `cuEventSynchronize`,
+    /// `cuEventElapsedTime`, `cuEventDestroy` twice.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// let ctx = CudaContext::new(0)?;
+    /// let stream = ctx.new_stream()?;
+    /// let (zeros, time) = stream.time(|stream| DeviceBuffer::<u8>::zeroed(stream, 1 << 20))?;
+    /// println!("{} bytes in {time:?}", zeros.len());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `work`, and whatever the driver answers.
+    pub fn time<R>(
+        &self,
+        work: impl FnOnce(&CudaStream) -> Result<R, Error>,
+    ) -> Result<(R, Duration), Error> {
+        let (start, end) = (self.context().new_timing_event()?, self.context().new_timing_event()?);
+        start.record(self)?;
+        let result = work(self)?;
+        end.record(self)?;
+        end.synchronize()?;
+        let seconds = start.elapsed_ms(&end)? / 1e3;
+        Ok((result, Duration::try_from_secs_f32(seconds).unwrap_or_default()))
+    }
+}

@@ -1,0 +1,218 @@
+//! Host functions in streams: closures that the driver calls on a thread of its own.
+//!
+//! The driver is given a number, not a pointer: what it stands for is in a table here. So a function that the driver never
+//! calls, because a kernel in front of it faulted, can be dropped at any time, and one that it calls after that is nothing.
+
+#![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::without_provenance_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use super::context::CudaContext;
+use super::stream::CudaStream;
+use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, NotInCapture};
+
+type Call = Box<dyn FnOnce() + Send>;
+
+/// A function that the driver has not called yet.
+struct Pending {
+    call: Call,
+    place: Place,
+    /// Kept alive until the call: the end of a context would end its streams too.
+    context: CudaContext,
+}
+
+/// Which stream a function was given to: clones of a handle have the same, and so have all handles of a default stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    context: usize,
+    stream: usize,
+    /// Tells streams apart that had one raw handle after each other; 0 for streams that this crate did not make.
+    serial: u64,
+    /// Whose stream it is, where the handle means another one on every thread.
+    thread: Option<ThreadId>,
+}
+
+impl Place {
+    fn of(stream: &CudaStream) -> Self {
+        Self {
+            context: stream.context().identity(),
+            stream: stream.raw().addr(),
+            serial: stream.serial(),
+            thread: stream.is_per_thread().then(|| thread::current().id()),
+        }
+    }
+}
+
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+static PENDING: Mutex<BTreeMap<usize, Pending>> = Mutex::new(BTreeMap::new());
+static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
+/// How many panics wait to be raised, so that a wait without any takes no lock.
+static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// What ends the lives of objects that were dropped in a host function.
+static LATER: Mutex<Vec<Call>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static RUNNING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl CudaStream {
+    /// Calls `function` on a thread of the driver once all work given to the stream so far is done; work given later waits
+    /// for it.
+    ///
+    /// The function cannot use CUDA: calls of this crate answer [`InHostCallback`], and a driver call that waits could wait
+    /// for the function itself. What it owns may be dropped in it, buffers and streams too: these are then freed by
+    /// another thread. It is dropped without being called if a kernel in front of it faults. The context lives until then.
+    ///
+    /// A panic stays inside: it is told, once, by the next wait for the stream or for the context
+    /// ([`CudaStream::synchronize`], [`CudaStream::query`] when all is done, [`CudaContext::synchronize`]), as [`HostPanic`].
+    ///
+    /// Driver call: `cuLaunchHostFunc`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// stream.call_host(move || sender.send("done so far").unwrap())?;
+    /// stream.synchronize()?;
+    /// assert_eq!(receiver.recv(), Ok("done so far"));
+    ///
+    /// stream.call_host(|| panic!("no luck"))?;
+    /// assert!(stream.synchronize().unwrap_err().to_string().contains("no luck"));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// This handle captures: a graph runs its functions again and again, so they are given to its host nodes. Or whatever the
+    /// driver answers. The function is then dropped.
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cuStreamAddCallback")]
+    pub fn call_host(&self, function: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        const CALL: &str = "cuLaunchHostFunc";
+        if self.capture().is_some() {
+            let help = "a graph calls its functions each time it runs: add a host node to it";
+            return Err(ErrorKind::NotInCapture(NotInCapture { call: CALL, help }).into());
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (place, context) = (Place::of(self), self.context().clone());
+        locked(&PENDING).insert(number, Pending { call: Box::new(function), place, context });
+        // SAFETY: the stream is live; `run` may be called with any number, on any thread, at any time.
+        let given = self.context().call(CALL, String::new, |driver| unsafe {
+            driver.cuLaunchHostFunc(self.raw(), Some(run), without_provenance_mut(number))
+        });
+        if given.is_err() {
+            // The lock is not held while the function is dropped: its drop may do anything.
+            let refused = locked(&PENDING).remove(&number);
+            drop(refused);
+        }
+        given
+    }
+}
+
+/// What the driver calls. Nothing unwinds out of it.
+extern "C" fn run(data: *mut c_void) {
+    let Some(Pending { call, place, context }) = locked(&PENDING).remove(&data.addr()) else { return };
+    let outer = RUNNING.replace(true);
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        let text = text(&*payload);
+        locked(&PANICS).push((place, text));
+        PANIC_COUNT.fetch_add(1, Ordering::Release);
+        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            // Whoever panics with a value that panics when dropped gets no third chance.
+            std::mem::forget(another);
+        }
+    }
+    drop(context);
+    RUNNING.set(outer);
+}
+
+fn text(payload: &(dyn Any + Send)) -> String {
+    let known = payload.downcast_ref::<&str>().map(ToString::to_string);
+    known
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".into())
+}
+
+/// Whether this thread is in a host function.
+pub(crate) fn is_running() -> bool {
+    RUNNING.get()
+}
+
+/// An error if this thread is in a host function, where `call` must not be made.
+pub(crate) fn refuse(call: &'static str) -> Result<(), Error> {
+    if is_running() { Err(ErrorKind::InHostCallback(InHostCallback { call }).into()) } else { Ok(()) }
+}
+
+/// Does what ends an object's life: now, or on another thread if this one is in a host function, where the driver takes no
+/// such call.
+pub(crate) fn outside(end: impl FnOnce() + Send + 'static) {
+    if !is_running() {
+        return end();
+    }
+    locked(&LATER).push(Box::new(end));
+    let named = thread::Builder::new().name("cuda-launch drop".into());
+    // Where there is no thread to be had, the next one does it.
+    let _ = named.spawn(|| {
+        let ends = std::mem::take(&mut *locked(&LATER));
+        for end in ends {
+            end();
+        }
+    });
+}
+
+/// Tells the panics in host functions of a stream that nobody was told of yet.
+pub(super) fn raise_of_stream(stream: &CudaStream) -> Result<(), Error> {
+    raise(|| Place::of(stream), |place, wanted| place == wanted)
+}
+
+/// The same for all streams of a context.
+pub(super) fn raise_of_context(context: usize) -> Result<(), Error> {
+    raise(|| context, |place, wanted| place.context == *wanted)
+}
+
+fn raise<T>(wanted: impl FnOnce() -> T, is: impl Fn(&Place, &T) -> bool) -> Result<(), Error> {
+    if PANIC_COUNT.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let (wanted, mut panics) = (wanted(), locked(&PANICS));
+    let messages: Vec<String> =
+        panics.extract_if(.., |(place, _)| is(place, &wanted)).map(|(_, text)| text).collect();
+    PANIC_COUNT.fetch_sub(messages.len(), Ordering::Release);
+    match messages.is_empty() {
+        true => Ok(()),
+        false => Err(ErrorKind::HostPanic(HostPanic { messages }).into()),
+    }
+}
+
+/// A kernel faulted: the functions that wait behind it are dropped. Where the driver calls one all the same, that does nothing.
+#[cold]
+pub(super) fn reclaim(context: usize) {
+    let mut pending = locked(&PENDING);
+    let numbers: Vec<usize> =
+        pending.iter().filter(|(_, p)| p.place.context == context).map(|(number, _)| *number).collect();
+    let dropped: Vec<_> = numbers.iter().filter_map(|number| pending.remove(number)).collect();
+    drop(pending);
+    for Pending { call, context, .. } in dropped {
+        // What a function owns may panic when dropped; the others still have to go.
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(call)));
+        drop(context);
+    }
+}
+
+/// The context is gone: nobody will ask for its panics.
+pub(super) fn forget(context: usize) {
+    let _ = raise_of_context(context);
+}
+
+// Nothing panics while one of these locks is held.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,39 @@
+//! Names that look like one that is not there.
+
+/// Up to three names that look most like `name`.
+pub(super) fn nearest(name: &str, names: &[&str]) -> Vec<String> {
+    let mut scored: Vec<(usize, &str)> = names
+        .iter()
+        .map(|n| if n.contains(name) { (0, *n) } else { (distance(name, n), *n) })
+        .filter(|(d, n)| *d <= name.len().max(n.len()) / 2)
+        .collect();
+    scored.sort();
+    scored.into_iter().take(3).map(|(_, n)| n.to_string()).collect()
+}
+
+/// Levenshtein distance in bytes.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_names_come_first_and_far_ones_not_at_all() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(nearest("vecad", &["scan", "vecadd", "_Z6vecaddPf"]), ["_Z6vecaddPf", "vecadd"]);
+        assert!(nearest("vecadd", &["mandelbrot"]).is_empty());
+    }
+}

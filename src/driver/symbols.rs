@@ -1,0 +1,70 @@
+//! Which variables of a module have a handle, and who used each last.
+//!
+//! There is one handle at a time, so that a mutable view of a variable is the only one. What is known of its users outlives
+//! the handle: the next one goes on from there.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use super::uses::Uses;
+
+/// The owner of a variable's memory, as `memory` knows it.
+pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;
+
+/// The variables that were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols(Mutex<BTreeMap<Box<str>, Symbol>>);
+
+#[derive(Debug)]
+struct Symbol {
+    /// A handle lives.
+    taken: bool,
+    /// The last owner: it lives on where a graph uses the variable.
+    home: Weak<dyn Any + Send + Sync>,
+    /// What the last owner left behind.
+    uses: Option<Uses>,
+}
+
+impl Symbols {
+    /// Gives out the variable; `None` if it is given out. `make` makes an owner, who goes on from these uses.
+    pub(crate) fn take(&self, name: &str, make: impl FnOnce(Uses) -> AnyHome) -> Option<AnyHome> {
+        let mut symbols = self.symbols();
+        let Some(symbol) = symbols.get_mut(name) else {
+            let home = make(Uses::default());
+            let symbol = Symbol { taken: true, home: Arc::downgrade(&home), uses: None };
+            symbols.insert(name.into(), symbol);
+            return Some(home);
+        };
+        if symbol.taken {
+            return None;
+        }
+        let home = match symbol.home.upgrade() {
+            Some(home) => home,
+            // None: the last owner is about to leave them, on another thread.
+            None => make(symbol.uses.take()?),
+        };
+        symbol.home = Arc::downgrade(&home);
+        symbol.taken = true;
+        Some(home)
+    }
+
+    /// The handle is gone.
+    pub(crate) fn give_back(&self, name: &str) {
+        if let Some(symbol) = self.symbols().get_mut(name) {
+            symbol.taken = false;
+        }
+    }
+
+    /// The owner is gone, and leaves what it knows.
+    pub(crate) fn leave(&self, name: &str, uses: Uses) {
+        if let Some(symbol) = self.symbols().get_mut(name) {
+            symbol.uses = Some(uses);
+        }
+    }
+
+    fn symbols(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Symbol>> {
+        // Nothing below the lock panics; a poisoned lock would still hold a whole map.
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}

@@ -1,0 +1,35 @@
+//! Errors of host functions in streams.
+
+use std::fmt;
+use thiserror::Error;
+
+/// A call that was made in a host function of a stream, where CUDA cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{call}: this thread runs a host function of a stream, in which CUDA cannot be used: what waits there may wait for the \
+     function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
+)]
+pub struct InHostCallback {
+    /// The driver function that was to be called.
+    pub call: &'static str,
+}
+
+/// Host functions of a stream panicked since it was last waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPanic {
+    /// What each said, in the order of the panics; never empty.
+    pub messages: Vec<String>,
+}
+
+impl fmt::Display for HostPanic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, more) = (self.messages.first().map_or("", String::as_str), self.messages.len());
+        match more {
+            0 | 1 => write!(f, "a host function of the stream panicked: {first}")?,
+            more => write!(f, "{more} host functions of the stream panicked, the first one: {first}")?,
+        }
+        f.write_str("\n  help: the stream went on; its other work is done")
+    }
+}
+
+impl std::error::Error for HostPanic {}

@@ -1,0 +1,106 @@
+//! What can be wrong with a variable of a module, and with a driver that is older than a function.
+
+use thiserror::Error;
+
+/// A variable of a module that cannot be had as asked for; nothing was read or written.
+///
+/// ```
+/// use cuda_launch::{CudaContext, ErrorKind, GlobalError};
+/// let ctx = CudaContext::new(0)?;
+/// let module = ctx.load_module(include_str!("../../tests/kernels/globals.ptx"))?;
+/// let error = module.global::<f32>("tabel").unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Global(GlobalError::NotFound { nearest, .. }) if nearest == &["table"]));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GlobalError {
+    /// The module has no variable of this name.
+    #[error("no variable {name:?} in {module}{}", did_you_mean(nearest))]
+    NotFound {
+        /// The name asked for.
+        name: String,
+        /// The module.
+        module: String,
+        /// The names that look most like it, best first.
+        nearest: Vec<String>,
+    },
+    /// The variable is no whole number of such elements.
+    #[error(
+        "variable {name:?} of {module} has {bytes} bytes, which is no whole number of {type_name} ({size} bytes each)"
+    )]
+    Size {
+        /// The variable.
+        name: String,
+        /// The module.
+        module: String,
+        /// Its bytes.
+        bytes: usize,
+        /// Bytes of one element.
+        size: usize,
+        /// The element type asked for.
+        type_name: &'static str,
+    },
+    /// The variable does not lie where such elements may.
+    #[error(
+        "variable {name:?} of {module} lies at {address:#x}; {type_name} must be aligned to {align} bytes\n  help: give the \
+         variable an alignment of {align} in the kernel's source, or read it as smaller elements"
+    )]
+    Alignment {
+        /// The variable.
+        name: String,
+        /// The module.
+        module: String,
+        /// Its address.
+        address: u64,
+        /// The alignment that the elements need, in bytes.
+        align: usize,
+        /// The element type asked for.
+        type_name: &'static str,
+    },
+    /// The variable has a handle already. There is one at a time, so that a mutable view is the only one.
+    #[error(
+        "variable {name:?} of {module} has a handle already\n  help: drop that one first, or share it; \
+         `raw_global` tells the address as often as one likes"
+    )]
+    InUse {
+        /// The variable.
+        name: String,
+        /// The module.
+        module: String,
+    },
+    /// Asked for as a constant, and it is none, as far as the image tells.
+    #[error("variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`")]
+    NotConstant {
+        /// The variable.
+        name: String,
+        /// The module.
+        module: String,
+    },
+}
+
+/// Something that came with a newer driver than this one.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "{what} came with CUDA {}; this driver is for CUDA {}: update it, or go without",
+    version(*since), version(*driver)
+)]
+pub struct Unsupported {
+    /// What was asked for.
+    pub what: String,
+    /// First version, as `cuDriverGetVersion` counts (12000 = 12.0).
+    pub since: u32,
+    /// This driver's version.
+    pub driver: u32,
+}
+
+fn version(v: u32) -> String {
+    format!("{}.{}", v / 1000, v % 1000 / 10)
+}
+
+fn did_you_mean(nearest: &[String]) -> String {
+    if nearest.is_empty() {
+        return String::new();
+    }
+    format!("\n  help: did you mean {}?", nearest.join(" or "))
+}

@@ -1,0 +1,248 @@
+//! Variables of modules, typed and bounds-checked.
+
+#![allow(unsafe_code)] // `DeviceSlice` for memory that a module owns, and this handle keeps loaded.
+
+use std::any::type_name;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::pointer::{DevicePtr, DevicePtrMut};
+use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
+use crate::driver::{AnyHome, CudaModule, CudaStream};
+use crate::error::{Error, ErrorKind, GlobalError};
+
+/// A `__device__` variable of a module, as an array of `T`.
+///
+/// There is one handle of a variable at a time, so that a mutable view is the only one; it keeps the module loaded. Share
+/// it as any other value. It may stand in `slice(x)` and `slice_mut(x)`.
+///
+/// It remembers which streams used it, as a [`DeviceBuffer`](crate::DeviceBuffer) does, and so do handles that come later. A
+/// kernel that uses the variable by its name in its own source is not noted: order such kernels against copies yourself.
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let module = ctx.load_module(include_str!("../../tests/kernels/globals.ptx"))?;
+/// let mut table = module.global::<f32>("table")?;
+/// assert_eq!(table.len(), 256);
+/// table.view_mut().slice(..2).copy_from_host(&stream, &[1.5, 2.5])?;
+/// assert_eq!(table.to_host_vec(&stream)?[..3], [1.5, 2.5, 0.0]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "cuModuleGetGlobal")]
+pub struct ModuleGlobal<T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    home: Arc<Home>,
+    name: Box<str>,
+    module: CudaModule,
+    of: PhantomData<T>,
+}
+
+/// A `__constant__` variable of a module, as an array of `T`: the host writes it, kernels only read.
+///
+/// Otherwise as [`ModuleGlobal`].
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let module = ctx.load_module(include_str!("../../tests/kernels/globals.ptx"))?;
+/// let mut coefficients = module.constant::<f32>("coefficients")?;
+/// coefficients.copy_from_host(&stream, &[1.0, 2.0, 3.0, 4.0])?;
+/// assert_eq!(coefficients.to_host_vec(&stream)?, [1.0, 2.0, 3.0, 4.0]);
+/// assert!(module.constant::<f32>("table").is_err(), "not a constant");
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ModuleConstant<T: DeviceCopy>(ModuleGlobal<T>);
+
+impl CudaModule {
+    /// A `__device__` variable, as an array of `T`.
+    ///
+    /// Driver call: `cuModuleGetGlobal`.
+    ///
+    /// # Errors
+    /// [`GlobalError`]: there is none of this name, its size is no whole number of `T`, it is not aligned for them, or
+    /// another handle of it lives.
+    #[doc(alias = "cuModuleGetGlobal")]
+    pub fn global<T: DeviceCopy>(&self, name: &str) -> Result<ModuleGlobal<T>, Error> {
+        let (address, bytes) = self.raw_global(name)?;
+        let (module, type_name) = (self.origin(), type_name::<T>());
+        let (name_, module_) = (|| name.to_string(), || module.to_string());
+        let (size, align) = (size_of::<T>(), align_of::<T>());
+        if size == 0 || bytes % size != 0 {
+            let error = GlobalError::Size { name: name_(), module: module_(), bytes, size, type_name };
+            return Err(ErrorKind::Global(error).into());
+        }
+        if address % align as u64 != 0 {
+            let error =
+                GlobalError::Alignment { name: name_(), module: module_(), address, align, type_name };
+            return Err(ErrorKind::Global(error).into());
+        }
+        let origin = || Origin::Variable(self.clone(), name.into());
+        let home =
+            self.symbols().take(name, |uses| Home::used(address, self.context(), origin(), uses) as AnyHome);
+        let Some(home) = home.and_then(|home| home.downcast().ok()) else {
+            return Err(ErrorKind::Global(GlobalError::InUse { name: name_(), module: module_() }).into());
+        };
+        Ok(ModuleGlobal {
+            address,
+            len: bytes / size,
+            home,
+            name: name.into(),
+            module: self.clone(),
+            of: PhantomData,
+        })
+    }
+
+    /// A `__constant__` variable, as an array of `T`.
+    ///
+    /// Driver call: `cuModuleGetGlobal`. The driver does not tell constants from other variables; PTX does.
+    ///
+    /// # Errors
+    /// As [`CudaModule::global`], and [`GlobalError::NotConstant`] where the image says so.
+    pub fn constant<T: DeviceCopy>(&self, name: &str) -> Result<ModuleConstant<T>, Error> {
+        if self.variables().any(|(known, constant)| known == name && !constant) {
+            let (name, module) = (name.to_string(), self.origin().to_string());
+            return Err(ErrorKind::Global(GlobalError::NotConstant { name, module }).into());
+        }
+        self.global(name).map(ModuleConstant)
+    }
+}
+
+macro_rules! shared_methods {
+    ($name:ident, $variable:ident => $($global:tt)*) => {
+        impl<T: DeviceCopy> $name<T> {
+            /// Its name.
+            pub fn name(&self) -> &str {
+                let $variable = self;
+                &$($global)*.name
+            }
+
+            /// Its module.
+            pub fn module(&self) -> &CudaModule {
+                let $variable = self;
+                &$($global)*.module
+            }
+
+            /// Elements.
+            pub fn len(&self) -> usize {
+                let $variable = self;
+                $($global)*.len
+            }
+
+            /// Whether it has no elements, which no compiler makes.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Bytes.
+            pub fn byte_len(&self) -> usize {
+                self.len() * size_of::<T>()
+            }
+
+            /// The address for a kernel to read from.
+            pub fn as_device_ptr(&self) -> DevicePtr<T> {
+                let $variable = self;
+                $($global)*.home.escape();
+                DevicePtr::from_raw($($global)*.address)
+            }
+
+            /// All elements, to read.
+            pub fn view(&self) -> DeviceView<'_, T> {
+                let $variable = self;
+                DeviceView::new($($global)*.address, $($global)*.len, &$($global)*.home)
+            }
+
+            /// Copies all elements to the host, after the work that `stream` has been given so far. Calls and errors as
+            /// [`DeviceView::to_host_vec`].
+            ///
+            /// # Errors
+            /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+            pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
+                self.view().to_host_vec(stream)
+            }
+
+            /// Copies all elements to `destination`; returns when they are there. Calls and errors as
+            /// [`DeviceView::copy_to_host`].
+            ///
+            /// # Errors
+            /// The lengths differ, the stream is of another context, or whatever the driver answers.
+            pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
+                self.view().copy_to_host(stream, destination)
+            }
+
+            /// Copies `source` over all elements; returns when they are there. Calls and errors as
+            /// [`DeviceViewMut::copy_from_host`].
+            ///
+            /// # Errors
+            /// The lengths differ, the stream is of another context, or whatever the driver answers.
+            pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
+                let $variable = self;
+                $($global)*.view_mut().copy_from_host(stream, source)
+            }
+
+            /// Copies `source`, which is device memory, over all elements, on `stream`; does not wait. Calls and errors as
+            /// [`DeviceViewMut::copy_from_device`].
+            ///
+            /// # Errors
+            /// The lengths differ, the stream or the source is of another context, or whatever the driver answers.
+            pub fn copy_from_device(
+                &mut self,
+                stream: &CudaStream,
+                source: &impl DeviceSlice<Element = T>,
+            ) -> Result<(), Error> {
+                let $variable = self;
+                $($global)*.view_mut().copy_from_device(stream, source)
+            }
+        }
+
+        // SAFETY: 1: the driver told address and size of the variable; 2: the handle keeps its module loaded.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<T: DeviceCopy> DeviceSlice for $name<T> {
+            type Element = T;
+
+            #[inline(always)]
+            fn parts(&self) -> SliceParts<'_, T> {
+                let $variable = self;
+                SliceParts::new(&$($global)*.address, &$($global)*.len, &$($global)*.home)
+            }
+        }
+    };
+}
+
+shared_methods!(ModuleGlobal, global => global);
+shared_methods!(ModuleConstant, constant => constant.0);
+
+impl<T: DeviceCopy> ModuleGlobal<T> {
+    /// All elements, to write.
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.address, self.len, &self.home)
+    }
+
+    /// The address for a kernel to write to.
+    pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.escape();
+        DevicePtrMut::from_raw(self.address)
+    }
+}
+
+// SAFETY: 1: it is the only handle of its variable.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {
+    #[inline(always)]
+    fn parts_mut(&mut self) -> SliceParts<'_, T> {
+        <Self as DeviceSlice>::parts(self)
+    }
+}
+
+impl<T: DeviceCopy> Drop for ModuleGlobal<T> {
+    fn drop(&mut self) {
+        self.module.symbols().give_back(&self.name);
+    }
+}

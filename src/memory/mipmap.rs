@@ -1,0 +1,169 @@
+//! Mipmapped arrays.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: destroyed only by `MipmapInner`.
+
+use cuda_driver_sys::{CUarray, CUmipmappedArray};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
+use super::array_format::ArrayElement;
+use super::region::Extent;
+use crate::driver::{CudaContext, Resource, Uses};
+use crate::error::Error;
+
+/// Arrays of falling size for one image, read by kernels through one texture.
+///
+/// Handles are cheap to clone and share the levels; they are destroyed with the last one, textures and levels included,
+/// which waits as destroying an array does.
+///
+/// ```
+/// use cuda_launch::{ArrayFlags, ArrayShape, CudaContext, Extent, MipmappedArray};
+/// let ctx = CudaContext::new(0)?;
+/// let shape = ArrayShape::D2 { width: 16, height: 8 };
+/// let mipmap = MipmappedArray::<u8>::new(&ctx, shape, ArrayFlags::empty(), 3)?;
+/// assert_eq!(mipmap.level(2)?.extent(), Extent::rows(4, 2));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUmipmappedArray")]
+pub struct MipmappedArray<T: ArrayElement> {
+    inner: Arc<MipmapInner>,
+    of: PhantomData<T>,
+}
+
+impl<T: ArrayElement> Clone for MipmappedArray<T> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), of: PhantomData }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct MipmapInner {
+    pub(super) raw: CUmipmappedArray,
+    pub(super) context: CudaContext,
+    levels: u32,
+    /// Of all levels.
+    pub(super) uses: Uses,
+    /// A texture or surface was made of it or of a level: kernels may use it that nobody noted here.
+    pub(super) escaped: AtomicBool,
+    owned: bool,
+}
+
+// SAFETY: a CUmipmappedArray may be used from every thread; the rest is Send and Sync.
+unsafe impl Send for MipmapInner {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for MipmapInner {}
+
+impl<T: ArrayElement> MipmappedArray<T> {
+    /// Allocates `levels` arrays, the first of `shape`, each other half as large as the one before it.
+    ///
+    /// More levels than the sizes can be halved count as that many. Driver call: `cuMipmappedArrayCreate`.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that the device does not take.
+    #[doc(alias = "cuMipmappedArrayCreate")]
+    pub fn new(
+        context: &CudaContext,
+        shape: ArrayShape,
+        flags: ArrayFlags,
+        levels: u32,
+    ) -> Result<Self, Error> {
+        let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
+        let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
+        // SAFETY: the descriptor and `raw` outlive the call.
+        context.call("cuMipmappedArrayCreate", asked, |driver| unsafe {
+            driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
+        })?;
+        let levels = levels.clamp(1, most_levels(shape));
+        let (uses, escaped) = (Uses::default(), AtomicBool::new(false));
+        let inner =
+            Arc::new(MipmapInner { raw, context: context.clone(), levels, uses, escaped, owned: true });
+        Ok(Self { inner, of: PhantomData })
+    }
+
+    /// The array of a level, 0 the largest. It keeps all levels alive.
+    ///
+    /// Driver calls: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` if there is no such level.
+    #[doc(alias = "cuMipmappedArrayGetLevel")]
+    pub fn level(&self, level: u32) -> Result<CudaArray<T>, Error> {
+        let mut raw: CUarray = std::ptr::null_mut();
+        let asked = || format!("level {level} of {}", self.inner.levels);
+        // SAFETY: the mipmapped array is live, and `raw` outlives the call.
+        self.inner.context.call("cuMipmappedArrayGetLevel", asked, |driver| unsafe {
+            driver.cuMipmappedArrayGetLevel(&mut raw, self.inner.raw, level)
+        })?;
+        let array = CudaArray::<T>::level(&self.inner, raw, Extent::rows(0, 0));
+        let descriptor = array.descriptor()?;
+        let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
+        Ok(CudaArray::level(&self.inner, raw, extent))
+    }
+
+    /// How many levels there are.
+    pub fn levels(&self) -> u32 {
+        self.inner.levels
+    }
+
+    /// The raw mipmapped array, valid as long as a handle to it.
+    pub fn raw(&self) -> CUmipmappedArray {
+        self.inner.raw
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.inner.context
+    }
+
+    pub(super) fn share(&self) -> Arc<MipmapInner> {
+        self.inner.clone()
+    }
+
+    /// Destroys all levels now if this is the last handle, and says what the driver answered.
+    ///
+    /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuMipmappedArrayDestroy`, for the last handle.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the handle is gone in any case.
+    #[doc(alias = "cuMipmappedArrayDestroy")]
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+}
+
+/// As many levels as the sizes can be halved, and one; layers and faces are not halved.
+fn most_levels(shape: ArrayShape) -> u32 {
+    let Extent { width, height, depth } = shape.extent();
+    let depth = if matches!(shape, ArrayShape::D3 { .. }) { depth } else { 1 };
+    width.max(height).max(depth).checked_ilog2().unwrap_or(0) + 1
+}
+
+impl MipmapInner {
+    fn destroy(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.owned) {
+            return Ok(());
+        }
+        // The driver does not promise that destroying waits; the error of a fault shows below as well.
+        let _ = if *self.escaped.get_mut() { self.context.synchronize() } else { self.uses.wait() };
+        // SAFETY: this crate made it, no handle is left, and no work uses it any more.
+        self.context.call("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
+            driver.cuMipmappedArrayDestroy(self.raw)
+        })
+    }
+}
+
+impl Resource for MipmapInner {
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
+}
+
+impl Drop for MipmapInner {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

@@ -1,0 +1,222 @@
+//! Rows of elements that start where the device likes them to.
+
+#![allow(unsafe_code)] // Calls of the driver on memory that this value owns.
+
+use std::ffi::c_uint;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::copy_region::{CopySource, CopyTarget};
+use super::device_copy::DeviceCopy;
+use super::fill::{FillElement, Rows, Word, fill_rows};
+use super::home::{Home, Origin};
+use super::pointer::{DevicePtr, DevicePtrMut};
+use super::region::{Bounds, Extent, Owner, Place, RowLayout};
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::{Error, ErrorKind, LengthMismatch};
+
+/// `height` rows of `width` elements, each row at an address that the device reads best.
+///
+/// Between the end of a row and the start of the next lie unused bytes: [`PitchedBuffer::pitch`] counts from start to
+/// start. Kernels take the address and the pitch. Dropping it waits for all work of its device (`cuMemFree` does).
+///
+/// ```
+/// use cuda_launch::{CudaContext, PitchedBuffer};
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
+/// image.copy_from_host(&stream, &[1, 2, 3, 4, 5, 6])?;
+/// assert!(image.pitch() >= 3);
+/// assert_eq!(image.to_host_vec(&stream)?, [1, 2, 3, 4, 5, 6]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "cuMemAllocPitch")]
+pub struct PitchedBuffer<T: DeviceCopy> {
+    address: u64,
+    home: Arc<Home>,
+    width: usize,
+    height: usize,
+    pitch: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: DeviceCopy> PitchedBuffer<T> {
+    /// Allocates `height` rows of `width` elements and leaves them as they are.
+    ///
+    /// Driver call: `cuMemAllocPitch`, none if there are no elements. The stream tells the context.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    pub fn uninit(stream: &CudaStream, width: usize, height: usize) -> Result<Self, Error> {
+        let (context, size) = (stream.context(), size_of::<T>());
+        let overflow = |len| Error::from(ErrorKind::Capacity { len, size });
+        let row = width.checked_mul(size).ok_or_else(|| overflow(width))?;
+        row.checked_mul(height).ok_or_else(|| overflow(width.saturating_mul(height)))?;
+        let (mut address, mut pitch, mut origin) = (0, row, Origin::Empty);
+        if row != 0 && height != 0 {
+            stream.refuse_in_capture("cuMemAllocPitch")?;
+            let asked = || format!("{height} rows of {width} elements of {size} bytes");
+            // SAFETY: both outputs outlive the call.
+            context.call("cuMemAllocPitch", asked, |driver| unsafe {
+                driver.cuMemAllocPitch(&mut address, &mut pitch, row, height, Self::access())
+            })?;
+            origin = Origin::Plain;
+        }
+        let home = Home::new(address, context, origin);
+        Ok(Self { address, home, width, height, pitch, of: PhantomData })
+    }
+
+    /// The widest access that a kernel makes to its elements: what the driver aligns rows for, 4, 8 or 16 bytes.
+    fn access() -> c_uint {
+        match size_of::<T>() {
+            0..=4 => 4,
+            size if size.is_multiple_of(16) => 16,
+            size if size.is_multiple_of(8) => 8,
+            _ => 4,
+        }
+    }
+
+    /// Copies `source`, row after row without gaps, over all elements; returns when they are there.
+    ///
+    /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
+        self.same_len("copy_from_host", source.len(), self.len())?;
+        let (extent, layout) = (self.extent(), RowLayout::packed::<T>(self.width, self.height));
+        stream.copy_region(&CopySource::host(source, layout), &mut self.as_target(), extent)
+    }
+
+    /// Copies all elements, row after row without gaps, to `target`; returns when they are there.
+    ///
+    /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
+        self.same_len("copy_to_host", self.len(), target.len())?;
+        let layout = RowLayout::packed::<T>(self.width, self.height);
+        stream.copy_region(&self.as_source(), &mut CopyTarget::host(target, layout), self.extent())
+    }
+
+    /// All elements, row after row without gaps. Calls and errors as [`PitchedBuffer::copy_to_host`].
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers.
+    pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
+        // SAFETY: every bit pattern is a `T`, and that includes all zeros.
+        let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
+        self.copy_to_host(stream, &mut host)?;
+        Ok(host)
+    }
+
+    /// Sets every element to `value`, on `stream`; does not wait, and leaves the bytes between rows alone.
+    ///
+    /// Driver call: `cuMemsetD2D8Async`, `cuMemsetD2D16Async` or `cuMemsetD2D32Async`, as wide as the element.
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers.
+    #[doc(alias = "cuMemsetD2D32")]
+    pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error>
+    where
+        T: FillElement,
+    {
+        stream.same_context(self.context(), "the buffer")?;
+        if !self.is_empty() {
+            self.home.write_on(stream)?;
+        }
+        let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
+        // SAFETY: 1: these are the rows that this value owns.
+        unsafe { fill_rows(stream, rows, Word::of(value)) }
+    }
+
+    /// What [`CudaStream::copy_region`] reads.
+    pub fn as_source(&self) -> CopySource<'_, T> {
+        CopySource::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
+    }
+
+    /// What [`CudaStream::copy_region`] writes.
+    pub fn as_target(&mut self) -> CopyTarget<'_, T> {
+        CopyTarget::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds::Rows(self.extent(), self.layout())
+    }
+
+    /// Where rows start.
+    pub fn layout(&self) -> RowLayout {
+        RowLayout { pitch: self.pitch, rows: self.height }
+    }
+
+    /// Elements and rows.
+    pub fn extent(&self) -> Extent {
+        Extent::rows(self.width, self.height)
+    }
+
+    /// Elements of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// From the start of one row to the start of the next, in bytes.
+    pub fn pitch(&self) -> usize {
+        self.pitch
+    }
+
+    /// Elements in all rows; the bytes between rows do not count.
+    pub fn len(&self) -> usize {
+        self.width * self.height
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The address for a kernel to read from; 0 if there are no elements.
+    pub fn as_device_ptr(&self) -> DevicePtr<T> {
+        self.home.escape();
+        DevicePtr::from_raw(self.address)
+    }
+
+    /// The address for a kernel to write to; 0 if there are no elements.
+    pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.escape();
+        DevicePtrMut::from_raw(self.address)
+    }
+
+    /// The raw address, as the driver's functions take it.
+    pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
+        self.home.escape();
+        self.address
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        self.home.context()
+    }
+
+    /// Frees the memory now and says what the driver answered; waits for all work of the device.
+    ///
+    /// Memory that a graph still uses is left to the graph. Driver call: `cuMemFree`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the buffer is gone in any case.
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+    }
+
+    fn same_len(&self, call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {
+        if source_len == destination_len {
+            return Ok(());
+        }
+        Err(ErrorKind::Length(LengthMismatch { call, source_len, destination_len }).into())
+    }
+}

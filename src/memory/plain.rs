@@ -1,0 +1,53 @@
+//! Types that `bytemuck` vouches for, as elements and arguments.
+
+#![allow(unsafe_code)] // Implementing an unsafe trait for a wrapper whose content `bytemuck` vouches for.
+
+use bytemuck::{AnyBitPattern, Pod};
+
+use super::device_copy::DeviceCopy;
+
+/// A `bytemuck::Pod` value as an element of a buffer or as an argument of a kernel.
+///
+/// Rust's coherence rules let this crate implement [`DeviceCopy`] for its own types and for named ones only, not for
+/// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices of `T` are slices of it
+/// and back without a copy.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, Plain};
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Debug, PartialEq)]
+/// #[repr(C)]
+/// struct Body { position: [f32; 3], mass: f32 }
+///
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let bodies = [Body { position: [0.0, 1.0, 2.0], mass: 5.0 }];
+/// let buffer = DeviceBuffer::from_host(&stream, Plain::wrap_slice(&bodies))?;
+/// assert_eq!(Plain::unwrap_slice(&buffer.to_host_vec(&stream)?), bodies);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Plain<T>(pub T);
+
+// SAFETY: 1: `Pod` says so, and `Plain` is transparent; 2: as for 1; 3: a `Pod` type has no references, and host
+// pointers are not `Pod`.
+unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
+
+impl<T: AnyBitPattern> Plain<T> {
+    /// The same elements, wrapped.
+    pub fn wrap_slice(values: &[T]) -> &[Self] {
+        // SAFETY: `Plain<T>` has the layout of `T`.
+        unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+    }
+
+    /// The same elements, wrapped, to write.
+    pub fn wrap_slice_mut(values: &mut [T]) -> &mut [Self] {
+        // SAFETY: `Plain<T>` has the layout of `T`, and its values are those of `T`.
+        unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
+    }
+
+    /// The same elements, as they were.
+    pub fn unwrap_slice(values: &[Self]) -> &[T] {
+        // SAFETY: `Plain<T>` has the layout of `T`.
+        unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+    }
+}

@@ -1,0 +1,340 @@
+//! Host functions in streams on whichever driver is chosen: order, panics, calls of CUDA inside, what becomes of the closure.
+
+#![allow(unsafe_code)] // Launches.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "references/child.rs"]
+mod child;
+
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, HostPanic, LaunchConfig,
+    cuda_launch,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+use std::time::{Duration, Instant};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Tests of one process share a context: those that ask all of it, or count its memory, run alone.
+static CONTEXT: RwLock<()> = RwLock::new(());
+
+fn context() -> (CudaContext, RwLockReadGuard<'static, ()>) {
+    (quiet(), CONTEXT.read().unwrap_or_else(|e| e.into_inner()))
+}
+
+fn context_alone() -> (CudaContext, RwLockWriteGuard<'static, ()>) {
+    (quiet(), CONTEXT.write().unwrap_or_else(|e| e.into_inner()))
+}
+
+/// A context; panics that are meant to be are not printed.
+fn quiet() -> CudaContext {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let payload = info.payload();
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            if !text.is_none_or(|text| text.starts_with("on purpose")) {
+                usual(info);
+            }
+        }));
+    });
+    CudaContext::new(0).unwrap()
+}
+
+fn panics(error: &Error) -> &[String] {
+    assert!(error.is_host_panic() && error.call().is_none(), "{error}");
+    match error.kind() {
+        ErrorKind::HostPanic(HostPanic { messages }) => messages,
+        _ => panic!("{error}"),
+    }
+}
+
+#[test]
+fn host_functions_run_in_the_order_of_the_stream() {
+    let (ctx, _shared) = context();
+    let stream = ctx.new_stream().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for turn in 0..100 {
+        let seen = seen.clone();
+        stream.call_host(move || seen.lock().unwrap().push(turn)).unwrap();
+    }
+    let event = ctx.new_event().unwrap();
+    event.record(&stream).unwrap();
+    event.synchronize().unwrap();
+    assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_panic_is_told_once_by_the_next_wait() {
+    let (ctx, _shared) = context();
+    let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    stream.call_host(|| panic!("on purpose: {}", 7)).unwrap();
+    let zeros = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
+    other.synchronize().unwrap();
+    let error = stream.synchronize().unwrap_err();
+    assert_eq!(panics(&error), ["on purpose: 7"]);
+    assert!(error.to_string().contains("panicked: on purpose: 7"), "{error}");
+    stream.synchronize().unwrap();
+    assert_eq!(zeros.to_host_vec(&stream).unwrap(), [0; 64]);
+}
+
+#[test]
+fn panics_of_all_kinds_are_kept_in_order() {
+    let (ctx, _shared) = context();
+    let stream = ctx.new_stream().unwrap();
+    /// Panics when it is dropped, as a payload may.
+    struct Again;
+    impl Drop for Again {
+        fn drop(&mut self) {
+            std::panic::panic_any(Again2);
+        }
+    }
+    struct Again2;
+    stream.call_host(|| panic!("on purpose")).unwrap();
+    stream.call_host(|| std::panic::panic_any(3)).unwrap();
+    stream.call_host(|| std::panic::panic_any(Again)).unwrap();
+    stream.call_host(|| panic!("on purpose, {}", "the last")).unwrap();
+    let error = stream.synchronize().unwrap_err();
+    let none = "a value that is no text";
+    assert_eq!(panics(&error), ["on purpose", none, none, "on purpose, the last"]);
+    assert!(error.to_string().contains("4 host functions"), "{error}");
+}
+
+#[test]
+fn asking_whether_all_is_done_tells_of_a_panic() {
+    let (ctx, _shared) = context();
+    let stream = ctx.new_stream().unwrap();
+    stream.call_host(|| panic!("on purpose")).unwrap();
+    let start = Instant::now();
+    let error = loop {
+        assert!(start.elapsed() < SOON);
+        match stream.query() {
+            Ok(done) => assert!(!done, "done, and nothing said"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(panics(&error), ["on purpose"]);
+    assert!(stream.query().unwrap());
+}
+
+#[test]
+fn all_handles_of_a_default_stream_are_told() {
+    let (ctx, _shared) = context();
+    ctx.default_stream().call_host(|| panic!("on purpose, legacy")).unwrap();
+    let error = ctx.default_stream().synchronize().unwrap_err();
+    assert_eq!(panics(&error), ["on purpose, legacy"]);
+}
+
+#[test]
+fn a_wait_for_the_context_tells_of_all_streams() {
+    let (ctx, _alone) = context_alone();
+    let stream = ctx.new_stream().unwrap();
+    stream.call_host(|| panic!("on purpose")).unwrap();
+    drop(stream);
+    assert_eq!(panics(&ctx.synchronize().unwrap_err()), ["on purpose"]);
+    ctx.synchronize().unwrap();
+}
+
+/// Row 40 of the misuse table.
+#[test]
+fn calls_of_cuda_in_a_host_function_are_named() {
+    let (ctx, _shared) = context();
+    let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let (event, start) = (ctx.new_event().unwrap(), ctx.new_timing_event().unwrap());
+    let module = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
+    let fill = module.load_function("fill").unwrap();
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
+    stream.synchronize().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let inside = stream.clone();
+    stream
+        .call_host(move || {
+            let launch = unsafe {
+                cuda_launch! { function: fill, stream: other, config: LaunchConfig::for_num_elems(64),
+                args: [slice_mut(buffer), 1u32] }
+            };
+            let answers = [
+                ("cuStreamSynchronize", inside.synchronize()),
+                ("cuStreamQuery", inside.query().map(drop)),
+                ("cuCtxSynchronize", inside.context().synchronize()),
+                ("cuStreamCreateWithPriority", inside.context().new_stream().map(drop)),
+                ("cuEventCreate", inside.context().new_event().map(drop)),
+                ("cuEventRecord", event.record(&other)),
+                ("cuEventQuery", event.query().map(drop)),
+                ("cuEventSynchronize", event.synchronize()),
+                ("cuEventElapsedTime", start.elapsed_ms(&start).map(drop)),
+                ("cuStreamWaitEvent", other.wait(&event)),
+                ("cuLaunchHostFunc", inside.call_host(|| ())),
+                ("cuLaunchKernelEx", launch),
+                ("cuMemGetInfo", inside.context().memory_info().map(drop)),
+            ];
+            sender.send(answers).unwrap();
+        })
+        .unwrap();
+    stream.synchronize().unwrap();
+    for (call, answer) in receiver.recv().unwrap() {
+        let error = answer.expect_err(call);
+        assert!(error.is_in_host_callback(), "{call}: {error}");
+        assert!(error.to_string().starts_with(call), "{call}: {error}");
+    }
+    // Outside all is as before.
+    assert!(ctx.memory_info().is_ok());
+}
+
+/// Free bytes, once they are `wanted`, or after a while what they are.
+fn free_bytes(ctx: &CudaContext, wanted: usize) -> usize {
+    let start = Instant::now();
+    loop {
+        let (free, _) = ctx.memory_info().unwrap();
+        if free == wanted || start.elapsed() > SOON {
+            return free;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn what_a_host_function_drops_is_freed_all_the_same() {
+    let (ctx, _alone) = context_alone();
+    let stream = ctx.new_stream().unwrap();
+    let on_emulator = ctx.device_name().unwrap().contains("emulator");
+    let (before, _) = ctx.memory_info().unwrap();
+    for _ in 0..10 {
+        let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8 << 20).unwrap();
+        let (side, event) = (ctx.new_stream().unwrap(), ctx.new_timing_event().unwrap());
+        stream.call_host(move || drop((buffer, side, event))).unwrap();
+    }
+    stream.synchronize().unwrap();
+    if on_emulator {
+        // A GPU keeps freed memory in its pool.
+        assert_eq!(free_bytes(&ctx, before), before);
+    }
+    ctx.synchronize().unwrap();
+}
+
+#[test]
+fn the_last_handles_may_go_before_and_in_the_function() {
+    let (ctx, _shared) = context();
+    let (sender, receiver) = mpsc::channel();
+    let stream = ctx.new_stream().unwrap();
+    let held = stream.clone();
+    stream
+        .call_host(move || {
+            drop(held);
+            sender.send(()).unwrap();
+        })
+        .unwrap();
+    drop((stream, ctx));
+    receiver.recv_timeout(SOON).expect("it is called though nobody waits");
+}
+
+#[test]
+fn a_function_that_the_driver_does_not_take_is_dropped() {
+    let (_ctx, _shared) = context();
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let owned = Arc::new(());
+    let inside = owned.clone();
+    inject::plan(1, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    let error = stream.call_host(move || drop(inside)).unwrap_err();
+    assert_eq!(inject::failed(), Some("cuLaunchHostFunc"));
+    inject::watch();
+    assert_eq!(
+        (error.call(), error.code()),
+        (Some("cuLaunchHostFunc"), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
+    );
+    assert_eq!(Arc::strong_count(&owned), 1);
+    stream.synchronize().unwrap();
+}
+
+/// A driver calls no host function behind a fault: it is dropped when the fault is seen.
+#[test]
+fn functions_behind_a_fault_are_dropped_uncalled() {
+    const TEST: &str = "functions_behind_a_fault_are_dropped_uncalled";
+    if !child::is_child(TEST) {
+        let ended = child::run(TEST);
+        assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
+        return;
+    }
+    let ctx = quiet();
+    let stream = ctx.new_stream().unwrap();
+    let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
+    let (called, owned) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+    let (release, held) = mpsc::channel::<()>();
+    stream.call_host(move || drop(held.recv())).unwrap();
+    unsafe {
+        cuda_launch! { kernel: write_f32, module: module, stream: stream, config: LaunchConfig::for_num_elems(1),
+        args: [DevicePtrMut::<u8>::from_raw(0), 16i64, 1.0f32] }
+    }
+    .unwrap();
+    for _ in 0..10 {
+        let (called, owned) = (called.clone(), owned.clone());
+        stream
+            .call_host(move || {
+                called.fetch_add(1, Ordering::Relaxed);
+                drop(owned);
+            })
+            .unwrap();
+    }
+    drop(release);
+    let error = stream.synchronize().unwrap_err();
+    assert!(error.is_sticky(), "{error}");
+    assert_eq!((called.load(Ordering::Relaxed), Arc::strong_count(&owned)), (0, 1));
+    let refused = owned.clone();
+    assert!(stream.call_host(move || drop(refused)).unwrap_err().is_sticky());
+    assert_eq!(Arc::strong_count(&owned), 1);
+    drop((stream, module, ctx));
+    std::process::exit(42);
+}
+
+/// Half of the functions panic; each stream is told of its own, and of no other.
+#[test]
+fn stress_of_threads_streams_and_panics() {
+    let (ctx, _shared) = context();
+    let told = AtomicUsize::new(0);
+    let shared = ctx.new_stream().unwrap();
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 60;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (ctx, told, shared) = (&ctx, &told, &shared);
+            scope.spawn(move || {
+                let own = ctx.new_stream().unwrap();
+                for round in 0..ROUNDS {
+                    round_of_stress(&own, shared, thread, round, told);
+                }
+            });
+        }
+    });
+    shared.synchronize().map_or_else(|e| count_shared(&e, &told), drop);
+    assert_eq!(told.into_inner(), THREADS * ROUNDS, "panics in the stream that all share");
+}
+
+/// Panics in the stream that all threads share, which whoever waits first is told of.
+fn count_shared(error: &Error, told: &AtomicUsize) {
+    assert!(panics(error).iter().all(|text| text == "on purpose, shared"), "{error}");
+    told.fetch_add(panics(error).len(), Ordering::Relaxed);
+}
+
+fn round_of_stress(own: &CudaStream, shared: &CudaStream, thread: usize, round: usize, told: &AtomicUsize) {
+    let text = format!("on purpose, {thread}.{round}");
+    let message = text.clone();
+    let done = Arc::new(AtomicUsize::new(0));
+    own.call_host(move || panic!("{text}")).unwrap();
+    shared.call_host(|| panic!("on purpose, shared")).unwrap();
+    let seen = done.clone();
+    own.call_host(move || seen.store(1, Ordering::Relaxed)).unwrap();
+    let error = own.synchronize().unwrap_err();
+    assert_eq!(panics(&error), [message]);
+    assert_eq!(done.load(Ordering::Relaxed), 1, "the stream went on");
+    if round.is_multiple_of(7) {
+        shared.synchronize().map_or_else(|e| count_shared(&e, told), drop);
+    }
+}

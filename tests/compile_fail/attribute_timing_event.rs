@@ -1,0 +1,9 @@
+// A launch cannot record an event that keeps time.
+
+use cuda_launch::*;
+
+fn attribute(event: &TimingEvent) -> Attribute<'_> {
+    Attribute::launch_completion_event(event)
+}
+
+fn main() {}

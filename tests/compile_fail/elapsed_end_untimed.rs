@@ -1,0 +1,9 @@
+// There is no time between an event that keeps it and one that does not.
+
+use cuda_launch::*;
+
+fn elapsed(start: &TimingEvent, end: &CudaEvent) -> Result<f32, Error> {
+    start.elapsed_ms(end)
+}
+
+fn main() {}

@@ -1,0 +1,190 @@
+//! Events on whichever driver is chosen: kinds, time, order, handles.
+
+#![allow(unsafe_code)] // Raw handles.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    AnyEvent, CudaContext, CudaEvent, DeviceBuffer, ErrorKind, EventError, EventFlags, EventRecordFlags,
+    EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+};
+
+fn context() -> CudaContext {
+    CudaContext::new(0).unwrap()
+}
+
+fn emulated() -> bool {
+    context().device_name().unwrap().contains("emulator")
+}
+
+/// The error that the two events get when they are asked for a time.
+fn unfit(start: &TimingEvent, end: &TimingEvent) -> EventError {
+    let error = start.elapsed_ms(end).unwrap_err();
+    assert!(error.is_event_unfit() && error.to_string().contains("help: "), "{error}");
+    match error.kind() {
+        ErrorKind::Event(kind) => *kind,
+        _ => panic!("{error}"),
+    }
+}
+
+#[test]
+fn events_of_all_kinds_are_recorded_and_waited_for() {
+    let ctx = context();
+    let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let plain = CudaEvent::new(&ctx, EventFlags::BLOCKING_SYNC).unwrap();
+    let timing = TimingEvent::new(&ctx, EventFlags::BLOCKING_SYNC).unwrap();
+    let events: [&AnyEvent; 2] = [&plain, &timing];
+    for event in events {
+        assert!(event.query().unwrap(), "never recorded");
+        event.synchronize().unwrap();
+        event.record(&stream).unwrap();
+        event.record_with(&stream, EventRecordFlags::empty()).unwrap();
+        other.wait(event).unwrap();
+        other.wait_with(event, EventWaitFlags::empty()).unwrap();
+        event.synchronize().unwrap();
+        assert!(event.query().unwrap());
+    }
+    other.synchronize().unwrap();
+    plain.close().unwrap();
+    timing.close().unwrap();
+}
+
+#[test]
+fn elapsed_time_is_of_the_device_and_has_a_sign() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let (start, end) = (ctx.new_timing_event().unwrap(), ctx.new_timing_event().unwrap());
+    start.record(&stream).unwrap();
+    let zeros = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20).unwrap();
+    end.record(&stream).unwrap();
+    end.synchronize().unwrap();
+    let (forward, back) = (start.elapsed_ms(&end).unwrap(), end.elapsed_ms(&start).unwrap());
+    assert!(forward >= 0.0 && (forward + back).abs() < 1e-3, "{forward} {back}");
+    assert_eq!(zeros.to_host_vec(&stream).unwrap(), vec![0; 1 << 20]);
+}
+
+#[test]
+fn work_can_be_timed() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let (zeros, time) = stream.time(|stream| DeviceBuffer::<u32>::zeroed(stream, 1 << 20)).unwrap();
+    assert!(stream.query().unwrap() && time.as_secs() < 10);
+    assert_eq!(zeros.to_host_vec(&stream).unwrap()[77], 0);
+}
+
+/// Row 43 of the misuse table; that an event without time has no `elapsed_ms` is in `compile_fail`.
+#[test]
+fn elapsed_time_of_unfit_events_names_the_event() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let (start, end) = (ctx.new_timing_event().unwrap(), ctx.new_timing_event().unwrap());
+    assert_eq!(unfit(&start, &end), EventError::NotRecorded { event: "start" });
+    start.record(&stream).unwrap();
+    assert_eq!(unfit(&start, &end), EventError::NotRecorded { event: "end" });
+    assert_eq!(unfit(&end, &start), EventError::NotRecorded { event: "start" });
+    end.record(&stream).unwrap();
+    end.synchronize().unwrap();
+    assert!(start.elapsed_ms(&end).unwrap() >= 0.0);
+}
+
+#[test]
+fn an_event_without_time_is_refused_where_only_the_driver_can_tell() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let plain = ctx.new_event().unwrap();
+    // SAFETY: the event outlives the handle; that it keeps no time is what the driver is to say.
+    let start = unsafe { TimingEvent::from_raw(&ctx, plain.raw()) };
+    let end = ctx.new_timing_event().unwrap();
+    start.record(&stream).unwrap();
+    end.record(&stream).unwrap();
+    end.synchronize().unwrap();
+    assert_eq!(start.elapsed_ms(&end).unwrap_err().code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+}
+
+#[test]
+fn flags_for_captures_are_refused_outside_of_one() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let event = ctx.new_event().unwrap();
+    let illegal = Some(CUresult::CUDA_ERROR_ILLEGAL_STATE);
+    assert_eq!(event.record_with(&stream, EventRecordFlags::EXTERNAL).unwrap_err().code(), illegal);
+    assert_eq!(stream.wait_with(&event, EventWaitFlags::EXTERNAL).unwrap_err().code(), illegal);
+    let unknown = EventRecordFlags::from_bits_retain(2);
+    let error = event.record_with(&stream, unknown).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert!(error.to_string().contains("flags EventRecordFlags(0x2)"), "{error}");
+    assert!(CudaEvent::new(&ctx, EventFlags::from_bits_retain(8)).is_err());
+}
+
+#[test]
+fn events_pass_from_hand_to_hand_as_raw_handles() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let raw = ctx.new_event().unwrap().into_raw();
+    // SAFETY: `raw` is a live event that nobody owns; the borrowed one is gone before it.
+    unsafe {
+        let borrowed = CudaEvent::from_raw(&ctx, raw);
+        borrowed.record(&stream).unwrap();
+        drop(borrowed);
+        let owned = CudaEvent::from_raw_owned(&ctx, raw);
+        owned.synchronize().unwrap();
+        owned.close().unwrap();
+        TimingEvent::from_raw_owned(&ctx, ctx.new_timing_event().unwrap().into_raw()).close().unwrap();
+    }
+}
+
+#[test]
+fn an_event_may_be_dropped_while_a_stream_waits_for_it() {
+    let ctx = context();
+    let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let mut buffers = Vec::new();
+    for round in 0..50u8 {
+        let ones = DeviceBuffer::from_host(&first, &[round; 4096]).unwrap();
+        let event = ctx.new_event().unwrap();
+        event.record(&first).unwrap();
+        second.wait(&event).unwrap();
+        drop(event);
+        buffers.push((round, ones));
+    }
+    for (round, buffer) in &buffers {
+        assert_eq!(buffer.to_host_vec(&second).unwrap(), [*round; 4096]);
+    }
+}
+
+/// On the emulator by name; a GPU gives a handle, which its own process cannot open.
+#[test]
+fn ipc_events_have_handles() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let event = IpcEvent::new(&ctx, EventFlags::empty()).unwrap();
+    event.record(&stream).unwrap();
+    event.synchronize().unwrap();
+    let opened = IpcEvent::open(&ctx, IpcEventHandle::from_bytes([0; 64])).unwrap_err();
+    assert_eq!(opened.call(), Some("cuIpcOpenEventHandle"));
+    if emulated() {
+        let error = event.handle().unwrap_err();
+        assert_eq!(error.call(), Some("cuIpcGetEventHandle"));
+        assert!(error.is_unsupported() && opened.is_unsupported(), "{error}");
+    } else {
+        let handle = event.handle().unwrap();
+        assert_ne!(handle.as_bytes(), &[0; 64]);
+        assert!(IpcEvent::open(&ctx, handle).is_err());
+    }
+    event.close().unwrap();
+}
+
+/// Drivers before 12.8 have the function under its older name only.
+#[test]
+fn elapsed_time_works_on_a_driver_that_has_only_the_older_name() {
+    let older = inject::driver_with_older_elapsed_time();
+    let ctx = CudaContext::with_driver(&older, 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let ((), time) = stream.time(|_| Ok(())).unwrap();
+    assert!(time.as_secs() < 10);
+    let without = inject::driver("cuEventElapsedTime_v2");
+    let ctx = CudaContext::with_driver(&without, 0).unwrap();
+    assert!(ctx.new_stream().unwrap().time(|_| Ok(())).unwrap_err().is_unsupported());
+}

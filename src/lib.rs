@@ -36,7 +36,8 @@ pub use memory::{
     MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };
 pub use memory::{
-    ManagedAttach, ManagedBuffer, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool, OsHandle,
-    OsHandleKinds, PinnedBuffer, PinnedFlags, PinnedView, PinnedViewMut, PoolOptions, PoolReuse, PoolUse,
-    RangeState, RawOwnership, RegisterFlags,
+    GrowableBuffer, ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation,
+    MemoryPool, MemoryType, OsHandle, OsHandleKinds, PhysicalAllocation, PhysicalOptions, PinnedBuffer,
+    PinnedFlags, PinnedView, PinnedViewMut, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
+    RawOwnership, RegisterFlags, VirtualReservation,
 };

@@ -127,17 +127,3 @@ fn it_is_attached_to_a_stream() {
     let default = stream.context().default_stream();
     assert!(memory.attach(&default, ManagedAttach::Single).is_err());
 }
-
-#[test]
-fn nothing_is_left_behind() {
-    let stream = stream();
-    let round = || {
-        let mut memory = ManagedBuffer::<u32>::zeroed(&stream, 10_000, GLOBAL).unwrap();
-        memory.view_mut().slice(..100).set_zero(&stream).unwrap();
-    };
-    round();
-    let before = stream.context().memory_info().unwrap();
-    (0..20).for_each(|_| round());
-    stream.synchronize().unwrap();
-    assert_eq!(stream.context().memory_info().unwrap(), before);
-}

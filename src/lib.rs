@@ -22,7 +22,7 @@ pub use error::{
     KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture,
     RegionError, Suspect, Tried, Unsupported, Wanted,
 };
-pub use error::{BadMapping, HostAccess};
+pub use error::{BadMapping, DlPackError, HostAccess};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
@@ -35,9 +35,12 @@ pub use memory::{
     DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
     MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
 };
+#[cfg(feature = "dlpack")]
+pub use memory::{DlElement, DlTensor, dlpack_abi};
 pub use memory::{
-    GrowableBuffer, ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation,
-    MemoryPool, MemoryType, OsHandle, OsHandleKinds, PhysicalAllocation, PhysicalOptions, PinnedBuffer,
-    PinnedFlags, PinnedView, PinnedViewMut, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
-    RawOwnership, RegisterFlags, VirtualReservation,
+    ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, GrowableBuffer,
+    IpcMemoryHandle, ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation,
+    MemoryPool, MemoryType, MulticastBinding, MulticastObject, OsHandle, OsHandleKinds, PhysicalAllocation,
+    PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView, PinnedViewMut, PointerAttributes, PoolOptions,
+    PoolReuse, PoolUse, RangeState, RawOwnership, RegisterFlags, VirtualReservation,
 };

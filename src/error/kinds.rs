@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-use super::memory::{BadMapping, HostAccess};
+use super::memory::{BadMapping, DlPackError, HostAccess};
 use super::state::{Faulted, Forked, NotInCapture};
 
 /// What an [`Error`](crate::Error) holds.
@@ -106,6 +106,9 @@ pub enum ErrorKind {
     /// The host may not look at memory that it shares with the device.
     #[error(transparent)]
     HostAccess(#[from] HostAccess),
+    /// A tensor of another library is not what was asked for.
+    #[error(transparent)]
+    DlPack(#[from] DlPackError),
     /// Memory cannot be mapped there.
     #[error(transparent)]
     Mapping(#[from] BadMapping),

@@ -20,6 +20,20 @@ pub enum HostAccess {
     Managed,
 }
 
+/// A tensor of another library that is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the {what} of a DLPack tensor: {wanted} wanted, {found} found\n  help: let its library copy it into such a tensor first"
+)]
+pub struct DlPackError {
+    /// What does not fit.
+    pub what: &'static str,
+    /// What was asked for.
+    pub wanted: String,
+    /// What the tensor has.
+    pub found: String,
+}
+
 /// A range of addresses or memory that is none.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(

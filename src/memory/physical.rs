@@ -106,6 +106,20 @@ impl PhysicalAllocation {
         Ok(Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context }) })
     }
 
+    /// Takes over memory, or a multicast object, of that handle.
+    ///
+    /// # Safety
+    /// 1. The handle is live and nobody else's to release.
+    pub(super) unsafe fn owned(
+        context: &CudaContext,
+        handle: CUmemGenericAllocationHandle,
+        bytes: usize,
+        granularity: usize,
+    ) -> Self {
+        let context = context.clone();
+        Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context }) }
+    }
+
     /// A handle by which another process can open the memory, of a kind that it was allocated for.
     ///
     /// Driver call: `cuMemExportToShareableHandle`.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod doctor;
 mod driver;
 mod error;
 pub mod launch;
@@ -10,17 +11,21 @@ pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::DeviceCopy;
 
+pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    AnyEvent, CacheConfig, CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceLimits,
-    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
-    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, SharedCarveout,
-    StreamFlags, TimingEvent, default_driver, load_kernel_module,
+    AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
+    CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits,
+    DeviceUuid, EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
+    LoadingMode, OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize,
+    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
+    load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextMismatch, DriverError, Error,
-    ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic, InHostCallback, IndexRange,
-    KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture,
-    RegionError, Suspect, Tried, Unsupported, Wanted,
+    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
+    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
+    NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported, Wanted,
 };
 pub use error::{BadMapping, DlPackError, HostAccess};
 pub use launch::{
@@ -30,10 +35,13 @@ pub use launch::{
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
-    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
-    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
-    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
+    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact,
+    ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
+    DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant, ModuleGlobal,
+    OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject,
+    Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags, TextureHandle, TextureObject,
+    TiledMap,
 };
 #[cfg(feature = "dlpack")]
 pub use memory::{DlElement, DlTensor, dlpack_abi};

@@ -37,7 +37,7 @@ pub fn default_driver() -> Result<Arc<Driver>, Error> {
     Ok(driver)
 }
 
-fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
+pub(crate) fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
     match wish {
         None | Some("") => automatic(),
         Some("system") => Ok(Arc::new(Driver::system()?)),
@@ -75,12 +75,12 @@ fn automatic() -> Result<Arc<Driver>, Error> {
 
 #[cfg(feature = "emulator")]
 #[allow(clippy::unnecessary_wraps)] // the other build has none
-fn emulator() -> Option<Arc<Driver>> {
+pub(crate) fn emulator() -> Option<Arc<Driver>> {
     Some(cuda_emulator::driver())
 }
 
 #[cfg(not(feature = "emulator"))]
-fn emulator() -> Option<Arc<Driver>> {
+pub(crate) fn emulator() -> Option<Arc<Driver>> {
     None
 }
 

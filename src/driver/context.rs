@@ -1,20 +1,24 @@
-//! Primary contexts.
+//! Contexts: a device's primary one, others, and those of other code.
 
-#![allow(unsafe_code)] // Calls of the driver with live handles: the context is retained until `ContextInner` drops.
+#![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
-use cuda_driver_sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult, Driver};
-use std::ffi::c_int;
-use std::sync::{Arc, Mutex, Weak};
+use cuda_driver_sys::{CUcontext, CUdevice, CUresult, Driver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::choice::{default_driver, initialise};
+use super::choice::default_driver;
+use super::device::CudaDevice;
+use super::device_attribute::DeviceAttribute;
 use super::fault::FaultState;
+use super::hold::Hold;
 use super::host_call;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
 
-/// A device's primary context on one driver, retained as long as a handle or anything made from it lives.
+/// A context of a device, kept as long as a handle or anything made from it lives.
 ///
+/// [`CudaContext::new`] opens the device's primary context, which all libraries of a process share; it is what you want.
+/// [`CudaDevice::create_context`] makes another one, and [`CudaContext::from_raw`] takes one that other code has.
 /// Handles are cheap to clone and may be used from every thread.
 ///
 /// ```
@@ -30,13 +34,14 @@ pub struct CudaContext {
 }
 
 #[derive(Debug)]
-struct ContextInner {
+pub(super) struct ContextInner {
     raw: CUcontext,
     driver: Arc<Driver>,
     driver_version: u32,
-    device: CUdevice,
-    ordinal: u32,
+    device: CudaDevice,
     limits: DeviceLimits,
+    /// What keeps the context, and is owed to the driver at the end.
+    holds: Mutex<Vec<Hold>>,
     /// The process that opened it.
     process: u32,
     fault: FaultState,
@@ -72,23 +77,57 @@ impl CudaContext {
     /// # Errors
     /// As [`CudaContext::new`].
     pub fn with_driver(driver: &Arc<Driver>, ordinal: u32) -> Result<Self, Error> {
-        initialise(driver)?;
-        let asked = || format!("device {ordinal}");
-        let mut device = 0;
-        let index = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
-        // SAFETY: `device` outlives the call.
-        check(unsafe { driver.cuDeviceGet(&mut device, index) }, "cuDeviceGet", asked)?;
-        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
-        let mut open = OPEN.lock().unwrap_or_else(|e| e.into_inner());
-        open.retain(|context| context.strong_count() != 0);
-        let known = open.iter().filter_map(Weak::upgrade);
-        if let Some(inner) = known.into_iter().find(|c| Arc::ptr_eq(&c.driver, driver) && c.device == device)
+        let device = CudaDevice::with_driver(driver, ordinal)?;
+        let mut open = Open::lock();
+        if let Some(inner) = open.find(|c| c.device == device && c.has(|hold| matches!(hold, Hold::Retained)))
         {
             return Ok(Self { inner });
         }
-        let inner = Arc::new(ContextInner::retain(driver, device, ordinal)?);
-        open.push(Arc::downgrade(&inner));
-        Ok(Self { inner })
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the device exists, `raw` outlives the call.
+        let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device.raw()) };
+        check(code, "cuDevicePrimaryCtxRetain", || format!("device {ordinal}"))?;
+        let adopted = open.adopt(&device, raw, Hold::Retained);
+        drop(open);
+        adopted.map_err(|(error, hold)| hold.give_up(&device, raw, error))
+    }
+
+    /// A handle to a live context: the one that there is, or a new one. `hold` is what it owes at its end, also where
+    /// this fails.
+    pub(super) fn adopt(device: CudaDevice, raw: CUcontext, hold: Hold) -> Result<Self, Error> {
+        let adopted = Open::lock().adopt(&device, raw, hold);
+        adopted.map_err(|(error, hold)| hold.give_up(&device, raw, error))
+    }
+
+    /// The open context with that handle.
+    pub(super) fn find(driver: &Arc<Driver>, raw: CUcontext) -> Option<Self> {
+        let inner = Open::lock().find(|c| Arc::ptr_eq(&c.driver, driver) && c.raw == raw)?;
+        Some(Self { inner })
+    }
+
+    /// Whether this crate has a handle to the primary context of that device, or to one that may be it.
+    pub(super) fn is_primary_open(device: &CudaDevice) -> bool {
+        let may_be = |c: &ContextInner| c.device == *device && !c.has(|hold| matches!(hold, Hold::Created));
+        Open::lock().find(may_be).is_some()
+    }
+
+    /// One more count of the handle, which [`CudaContext::forget_leaked`] takes off again.
+    pub(super) fn leak(self) {
+        std::mem::forget(self.inner);
+    }
+
+    /// Takes off a count that [`CudaContext::leak`] left.
+    ///
+    /// # Safety
+    /// There is such a count of this context, and it is taken off once.
+    pub(super) unsafe fn forget_leaked(&self) {
+        // SAFETY: the count is there, by the caller; this handle is another one, so the value lives on.
+        unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self.inner)) };
+    }
+
+    /// The device. No driver call.
+    pub fn device(&self) -> CudaDevice {
+        self.inner.device.clone()
     }
 
     /// The legacy default stream: work on it waits for all work of the context's blocking streams, and they for it.
@@ -138,12 +177,7 @@ impl CudaContext {
     /// # Errors
     /// Whatever the driver answers.
     pub fn device_name(&self) -> Result<String, Error> {
-        let mut name = [0u8; 256];
-        // SAFETY: the buffer is as long as said; the last byte stays NUL.
-        let code = unsafe { self.driver().cuDeviceGetName(name.as_mut_ptr().cast(), 255, self.inner.device) };
-        check(code, "cuDeviceGetName", || self.inner.label())?;
-        let len = name.iter().position(|&b| b == 0).unwrap_or(name.len());
-        Ok(String::from_utf8_lossy(&name[..len]).into_owned())
+        self.inner.device.name()
     }
 
     /// Multiprocessors of the device. No driver call.
@@ -154,14 +188,14 @@ impl CudaContext {
         Ok(self.limits().multiprocessors)
     }
 
-    /// Any attribute of the device.
+    /// Any attribute of the device; more questions are those of [`CudaContext::device`].
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
-    pub fn device_attribute(&self, attribute: CUdevice_attribute) -> Result<i32, Error> {
-        device_attribute(self.driver(), self.inner.device, attribute)
+    pub fn device_attribute(&self, attribute: impl Into<DeviceAttribute>) -> Result<i32, Error> {
+        self.inner.device.attribute(attribute)
     }
 
     /// Free and total bytes of device memory.
@@ -185,7 +219,7 @@ impl CudaContext {
 
     /// The device's ordinal on its driver. No driver call.
     pub fn ordinal(&self) -> u32 {
-        self.inner.ordinal
+        self.inner.device.ordinal()
     }
 
     /// The driver. No driver call.
@@ -205,7 +239,7 @@ impl CudaContext {
 
     /// The raw device. No driver call.
     pub fn raw_device(&self) -> CUdevice {
-        self.inner.device
+        self.inner.device.raw()
     }
 
     /// Whether both are handles of one context on one driver.
@@ -274,7 +308,8 @@ impl CudaContext {
 
     /// Releases the context now if this is the last handle to it, and says what the driver answered.
     ///
-    /// Driver call: `cuDevicePrimaryCtxRelease`, for the last handle.
+    /// Driver call, for the last handle: `cuDevicePrimaryCtxRelease`, or `cuCtxDestroy` for a context that was created
+    /// here. None for one that other code owns.
     ///
     /// # Errors
     /// Whatever the driver answers; the handle is gone in any case.
@@ -283,31 +318,75 @@ impl CudaContext {
     }
 }
 
-/// The open contexts: there is one `ContextInner` for a driver and device, so that handles of one context are copies of
-/// one `Arc`, and comparing their addresses compares contexts.
+/// The open contexts: there is one `ContextInner` for a driver and raw context, so that handles of one context are copies
+/// of one `Arc`, and comparing their addresses compares contexts.
 static OPEN: Mutex<Vec<Weak<ContextInner>>> = Mutex::new(Vec::new());
 
+/// [`OPEN`], locked.
+///
+/// What was looked at is dropped after the lock: it may turn out to be the last handle, and its end may run any code.
+struct Open {
+    list: MutexGuard<'static, Vec<Weak<ContextInner>>>,
+    seen: Vec<Arc<ContextInner>>,
+}
+
+impl Open {
+    fn lock() -> Self {
+        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|context| context.strong_count() != 0);
+        Self { list: open, seen: Vec::new() }
+    }
+
+    fn find(&mut self, wanted: impl Fn(&ContextInner) -> bool) -> Option<Arc<ContextInner>> {
+        self.seen.extend(self.list.iter().filter_map(Weak::upgrade));
+        self.seen.iter().find(|context| wanted(context)).cloned()
+    }
+
+    /// See [`CudaContext::adopt`]; an error comes with the hold, to be given up when the list is not locked.
+    fn adopt(
+        &mut self,
+        device: &CudaDevice,
+        raw: CUcontext,
+        hold: Hold,
+    ) -> Result<CudaContext, (Error, Hold)> {
+        let same = |c: &ContextInner| Arc::ptr_eq(&c.driver, device.driver()) && c.raw == raw;
+        if let Some(inner) = self.find(same) {
+            inner.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
+            return Ok(CudaContext { inner });
+        }
+        match ContextInner::new(device.clone(), raw) {
+            Ok(mut inner) => {
+                inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
+                let inner = Arc::new(inner);
+                self.list.push(Arc::downgrade(&inner));
+                Ok(CudaContext { inner })
+            }
+            Err(error) => Err((error, hold)),
+        }
+    }
+}
+
 impl ContextInner {
-    fn retain(driver: &Arc<Driver>, device: CUdevice, ordinal: u32) -> Result<Self, Error> {
-        let asked = || format!("device {ordinal}");
-        let version =
-            driver.version().map_err(|code| crate::error::failed(code, "cuDriverGetVersion", asked()))?;
-        let limits = DeviceLimits::query(|a| device_attribute(driver, device, a))?;
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: the device exists, `raw` outlives the call.
-        let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device) };
-        check(code, "cuDevicePrimaryCtxRetain", asked)?;
-        let driver_version = u32::try_from(version).unwrap_or(0);
+    fn new(device: CudaDevice, raw: CUcontext) -> Result<Self, Error> {
+        let driver = device.driver().clone();
+        let label = || format!("device {}", device.ordinal());
+        let version = driver.version().map_err(|code| failed(code, "cuDriverGetVersion", label()))?;
+        let limits = DeviceLimits::query(|a| device.attribute(a))?;
         Ok(Self {
             raw,
-            driver: driver.clone(),
-            driver_version,
+            driver,
+            driver_version: u32::try_from(version).unwrap_or(0),
             device,
-            ordinal,
             limits,
+            holds: Mutex::default(),
             process: std::process::id(),
             fault: FaultState::default(),
         })
+    }
+
+    fn has(&self, wanted: impl Fn(&Hold) -> bool) -> bool {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).iter().any(wanted)
     }
 
     /// See [`CudaContext::bind`].
@@ -353,46 +432,40 @@ impl ContextInner {
     }
 
     fn label(&self) -> String {
-        format!("device {}", self.ordinal)
+        format!("device {}", self.device.ordinal())
     }
 
+    /// Gives back all that is held; the first error is told.
     fn release(&mut self) -> Result<(), Error> {
-        if self.raw.is_null() {
-            return Ok(());
-        }
-        self.raw = std::ptr::null_mut();
-        // SAFETY: this is the one release for the one retain of this value.
-        let code = unsafe { self.driver.cuDevicePrimaryCtxRelease(self.device) };
-        check(code, "cuDevicePrimaryCtxRelease", || self.label())
+        let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let answers = holds.into_iter().map(|mut hold| hold.release(&self.device, self.raw));
+        answers.fold(Ok(()), |first: Result<(), Error>, next| first.and(next))
     }
 }
 
 impl Drop for ContextInner {
     fn drop(&mut self) {
         host_call::forget(std::ptr::from_ref(self).addr());
-        if !host_call::is_running() {
-            // An error here cannot be reported, and the process goes on without the context: `close` reports.
-            let _ = self.release();
-        } else if !self.raw.is_null() {
-            let (driver, device) = (self.driver.clone(), self.device);
-            host_call::outside(move || {
-                // SAFETY: this is the one release for the one retain of the value that is dropped.
-                let _ = unsafe { driver.cuDevicePrimaryCtxRelease(device) };
-            });
-        }
+        // An error here cannot be reported, and the process goes on without the context: `close` reports.
+        let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
+        // A handle is a number: nobody here follows it, so it may go to the thread that ends the life of the context.
+        let (device, raw) = (self.device.clone(), self.raw.addr());
+        host_call::outside(move || {
+            for mut hold in holds {
+                let _ = hold.release(&device, std::ptr::without_provenance_mut(raw));
+            }
+        });
     }
 }
 
-fn device_attribute(driver: &Driver, device: CUdevice, attribute: CUdevice_attribute) -> Result<i32, Error> {
-    let mut value = 0;
-    // SAFETY: `value` outlives the call; an unknown device or attribute is an error code.
-    let code = unsafe { driver.cuDeviceGetAttribute(&mut value, attribute, device) };
-    check(code, "cuDeviceGetAttribute", || format!("attribute {} of device {device}", attribute.0))?;
-    Ok(value)
-}
-
-/// The error for objects of two contexts in one call.
+/// The error for objects of two contexts in one call: each named with its context, the object that does not fit first.
 #[cold]
-pub(crate) fn context_mismatch(what: &str, with: &str) -> Error {
-    ErrorKind::Context(crate::error::ContextMismatch { what: what.into(), with: with.into() }).into()
+pub(crate) fn context_mismatch(object: (&str, &CudaContext), with: (&str, &CudaContext)) -> Error {
+    ErrorKind::Context(crate::error::ContextMismatch {
+        what: object.0.into(),
+        with: with.0.into(),
+        object: object.1.ordinal(),
+        stream: with.1.ordinal(),
+    })
+    .into()
 }

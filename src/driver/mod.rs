@@ -4,25 +4,37 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod block_size;
 mod cache_config;
 mod capture;
-mod choice;
+pub(crate) mod choice;
 mod contents;
 mod context;
+mod context_create;
+mod context_flags;
+mod context_primary;
+mod context_settings;
+mod device;
+mod device_attribute;
 mod event;
 mod fault;
 mod find;
 mod function;
 mod function_attribute;
+mod hold;
 pub(crate) mod host_call;
 mod image;
+mod jit;
+mod jit_slots;
 mod kernel;
 mod kernel_table;
 mod limits;
 mod module;
 mod nearest;
 mod occupancy;
+mod peer;
 mod stream;
+mod stream_info;
 mod symbols;
 mod uses;
 
@@ -31,17 +43,27 @@ pub(crate) use capture::{Capture, Captured, Resource};
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
+pub use context_create::ContextOptions;
+pub use context_flags::{ContextFlags, ContextSchedule};
+pub use context_primary::PrimaryContextState;
+pub use context_settings::ContextLimit;
+pub use device::{CudaDevice, DeviceUuid};
+pub use device_attribute::DeviceAttribute;
 pub use event::{
     AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
 };
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
+pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
+pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
+pub use peer::PeerAttribute;
 pub use stream::{CudaStream, StreamFlags};
+pub use stream_info::StreamPriorities;
 pub(crate) use symbols::AnyHome;
 pub(crate) use uses::Uses;
 pub use uses::Waits;

@@ -115,6 +115,25 @@ impl CudaStream {
         Self::wrap(context, raw, false, None)
     }
 
+    /// Takes a stream over that other code made: it is destroyed with the last handle. No driver call.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live stream of `context`'s context, and none of the driver's special handles.
+    /// 2. Nobody else destroys it.
+    pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
+        Self::wrap(context, raw, true, None)
+    }
+
+    /// Gives the stream away: the caller destroys it, by `cuStreamDestroy` or [`CudaStream::from_raw_owned`]. No driver call.
+    ///
+    /// # Errors
+    /// The handle itself, where it is not the last one: buffers that the stream used last hold others.
+    pub fn into_raw(self) -> Result<CUstream, Self> {
+        let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
+        inner.owned = false;
+        Ok(inner.raw)
+    }
+
     /// The context.
     #[inline]
     pub fn context(&self) -> &CudaContext {
@@ -297,7 +316,11 @@ impl CudaStream {
     /// An error unless `what`, of context `context`, may meet this stream in one call.
     #[inline]
     pub(crate) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) { Ok(()) } else { Err(context_mismatch(what, "the stream")) }
+        if context.is_same(self.context()) {
+            Ok(())
+        } else {
+            Err(context_mismatch((what, context), ("the stream", self.context())))
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use thiserror::Error;
 
 use super::memory::{BadMapping, DlPackError, HostAccess};
 use super::state::{Faulted, Forked, NotInCapture};
-
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -43,6 +42,9 @@ pub enum ErrorKind {
     /// Two events between which there is no time.
     #[error(transparent)]
     Event(#[from] super::EventError),
+    /// A context that cannot be reset while it is used.
+    #[error(transparent)]
+    ContextInUse(#[from] super::ContextInUse),
     /// The bytes are no kernel image, or a damaged one.
     #[error("{origin}: {error}")]
     Image {
@@ -80,6 +82,12 @@ pub enum ErrorKind {
     /// A region of rows and planes that is not inside its memory.
     #[error(transparent)]
     Region(#[from] super::region::RegionError),
+    /// A texture or surface that cannot be made.
+    #[error(transparent)]
+    Texture(#[from] super::texture::TextureError),
+    /// A tensor map that the hardware cannot have.
+    #[error(transparent)]
+    TensorMap(#[from] super::texture::TensorMapError),
     /// A range that is not inside its buffer.
     #[error(transparent)]
     Range(#[from] super::region::IndexRange),
@@ -411,6 +419,14 @@ pub enum AttributeError {
         /// The attribute's name.
         attribute: &'static str,
     },
+    /// The attribute belongs to launches, not to streams.
+    #[error(
+        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+    )]
+    LaunchOnly {
+        /// The attribute's name.
+        attribute: &'static str,
+    },
     /// More attributes than exist.
     #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
     TooMany {
@@ -428,14 +444,31 @@ fn version(v: u32) -> String {
 }
 
 /// Objects of two contexts in one call.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{what} belongs to another context than {with}\n  help: create both from the same CudaContext")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextMismatch {
     /// The object that does not fit.
     pub what: String,
     /// What the call runs on.
     pub with: String,
+    /// Ordinal of the device that the object belongs to.
+    pub object: u32,
+    /// Ordinal of the device that the call runs on.
+    pub stream: u32,
 }
+
+impl fmt::Display for ContextMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, with, object, stream } = self;
+        if object == stream {
+            write!(f, "{what} belongs to another context of device {object} than {with}")?;
+        } else {
+            write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;
+        }
+        f.write_str("\n  help: create both from the same CudaContext")
+    }
+}
+
+impl std::error::Error for ContextMismatch {}
 
 /// The driver's compiler or loader refused an image.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
 mod callback;
+mod device;
 mod event;
 mod hint;
 mod kinds;
@@ -10,10 +11,12 @@ mod memory;
 mod module;
 mod region;
 mod state;
+mod texture;
 
 pub use callback::{HostPanic, InHostCallback};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
+pub use device::ContextInUse;
 pub use event::EventError;
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
@@ -25,6 +28,8 @@ pub use memory::{BadMapping, DlPackError, HostAccess};
 pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
+pub use texture::{TensorMapError, TextureError};
+
 /// An error of this crate.
 ///
 /// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.
@@ -95,6 +100,16 @@ impl Error {
     /// The call was made in a host function of a stream.
     pub fn is_in_host_callback(&self) -> bool {
         matches!(self.kind(), ErrorKind::InHostCallback(_))
+    }
+
+    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    pub fn is_wrong_device(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+    }
+
+    /// A primary context was to be reset while handles of it are there.
+    pub fn is_context_in_use(&self) -> bool {
+        matches!(self.kind(), ErrorKind::ContextInUse(_))
     }
 
     /// No driver could be loaded or none has a device.

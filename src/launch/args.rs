@@ -87,8 +87,8 @@ pub trait Memory {
     /// Whether all of it was used on this stream last, and so belongs to its context, and nothing needs to wait.
     fn is_ready(&self, stream: &CudaStream) -> bool;
 
-    /// Whether some of it belongs to another context.
-    fn is_foreign(&self, context: &CudaContext) -> bool;
+    /// The device of the first that belongs to another context.
+    fn stranger(&self, context: &CudaContext) -> Option<u32>;
 
     /// Orders work on `stream` that is about to be submitted after the uses on other streams; `waits` are those it waits for
     /// already.
@@ -211,8 +211,8 @@ impl Memory for Nil {
     }
 
     #[inline(always)]
-    fn is_foreign(&self, _: &CudaContext) -> bool {
-        false
+    fn stranger(&self, _: &CudaContext) -> Option<u32> {
+        None
     }
 
     fn order(&self, _: &CudaStream, _: &mut Waits) -> Result<(), Error> {
@@ -229,8 +229,9 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
     }
 
     #[inline(always)]
-    fn is_foreign(&self, context: &CudaContext) -> bool {
-        !self.0.0.home.context().is_same(context) | self.1.is_foreign(context)
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        let own = self.0.0.home.context();
+        if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
     }
 
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {

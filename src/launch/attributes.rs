@@ -1,6 +1,6 @@
 //! Launch attributes: a typed constructor for every `CUlaunchAttribute` of the CUDA 13.5 header.
 //!
-//! This file alone touches the attribute union.
+//! This file alone, and `stream_attributes` beside it, touch the attribute union.
 
 #![allow(unsafe_code)] // Reading the union member that the id names.
 

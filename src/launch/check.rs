@@ -80,13 +80,13 @@ pub(super) fn short_type_name(full: &str) -> String {
 /// Kernel, stream and buffers of one context.
 pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(), Error> {
     let context = request.stream.context();
-    let what = match (request.kernel.context.is_same(context), memory.is_foreign(context)) {
-        (true, false) => return Ok(()),
-        (true, true) => "a buffer among its arguments",
-        (false, _) => "its module",
+    let (what, object) = match memory.stranger(context) {
+        _ if !request.kernel.context.is_same(context) => ("its module", request.kernel.context.ordinal()),
+        Some(device) => ("a buffer among its arguments", device),
+        None => return Ok(()),
     };
-    let what = format!("{}: {what}", request.kernel.name());
-    Err(ErrorKind::Context(ContextMismatch { what, with: "the stream of the launch".into() }).into())
+    let (what, with) = (format!("{}: {what}", request.kernel.name()), "the stream of the launch".into());
+    Err(ErrorKind::Context(ContextMismatch { what, with, object, stream: context.ordinal() }).into())
 }
 
 /// Grid, block and shared memory against the limits of kernel and device.

@@ -5,6 +5,7 @@
 //! | `args` | what one argument is; a list of them as a type, with its static [`Signature`] |
 //! | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
 //! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
+//! | `stream_attributes` | those of them that streams have |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
@@ -19,6 +20,7 @@ mod guess;
 mod macros;
 mod packet;
 pub(crate) mod site;
+mod stream_attributes;
 mod submit;
 
 pub use crate::driver::Waits;

@@ -42,6 +42,9 @@ mod region;
 mod region_batch;
 mod registered;
 mod share;
+mod tensor_layout;
+mod tensor_map;
+mod texture;
 mod view;
 mod view_parts;
 
@@ -80,5 +83,11 @@ pub use pool::{MemoryPool, PoolOptions, PoolReuse, PoolUse};
 pub use region::{Extent, RowLayout};
 pub use region_batch::RegionBatch;
 pub use registered::RegisterFlags;
+pub use tensor_layout::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType};
+pub use tensor_map::{Im2colMap, TensorMap, TiledMap};
+pub use texture::{
+    AddressMode, FilterMode, SurfaceHandle, SurfaceObject, TextureDescriptor, TextureFlags, TextureHandle,
+    TextureObject,
+};
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
 pub use view_parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};

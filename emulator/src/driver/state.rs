@@ -9,11 +9,12 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
-use super::graph::{Exec, Graph, Home};
+use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
+use super::texture::Object;
 use crate::memory::Memory;
 use cuda_driver_sys::{CUdevice, CUresult, CUstream};
 use std::cell::Cell;
@@ -52,10 +53,13 @@ pub(super) struct State {
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
+    pub(super) user_objects: Handles<UserObject>,
     /// The captures that are not ended.
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
     pub(super) mipmaps: Handles<Mipmap>,
+    pub(super) textures: Handles<Object>,
+    pub(super) surfaces: Handles<Object>,
     ids: AtomicU64,
 }
 
@@ -89,9 +93,12 @@ impl State {
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),
+            user_objects: Handles::new(35),
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),
+            textures: Handles::new(22),
+            surfaces: Handles::new(23),
             ids: AtomicU64::new(1),
             config,
         }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an event is destroyed only by its one owner.
 
+mod everything;
 mod ipc;
 mod timing;
 

@@ -76,7 +76,10 @@ impl TimingEvent {
     pub fn elapsed_ms(&self, end: &TimingEvent) -> Result<f32, Error> {
         const CALL: &str = "cuEventElapsedTime";
         if !self.context().is_same(end.context()) {
-            return Err(context_mismatch("the end event", "the start event"));
+            return Err(context_mismatch(
+                ("the end event", end.context()),
+                ("the start event", self.context()),
+            ));
         }
         self.context().enter(CALL)?;
         let mut ms = 0.0;

@@ -8,7 +8,7 @@ use cuda_driver_sys::*;
 use super::fill::context;
 use super::nodes::insert;
 use super::operation::Operation;
-use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::memory::fault;
 use crate::driver::state::{Call, State};
 use crate::engine::Fault;
@@ -31,6 +31,13 @@ pub(in crate::driver) struct Copy3d {
     parameters: Parameters,
 }
 
+impl PartialEq for Copy3d {
+    fn eq(&self, other: &Copy3d) -> bool {
+        let extent = |copy: &Copy3d| (copy.target, copy.source, copy.width, copy.height, copy.depth);
+        extent(self) == extent(other)
+    }
+}
+
 /// What the program gave.
 #[derive(Clone, Copy)]
 struct Parameters(CUDA_MEMCPY3D);
@@ -41,7 +48,7 @@ unsafe impl Send for Parameters {}
 unsafe impl Sync for Parameters {}
 
 /// One end of a copy: where its first byte is, and how far apart rows and layers are.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct End {
     host: bool,
     /// A device address, or that of host memory, exposed.
@@ -55,6 +62,7 @@ struct Side {
     kind: CUmemorytype,
     host: usize,
     device: u64,
+    array: CUarray,
     offset: [usize; 3],
     pitch: usize,
     height: usize,
@@ -69,6 +77,7 @@ impl Side {
             kind: p.srcMemoryType,
             host: p.srcHost.expose_provenance(),
             device: p.srcDevice,
+            array: p.srcArray,
             offset: [p.srcXInBytes, p.srcY, p.srcZ],
             pitch: p.srcPitch,
             height: p.srcHeight,
@@ -80,6 +89,7 @@ impl Side {
             kind: p.dstMemoryType,
             host: p.dstHost.expose_provenance(),
             device: p.dstDevice,
+            array: p.dstArray,
             offset: [p.dstXInBytes, p.dstY, p.dstZ],
             pitch: p.dstPitch,
             height: p.dstHeight,
@@ -93,7 +103,7 @@ impl Side {
             CUmemorytype::CU_MEMORYTYPE_HOST => (true, self.host as u64),
             CUmemorytype::CU_MEMORYTYPE_DEVICE => (false, self.device),
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => (!device(self.device), self.device),
-            CUmemorytype::CU_MEMORYTYPE_ARRAY => return Err(NOT_SUPPORTED),
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => return self.locate_array(state, [width, height, depth]),
             _ => return Err(INVALID_VALUE),
         };
         let [x, y, z] = self.offset;
@@ -113,6 +123,15 @@ impl Side {
         let first = base.checked_add(first as u64).ok_or(INVALID_VALUE)?;
         let good = if host { base != 0 } else { state.is_device_range(first, bytes as u64) };
         if good { Ok(End { host, first, row, layer }) } else { Err(INVALID_VALUE) }
+    }
+
+    /// As [`locate`](Self::locate), of an array, whose layout is its own.
+    fn locate_array(&self, state: &State, size: [usize; 3]) -> Outcome<End> {
+        let array = state.arrays.get(self.array.addr()).filter(|array| array.context.is_alive());
+        let array = array.ok_or(INVALID_HANDLE)?;
+        let first = array.place(self.offset, size).ok_or(INVALID_VALUE)?;
+        let (row, rows) = (array.pitch(), array.shape()[1]);
+        Ok(End { host: false, first, row, layer: row * rows })
     }
 }
 
@@ -157,6 +176,15 @@ impl Copy3d {
         rows.into_iter()
             .try_for_each(|(y, z)| copy_row(memory, self.target.at(y, z), self.source.at(y, z), self.width))
             .map_err(|error| fault("memcpy node", &error))
+    }
+
+    /// Whether the other copies between the same kinds of memory, and both are of one row: an executable graph's copy
+    /// can be changed to such a one only.
+    pub(super) fn can_become(&self, other: &Copy3d) -> bool {
+        let line = |copy: &Copy3d| (copy.height, copy.depth) == (1, 1);
+        (self.source.host, self.target.host) == (other.source.host, other.target.host)
+            && line(self)
+            && line(other)
     }
 
     /// What the program gave.

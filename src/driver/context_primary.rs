@@ -1,0 +1,97 @@
+//! A device's primary context as all libraries of the process see it.
+
+#![allow(unsafe_code)] // Calls of the driver with a device that it named and outputs that outlive the call.
+
+use super::context::CudaContext;
+use super::context_flags::{ContextFlags, ContextSchedule, join, split};
+use super::device::CudaDevice;
+use crate::error::{ContextInUse, Error, ErrorKind};
+
+/// What [`CudaDevice::primary_context_state`] tells.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaDevice};
+/// let device = CudaDevice::new(0)?;
+/// let ctx = device.context()?;
+/// assert!(device.primary_context_state()?.active);
+/// # drop(ctx);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrimaryContextState {
+    /// Some library of this process retains it.
+    pub active: bool,
+    /// How threads wait.
+    pub schedule: ContextSchedule,
+    /// Switches.
+    pub flags: ContextFlags,
+}
+
+impl CudaDevice {
+    /// Whether the primary context is there, and its flags.
+    ///
+    /// Driver call: `cuDevicePrimaryCtxGetState`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuDevicePrimaryCtxGetState")]
+    pub fn primary_context_state(&self) -> Result<PrimaryContextState, Error> {
+        let (mut raw, mut active) = (0, 0);
+        // SAFETY: both outputs outlive the call.
+        self.call("cuDevicePrimaryCtxGetState", |driver| unsafe {
+            driver.cuDevicePrimaryCtxGetState(self.raw(), &mut raw, &mut active)
+        })?;
+        let (schedule, flags) = split(raw);
+        Ok(PrimaryContextState { active: active != 0, schedule, flags })
+    }
+
+    /// Sets how threads wait for the primary context, and its switches: also for other libraries, and also where the
+    /// context is open.
+    ///
+    /// Driver call: `cuDevicePrimaryCtxSetFlags`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for flags that this driver does not know.
+    #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
+    pub fn set_primary_context_flags(
+        &self,
+        schedule: ContextSchedule,
+        flags: ContextFlags,
+    ) -> Result<(), Error> {
+        let raw = join(schedule, flags);
+        // SAFETY: numbers only.
+        let code = unsafe { self.driver().cuDevicePrimaryCtxSetFlags(self.raw(), raw) };
+        crate::error::check(code, "cuDevicePrimaryCtxSetFlags", || {
+            format!("device {}, {schedule:?}, {flags:?}", self.ordinal())
+        })
+    }
+
+    /// Destroys the primary context with all that is in it, whoever made that. It does not undo a kernel's fault.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// // SAFETY: 1. no other code of this program uses CUDA.
+    /// let error = unsafe { ctx.device().reset_primary_context() }.unwrap_err();
+    /// assert!(error.is_context_in_use(), "`ctx` is there");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuDevicePrimaryCtxReset`.
+    ///
+    /// # Safety
+    /// 1. No other code of this process uses the context or anything in it, now or later.
+    ///
+    /// # Errors
+    /// [`is_context_in_use`](Error::is_context_in_use) while a handle of this crate is there: a [`CudaContext`], or
+    /// anything made from one.
+    #[doc(alias = "cuDevicePrimaryCtxReset")]
+    pub unsafe fn reset_primary_context(&self) -> Result<(), Error> {
+        if CudaContext::is_primary_open(self) {
+            return Err(ErrorKind::ContextInUse(ContextInUse { device: self.ordinal() }).into());
+        }
+        // SAFETY: no handle of this crate is left, and no other one is used, by the caller.
+        self.call("cuDevicePrimaryCtxReset", |driver| unsafe { driver.cuDevicePrimaryCtxReset(self.raw()) })
+    }
+}

@@ -1,0 +1,54 @@
+//! Events over all streams of a context.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles.
+
+use std::sync::atomic::Ordering;
+
+use super::AnyEvent;
+use crate::driver::context::CudaContext;
+use crate::error::Error;
+
+impl AnyEvent {
+    /// Marks the work given so far to all streams of the event's context.
+    ///
+    /// Driver call: `cuCtxRecordEvent`, in drivers since CUDA 12.5.
+    ///
+    /// ```no_run
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// let event = ctx.new_event()?;
+    /// event.record_context()?;
+    /// event.synchronize()?; // as ctx.synchronize(), but work given meanwhile is not waited for
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] on older drivers and where the driver takes no such record for the context (it may ask for a
+    /// green one), or whatever else it answers.
+    #[doc(alias = "cuCtxRecordEvent")]
+    pub fn record_context(&self) -> Result<(), Error> {
+        // SAFETY: event and context are live and belong together.
+        self.context.call("cuCtxRecordEvent", String::new, |driver| unsafe {
+            driver.cuCtxRecordEvent(self.context.raw(), self.raw)
+        })?;
+        self.recorded.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl CudaContext {
+    /// Makes work given from now on to any stream of this context wait for `event`.
+    ///
+    /// Driver call: `cuCtxWaitEvent`, in drivers since CUDA 12.5.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] on older drivers and where the driver takes no such wait for the context, or whatever else it
+    /// answers.
+    #[doc(alias = "cuCtxWaitEvent")]
+    pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
+        // SAFETY: event and context are live.
+        self.call("cuCtxWaitEvent", String::new, |driver| unsafe {
+            driver.cuCtxWaitEvent(self.raw(), event.raw())
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! What keeps a context alive, and how that is given back.
+
+#![allow(unsafe_code)] // Each hold is given back once, by the value that has it.
+
+use cuda_driver_sys::CUcontext;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::device::CudaDevice;
+use crate::error::{Error, check};
+
+/// One reason why a context lives.
+pub(super) enum Hold {
+    /// The device's primary context, retained once.
+    Retained,
+    /// A context that this crate created.
+    Created,
+    /// A context that other code keeps; so does this, where it is given.
+    Foreign(Option<Arc<dyn Any + Send + Sync>>),
+    /// Nothing is owed any more.
+    Released,
+}
+
+impl Hold {
+    /// Gives it back because of an error, which is the one to tell.
+    pub(super) fn give_up(mut self, device: &CudaDevice, raw: CUcontext, error: Error) -> Error {
+        let _ = self.release(device, raw);
+        error
+    }
+
+    /// Gives it back; once.
+    pub(super) fn release(&mut self, device: &CudaDevice, raw: CUcontext) -> Result<(), Error> {
+        let asked = || format!("device {}", device.ordinal());
+        match std::mem::replace(self, Self::Released) {
+            Self::Retained => {
+                // SAFETY: this is the one release for the one retain.
+                let code = unsafe { device.driver().cuDevicePrimaryCtxRelease(device.raw()) };
+                check(code, "cuDevicePrimaryCtxRelease", asked)
+            }
+            Self::Created => {
+                // SAFETY: the context was created here, and nothing made from it is left: each such thing has a handle.
+                let code = unsafe { device.driver().cuCtxDestroy(raw) };
+                check(code, "cuCtxDestroy", asked)
+            }
+            Self::Foreign(owner) => {
+                drop(owner);
+                Ok(())
+            }
+            Self::Released => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Retained => "Retained",
+            Self::Created => "Created",
+            Self::Foreign(None) => "Borrowed",
+            Self::Foreign(Some(_)) => "Owner",
+            Self::Released => "Released",
+        })
+    }
+}

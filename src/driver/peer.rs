@@ -1,0 +1,164 @@
+//! Devices that reach each other's memory.
+
+#![allow(unsafe_code)] // Calls of the driver with devices that it named and contexts that their handles keep.
+
+use cuda_driver_sys::{CUdevice_P2PAttribute, CUresult};
+use std::sync::Arc;
+
+use super::context::{CudaContext, context_mismatch};
+use super::device::CudaDevice;
+use crate::error::{Error, check};
+
+/// What is asked about a pair of devices: the key of [`CudaDevice::peer_attribute`].
+///
+/// The names are the driver's without their prefix. It is open: later numbers go in with `From<CUdevice_P2PAttribute>`.
+///
+/// ```
+/// use cuda_launch::{CudaDevice, PeerAttribute};
+/// let devices = CudaDevice::all()?;
+/// if let [first, second, ..] = devices.as_slice() {
+///     let reaches = first.peer_attribute(PeerAttribute::ACCESS_SUPPORTED, second)? == 1;
+///     assert_eq!(first.can_access_peer(second)?, reaches);
+/// }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "CUdevice_P2PAttribute")]
+pub struct PeerAttribute(CUdevice_P2PAttribute);
+
+impl PeerAttribute {
+    /// How fast the link is against the links of the other pairs; 0 is the fastest.
+    pub const PERFORMANCE_RANK: Self = Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK);
+    /// 1 if kernels of the device can reach the other's memory.
+    pub const ACCESS_SUPPORTED: Self = Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED);
+    /// 1 if the link does atomics itself.
+    pub const NATIVE_ATOMIC_SUPPORTED: Self =
+        Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
+    /// 1 if the device can reach the other's arrays.
+    pub const CUDA_ARRAY_ACCESS_SUPPORTED: Self =
+        Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED);
+    /// 1 if the link does only some atomics itself.
+    pub const ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: Self =
+        Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED);
+}
+
+impl From<CUdevice_P2PAttribute> for PeerAttribute {
+    fn from(raw: CUdevice_P2PAttribute) -> Self {
+        Self(raw)
+    }
+}
+
+impl CudaDevice {
+    /// Whether kernels of this device can be given access to the memory of `peer`. A device is no peer of itself.
+    ///
+    /// Driver call: `cuDeviceCanAccessPeer`; none where the two are not of one driver: then they cannot.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuDeviceCanAccessPeer")]
+    pub fn can_access_peer(&self, peer: &CudaDevice) -> Result<bool, Error> {
+        if !Arc::ptr_eq(self.driver(), peer.driver()) {
+            return Ok(false);
+        }
+        let mut can = 0;
+        // SAFETY: both are devices of this driver; `can` outlives the call.
+        let code = unsafe { self.driver().cuDeviceCanAccessPeer(&mut can, self.raw(), peer.raw()) };
+        check(code, "cuDeviceCanAccessPeer", || self.pair(peer))?;
+        Ok(can != 0)
+    }
+
+    /// What the link from this device to `peer` is like.
+    ///
+    /// Driver call: `cuDeviceGetP2PAttribute`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_DEVICE` if both are the same device or not of one driver.
+    #[doc(alias = "cuDeviceGetP2PAttribute")]
+    pub fn peer_attribute(
+        &self,
+        attribute: impl Into<PeerAttribute>,
+        peer: &CudaDevice,
+    ) -> Result<i32, Error> {
+        let (PeerAttribute(attribute), mut value) = (attribute.into(), 0);
+        let code = if Arc::ptr_eq(self.driver(), peer.driver()) {
+            // SAFETY: both are devices of this driver; `value` outlives the call.
+            unsafe { self.driver().cuDeviceGetP2PAttribute(&mut value, attribute, self.raw(), peer.raw()) }
+        } else {
+            CUresult::CUDA_ERROR_INVALID_DEVICE
+        };
+        check(code, "cuDeviceGetP2PAttribute", || format!("attribute {}, {}", attribute.0, self.pair(peer)))?;
+        Ok(value)
+    }
+
+    fn pair(&self, peer: &CudaDevice) -> String {
+        format!("device {} to device {}", self.ordinal(), peer.ordinal())
+    }
+}
+
+impl CudaContext {
+    /// Lets kernels of this context reach the memory of `peer`'s device; says whether they could not before.
+    ///
+    /// It works one way: the other needs a call of its own. Memory of pools is not concerned; a pool has an access list.
+    /// Copies between devices need no access, though they are faster with it. It ends with either context.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// let devices = CudaDevice::all()?;
+    /// if let [first, second, ..] = devices.as_slice() {
+    ///     if first.can_access_peer(second)? {
+    ///         let (here, there) = (first.context()?, second.context()?);
+    ///         here.enable_peer_access(&there)?;
+    ///         assert!(!here.enable_peer_access(&there)?, "it is on");
+    ///         assert!(here.disable_peer_access(&there)?);
+    ///     }
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuCtxEnablePeerAccess`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED` if there is no link ([`CudaDevice::can_access_peer`] tells), or both are of one
+    /// device; [`is_context_mismatch`](Error::is_context_mismatch) if they are not of one driver.
+    #[doc(alias = "cuCtxEnablePeerAccess")]
+    pub fn enable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
+        self.one_driver(peer)?;
+        self.bind()?;
+        // SAFETY: this context is current, the other one lives; no flags exist.
+        match unsafe { self.driver().cuCtxEnablePeerAccess(peer.raw(), 0) } {
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(false),
+            code => self.check(code, "cuCtxEnablePeerAccess", || self.to(peer)).map(|()| true),
+        }
+    }
+
+    /// Ends the access of [`enable_peer_access`](Self::enable_peer_access); says whether there was one.
+    ///
+    /// Kernels of this context that still use the peer's memory fault: wait for them first.
+    ///
+    /// Driver call: `cuCtxDisablePeerAccess`.
+    ///
+    /// # Errors
+    /// [`is_context_mismatch`](Error::is_context_mismatch) if they are not of one driver; else what the driver answers.
+    #[doc(alias = "cuCtxDisablePeerAccess")]
+    pub fn disable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
+        self.one_driver(peer)?;
+        self.bind()?;
+        // SAFETY: this context is current, the other one lives.
+        match unsafe { self.driver().cuCtxDisablePeerAccess(peer.raw()) } {
+            CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED => Ok(false),
+            code => self.check(code, "cuCtxDisablePeerAccess", || self.to(peer)).map(|()| true),
+        }
+    }
+
+    /// A handle of one driver means nothing to another.
+    fn one_driver(&self, peer: &CudaContext) -> Result<(), Error> {
+        if Arc::ptr_eq(self.driver(), peer.driver()) {
+            return Ok(());
+        }
+        Err(context_mismatch(("the peer", peer), ("this context", self)))
+    }
+
+    fn to(&self, peer: &CudaContext) -> String {
+        format!("from device {} to device {}", self.ordinal(), peer.ordinal())
+    }
+}

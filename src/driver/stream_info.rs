@@ -1,0 +1,145 @@
+//! What a stream is: flags, priority, number, device; and the default stream of a thread.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles.
+
+use cuda_driver_sys::{self as sys, CUdevice};
+
+use super::context::CudaContext;
+use super::stream::{CudaStream, StreamFlags};
+use crate::error::Error;
+
+/// The priorities that streams of a context can have; a lower number goes first.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaStream, StreamFlags};
+/// let ctx = CudaContext::new(0)?;
+/// let range = ctx.stream_priorities()?;
+/// let urgent = CudaStream::new(&ctx, StreamFlags::NON_BLOCKING, range.greatest)?;
+/// assert_eq!(urgent.priority()?, range.greatest);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamPriorities {
+    /// The number of the lowest priority, which streams have unless told otherwise: 0.
+    pub least: i32,
+    /// The number of the highest priority: 0 or negative.
+    pub greatest: i32,
+}
+
+impl CudaContext {
+    /// The default stream of the thread that uses the handle: another one on each thread.
+    ///
+    /// It waits for the legacy stream, and that for it. A handle that moves to another thread means that thread's stream
+    /// there; buffers tell the two apart, and wait for the context where they cannot wait for the stream. It is passed as
+    /// `CU_STREAM_PER_THREAD`. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// let stream = CudaContext::new(0)?.per_thread_stream();
+    /// assert_eq!(DeviceBuffer::<u8>::zeroed(&stream, 4)?.to_host_vec(&stream)?, [0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[doc(alias = "CU_STREAM_PER_THREAD")]
+    pub fn per_thread_stream(&self) -> CudaStream {
+        CudaStream::wrap(self, sys::CU_STREAM_PER_THREAD, false, None)
+    }
+
+    /// The priorities that streams can have; both numbers are 0 where the device knows none.
+    ///
+    /// Driver call: `cuCtxGetStreamPriorityRange`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuCtxGetStreamPriorityRange")]
+    pub fn stream_priorities(&self) -> Result<StreamPriorities, Error> {
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: the context is current, both outputs outlive the call.
+        self.call("cuCtxGetStreamPriorityRange", String::new, |driver| unsafe {
+            driver.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)
+        })?;
+        Ok(StreamPriorities { least, greatest })
+    }
+}
+
+impl CudaStream {
+    /// The flags that the stream was made with.
+    ///
+    /// Driver call: `cuStreamGetFlags`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuStreamGetFlags")]
+    pub fn flags(&self) -> Result<StreamFlags, Error> {
+        let mut flags = 0;
+        // SAFETY: the stream is live, `flags` outlives the call.
+        self.context().call("cuStreamGetFlags", String::new, |driver| unsafe {
+            driver.cuStreamGetFlags(self.raw(), &mut flags)
+        })?;
+        Ok(StreamFlags::from_bits_retain(flags))
+    }
+
+    /// The stream's priority; a lower number goes first.
+    ///
+    /// Driver call: `cuStreamGetPriority`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuStreamGetPriority")]
+    pub fn priority(&self) -> Result<i32, Error> {
+        let mut priority = 0;
+        // SAFETY: the stream is live, `priority` outlives the call.
+        self.context().call("cuStreamGetPriority", String::new, |driver| unsafe {
+            driver.cuStreamGetPriority(self.raw(), &mut priority)
+        })?;
+        Ok(priority)
+    }
+
+    /// A number that no other stream of the process has, also after this one is gone.
+    ///
+    /// Driver call: `cuStreamGetId`, in drivers since CUDA 12.0.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    #[doc(alias = "cuStreamGetId")]
+    pub fn id(&self) -> Result<u64, Error> {
+        let mut id = 0;
+        // SAFETY: the stream is live, `id` outlives the call.
+        self.context().call("cuStreamGetId", String::new, |driver| unsafe {
+            driver.cuStreamGetId(self.raw(), &mut id)
+        })?;
+        Ok(id)
+    }
+
+    /// The device as the driver tells it: that of [`context`](Self::context), unless the handle was made from a raw one that
+    /// was something else.
+    ///
+    /// Driver call: `cuStreamGetDevice`, in drivers since CUDA 12.8.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    #[doc(alias = "cuStreamGetDevice")]
+    pub fn device(&self) -> Result<CUdevice, Error> {
+        let mut device = 0;
+        // SAFETY: the stream is live, `device` outlives the call.
+        self.context().call("cuStreamGetDevice", String::new, |driver| unsafe {
+            driver.cuStreamGetDevice(self.raw(), &mut device)
+        })?;
+        Ok(device)
+    }
+
+    /// Whether the driver says that the stream belongs to `context`: a check for handles made from raw ones.
+    ///
+    /// Driver call: `cuStreamGetCtx`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuStreamGetCtx")]
+    pub fn belongs_to(&self, context: &CudaContext) -> Result<bool, Error> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the stream is live, `raw` outlives the call.
+        self.context().call("cuStreamGetCtx", String::new, |driver| unsafe {
+            driver.cuStreamGetCtx(self.raw(), &mut raw)
+        })?;
+        Ok(raw == context.raw())
+    }
+}

@@ -1,0 +1,23 @@
+//! Errors about devices and contexts.
+
+use std::fmt;
+
+/// A primary context that was to be reset while handles of it are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextInUse {
+    /// Ordinal of the device.
+    pub device: u32,
+}
+
+impl fmt::Display for ContextInUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the primary context of device {} is in use by this program\n  \
+             help: drop every CudaContext of it, and all that was made from them, before the reset",
+            self.device
+        )
+    }
+}
+
+impl std::error::Error for ContextInUse {}

@@ -1,0 +1,338 @@
+//! Streams on whichever driver is chosen: kinds, flags, priorities, attributes, order, handles, threads.
+
+#![allow(unsafe_code)] // Raw handles and launches.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
+use cuda_launch::{
+    AccessPolicyWindow, AccessProperty, Attribute, AttributeError, CudaContext, CudaFunction, CudaStream,
+    DeviceBuffer, ErrorKind, LaunchConfig, MemSyncDomain, StreamFlags, SynchronizationPolicy, cuda_launch,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+
+const SAXPY: &str = include_str!("../examples/kernels/saxpy.ptx");
+
+fn context() -> CudaContext {
+    CudaContext::new(0).unwrap()
+}
+
+/// Keeps a stream from going on until the sender is dropped.
+fn hold(stream: &CudaStream) -> mpsc::Sender<()> {
+    let (sender, receiver) = mpsc::channel::<()>();
+    stream.call_host(move || drop(receiver.recv())).unwrap();
+    sender
+}
+
+#[test]
+fn streams_have_flags_and_priorities() {
+    let ctx = context();
+    let range = ctx.stream_priorities().unwrap();
+    assert!(range.least == 0 && range.greatest <= 0, "{range:?}");
+    for flags in [StreamFlags::empty(), StreamFlags::NON_BLOCKING] {
+        for asked in [0, range.greatest, range.greatest - 9, 9] {
+            let stream = CudaStream::new(&ctx, flags, asked).unwrap();
+            let clamped = asked.clamp(range.greatest, range.least);
+            assert_eq!((stream.flags().unwrap(), stream.priority().unwrap()), (flags, clamped));
+            stream.close().unwrap();
+        }
+    }
+    assert_eq!(ctx.new_stream().unwrap().flags().unwrap(), StreamFlags::NON_BLOCKING);
+    let error = CudaStream::new(&ctx, StreamFlags::from_bits_retain(2), 0).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert!(error.to_string().contains("flags StreamFlags(0x2), priority 0"), "{error}");
+}
+
+#[test]
+fn streams_know_what_they_are() {
+    let ctx = context();
+    let streams =
+        [ctx.default_stream(), ctx.per_thread_stream(), ctx.new_stream().unwrap(), ctx.new_stream().unwrap()];
+    for stream in &streams {
+        assert!(stream.belongs_to(&ctx).unwrap());
+        assert_eq!(stream.flags().unwrap().bits() & !1, 0);
+        assert!(stream.query().is_ok());
+        stream.synchronize().unwrap();
+        if let Ok(device) = stream.device() {
+            assert_eq!(device, ctx.raw_device());
+        }
+    }
+    let ids: Vec<_> = streams.iter().map(|stream| stream.id().unwrap()).collect();
+    assert!((0..4).all(|i| !ids[..i].contains(&ids[i])), "{ids:?}");
+    assert_eq!(streams[2].clone().id().unwrap(), ids[2]);
+}
+
+#[test]
+fn what_an_older_driver_lacks_is_a_typed_error() {
+    for (missing, ask) in [
+        ("cuStreamGetId", (|s| s.id().map(drop)) as fn(&CudaStream) -> Result<(), cuda_launch::Error>),
+        ("cuStreamGetDevice", |s| s.device().map(drop)),
+        ("cuCtxRecordEvent", |s| s.context().new_event()?.record_context()),
+        ("cuCtxWaitEvent", |s| s.context().wait(&*s.context().new_event()?)),
+    ] {
+        let ctx = CudaContext::with_driver(&inject::driver(missing), 0).unwrap();
+        let error = ask(&ctx.new_stream().unwrap()).unwrap_err();
+        assert!(error.is_unsupported() && error.call() == Some(missing), "{error}");
+        assert!(error.to_string().contains("update the driver"), "{error}");
+    }
+}
+
+#[test]
+fn a_per_thread_stream_is_another_one_on_each_thread() {
+    let ctx = context();
+    let stream = ctx.per_thread_stream();
+    let here = stream.id().unwrap();
+    assert_eq!(ctx.per_thread_stream().id().unwrap(), here);
+    let held = hold(&stream);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_ne!(stream.id().unwrap(), here);
+            stream.synchronize().unwrap();
+        });
+    });
+    drop(held);
+    stream.synchronize().unwrap();
+}
+
+/// cudarc: two threads that use the per-thread stream share its raw handle and are not ordered.
+#[test]
+fn buffers_tell_the_per_thread_streams_of_two_threads_apart() {
+    let ctx = context();
+    let module = ctx.load_module(SAXPY).unwrap();
+    let saxpy = module.load_function("saxpy").unwrap();
+    const N: usize = 1 << 14;
+    let ones = DeviceBuffer::from_host(&ctx.new_stream().unwrap(), &[1.0f32; N]).unwrap();
+    for round in 0..20 {
+        let stream = ctx.per_thread_stream();
+        let mut buffer = DeviceBuffer::from_host(&stream, &[1.0f32; N]).unwrap();
+        for _ in 0..4 {
+            increment(&saxpy, &stream, &ones, &mut buffer);
+        }
+        let values = std::thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                let stream = ctx.per_thread_stream();
+                increment(&saxpy, &stream, &ones, &mut buffer);
+                buffer.to_host_vec(&stream).unwrap()
+            });
+            run.join().unwrap()
+        });
+        assert!(values.iter().all(|value| *value == 6.0), "round {round}");
+    }
+}
+
+/// Adds one to all elements.
+fn increment(
+    saxpy: &CudaFunction,
+    stream: &CudaStream,
+    ones: &DeviceBuffer<f32>,
+    buffer: &mut DeviceBuffer<f32>,
+) {
+    let n = buffer.len() as u32;
+    // SAFETY: the kernel touches the first `n` elements, and the buffers have that many.
+    unsafe {
+        cuda_launch! { function: saxpy, stream: stream, config: LaunchConfig::for_num_elems(n),
+        args: [n, 1.0f32, ptr(ones), ptr_mut(buffer)] }
+    }
+    .unwrap();
+}
+
+#[test]
+fn forks_and_joins_keep_the_order() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let order = Arc::new(AtomicUsize::new(0));
+    let step = |stream: &CudaStream, from: usize| {
+        let order = order.clone();
+        stream
+            .call_host(move || {
+                order.compare_exchange(from, from + 1, Ordering::Relaxed, Ordering::Relaxed).unwrap();
+            })
+            .unwrap();
+    };
+    let held = hold(&stream);
+    step(&stream, 0);
+    let fork = stream.fork().unwrap();
+    step(&fork, 1);
+    stream.join(&fork).unwrap();
+    step(&stream, 2);
+    // Each way once more: the same event serves again.
+    fork.join(&stream).unwrap();
+    step(&fork, 3);
+    stream.join(&fork).unwrap();
+    stream.join(&stream.clone()).unwrap();
+    step(&stream, 4);
+    assert!(!fork.query().unwrap());
+    drop(held);
+    stream.synchronize().unwrap();
+    fork.synchronize().unwrap();
+    assert_eq!(order.load(Ordering::Relaxed), 5);
+}
+
+#[test]
+fn a_join_costs_one_record_and_one_wait() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    stream.join(&other).unwrap();
+    inject::watch();
+    stream.join(&other).unwrap();
+    let calls = inject::calls();
+    let calls: Vec<_> = calls.into_iter().filter(|call| *call != "cuCtxGetCurrent").collect();
+    assert_eq!(calls, ["cuEventRecord", "cuStreamWaitEvent"]);
+    inject::watch();
+    stream.join(&stream).unwrap();
+    assert_eq!(inject::calls(), [""; 0]);
+}
+
+#[test]
+fn blocking_streams_wait_for_the_legacy_stream_and_others_do_not() {
+    let ctx = context();
+    let blocking = CudaStream::new(&ctx, StreamFlags::empty(), 0).unwrap();
+    let free = ctx.new_stream().unwrap();
+    let held = hold(&ctx.default_stream());
+    let seen = Arc::new(AtomicUsize::new(0));
+    let note = seen.clone();
+    blocking.call_host(move || note.store(1, Ordering::Relaxed)).unwrap();
+    // No host function: a driver may have one thread for all of them.
+    assert_eq!(DeviceBuffer::<u8>::zeroed(&free, 9).unwrap().to_host_vec(&free).unwrap(), [0; 9]);
+    assert!(!blocking.query().unwrap() && seen.load(Ordering::Relaxed) == 0);
+    drop(held);
+    blocking.synchronize().unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn attributes_are_those_that_were_set() {
+    let ctx = context();
+    let (stream, copy) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    assert_eq!(stream.synchronization_policy().unwrap(), None, "never set");
+    assert_eq!(stream.access_policy_window().unwrap(), None);
+    assert_eq!(stream.mem_sync_domain().unwrap(), MemSyncDomain::Default);
+    assert_eq!(stream.mem_sync_domain_map().unwrap(), (0, 1));
+    let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 16).unwrap();
+    let window = AccessPolicyWindow {
+        base: buffer.cu_deviceptr(),
+        bytes: 1 << 16,
+        hit_ratio: 0.5,
+        hit: AccessProperty::Persisting,
+        miss: AccessProperty::Streaming,
+    };
+    stream.set_attribute(Attribute::synchronization_policy(SynchronizationPolicy::Yield)).unwrap();
+    stream.set_attribute(Attribute::access_policy_window(window)).unwrap();
+    stream.set_attribute(Attribute::mem_sync_domain(MemSyncDomain::Remote)).unwrap();
+    stream.set_attribute(Attribute::mem_sync_domain_map(1, 0)).unwrap();
+    stream.set_attribute(Attribute::priority(-1)).unwrap();
+    copy.copy_attributes_from(&stream).unwrap();
+    for stream in [&stream, &copy] {
+        assert_eq!(stream.synchronization_policy().unwrap(), Some(SynchronizationPolicy::Yield));
+        assert_eq!(stream.access_policy_window().unwrap(), Some(window));
+        assert_eq!(stream.mem_sync_domain().unwrap(), MemSyncDomain::Remote);
+        assert_eq!(stream.mem_sync_domain_map().unwrap(), (1, 0));
+        let raw = stream.raw_attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY).unwrap();
+        assert_eq!(unsafe { raw.priority }, -1);
+    }
+    assert_eq!(buffer.to_host_vec(&stream).unwrap(), vec![0; 1 << 16]);
+}
+
+#[test]
+fn attributes_that_streams_do_not_have_are_refused_by_name() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let error = stream.set_attribute(Attribute::cooperative(true)).unwrap_err();
+    let ErrorKind::Attribute(AttributeError::LaunchOnly { attribute }) = error.kind() else {
+        panic!("{error}")
+    };
+    assert_eq!(*attribute, "COOPERATIVE");
+    let error =
+        stream.raw_attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE).map(drop).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert!(error.to_string().contains("attribute 2"), "{error}");
+}
+
+#[test]
+fn streams_pass_from_hand_to_hand_as_raw_handles() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let clone = stream.clone();
+    let stream = stream.into_raw().unwrap_err();
+    drop(clone);
+    let raw = stream.into_raw().unwrap();
+    // SAFETY: `raw` is a live stream that nobody owns; the borrowed handle is gone before it.
+    unsafe {
+        let borrowed = CudaStream::from_raw(&ctx, raw);
+        borrowed.call_host(|| ()).unwrap();
+        borrowed.close().unwrap();
+        let owned = CudaStream::from_raw_owned(&ctx, raw);
+        owned.synchronize().unwrap();
+        owned.close().unwrap();
+    }
+    assert_eq!(ctx.default_stream().into_raw().unwrap(), cuda_launch::sys::CU_STREAM_LEGACY);
+}
+
+/// cudarc: the number of streams falls to zero, and the free no longer waits for the work of the stream that is gone.
+#[test]
+fn a_stream_may_be_dropped_while_its_work_runs() {
+    let ctx = context();
+    let module = ctx.load_module(SAXPY).unwrap();
+    let saxpy = module.load_function("saxpy").unwrap();
+    let ones = DeviceBuffer::from_host(&ctx.new_stream().unwrap(), &[1.0f32; 4096]).unwrap();
+    for _ in 0..20 {
+        let stream = ctx.new_stream().unwrap();
+        let mut buffer = DeviceBuffer::from_host(&stream, &[3.0f32; 4096]).unwrap();
+        let held = hold(&stream);
+        increment(&saxpy, &stream, &ones, &mut buffer);
+        drop(stream);
+        let reader = ctx.new_stream().unwrap();
+        drop(held);
+        assert_eq!(buffer.to_host_vec(&reader).unwrap(), [4.0; 4096]);
+    }
+    // And the buffer right after it.
+    for _ in 0..20 {
+        let stream = ctx.new_stream().unwrap();
+        let mut buffer = DeviceBuffer::from_host(&stream, &[3.0f32; 4096]).unwrap();
+        let held = hold(&stream);
+        increment(&saxpy, &stream, &ones, &mut buffer);
+        drop((stream, buffer));
+        drop(held);
+    }
+    ctx.synchronize().unwrap();
+}
+
+#[test]
+fn threads_share_a_stream() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let module = ctx.load_module(SAXPY).unwrap();
+    let saxpy = module.load_function("saxpy").unwrap();
+    let ones = DeviceBuffer::from_host(&stream, &[1.0f32; 256]).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 1..=8u8 {
+            let (stream, saxpy, ones) = (stream.clone(), &saxpy, &ones);
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    let start = f32::from(thread);
+                    let mut buffer = DeviceBuffer::from_host(&stream, &[start; 256]).unwrap();
+                    increment(saxpy, &stream, ones, &mut buffer);
+                    assert_eq!(buffer.to_host_vec(&stream).unwrap(), [start + 1.0; 256]);
+                }
+            });
+        }
+    });
+    stream.close().unwrap();
+}
+
+#[test]
+fn streams_and_events_of_two_contexts_are_told_apart() {
+    let (ctx, other) = (context(), CudaContext::with_driver(&inject::driver(""), 0).unwrap());
+    let (stream, foreign) = (ctx.new_stream().unwrap(), other.new_stream().unwrap());
+    let errors = [
+        other.new_event().unwrap().record(&stream).unwrap_err(),
+        stream.copy_attributes_from(&foreign).unwrap_err(),
+        ctx.new_timing_event().unwrap().elapsed_ms(&other.new_timing_event().unwrap()).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.is_context_mismatch(), "{error}");
+    }
+}

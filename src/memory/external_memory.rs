@@ -103,10 +103,10 @@ impl ExternalMemory {
             reserved: [0; 16],
         };
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
         context.call(
             "cuImportExternalMemory",
             || format!("{bytes} bytes, {handle:?}"),
+            // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
             |driver| unsafe { driver.cuImportExternalMemory(&mut raw, &description) },
         )?;
         // The driver owns it from here on.

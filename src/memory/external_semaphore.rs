@@ -97,10 +97,10 @@ impl ExternalSemaphore {
         let description =
             CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_, handle: raw_handle, flags: 0, reserved: [0; 16] };
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
         context.call(
             "cuImportExternalSemaphore",
             || format!("{handle:?}"),
+            // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
             |driver| unsafe { driver.cuImportExternalSemaphore(&mut raw, &description) },
         )?;
         // The driver owns it from here on.

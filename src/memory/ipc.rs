@@ -43,10 +43,10 @@ impl IpcMemoryHandle {
         let mut raw = CUipcMemHandle { reserved: [0; 64] };
         // Another process uses it: nobody here knows until when.
         let address = buffer.cu_deviceptr();
-        // SAFETY: the memory is live, `raw` outlives the call.
         buffer.context().call(
             "cuIpcGetMemHandle",
             || format!("{address:#x}"),
+            // SAFETY: the memory is live, `raw` outlives the call.
             |driver| unsafe { driver.cuIpcGetMemHandle(&mut raw, address) },
         )?;
         Ok(Self { raw })
@@ -70,10 +70,10 @@ impl IpcMemoryHandle {
     ) -> Result<DeviceBuffer<T>, Error> {
         let mut address = 0;
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
-        // SAFETY: `address` outlives the call; a handle that is none is an error.
         context.call(
             "cuIpcOpenMemHandle",
             || format!("{len} elements"),
+            // SAFETY: `address` outlives the call; a handle that is none is an error.
             |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
         )?;
         let owner = Opened { address, context: context.clone() };

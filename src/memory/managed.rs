@@ -257,10 +257,10 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             if bytes == 0 {
                 return Ok(numbers);
             }
-            // SAFETY: the numbers have `size` bytes; the range is part of live managed memory.
             self.context().call(
                 "cuMemRangeGetAttribute",
                 || format!("{attribute:?}"),
+                // SAFETY: the numbers have `size` bytes; the range is part of live managed memory.
                 |driver| unsafe {
                     driver.cuMemRangeGetAttribute(
                         numbers.as_mut_ptr().cast(),

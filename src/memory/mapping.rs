@@ -55,10 +55,10 @@ impl Mapping {
         let bytes = memory.byte_len();
         multiples("mapping", offset, bytes, addresses.byte_len(), memory.granularity())?;
         let address = addresses.address() + offset as u64;
-        // SAFETY: memory and addresses are live, and the range lies inside the reservation.
         memory.context().call(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
+            // SAFETY: memory and addresses are live, and the range lies inside the reservation.
             |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
         )?;
         Ok(Self { address, bytes, _memory: memory.clone(), addresses: addresses.clone() })
@@ -86,10 +86,10 @@ impl Mapping {
     #[doc(alias = "cuMemGetAccess")]
     pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
         let (mut flags, raw) = (0, location.to_raw());
-        // SAFETY: the mapping is live, both values outlive the call.
         self.context().call(
             "cuMemGetAccess",
             || format!("{location:?}"),
+            // SAFETY: the mapping is live, both values outlive the call.
             |driver| unsafe { driver.cuMemGetAccess(&mut flags, &raw, self.address) },
         )?;
         Ok(MemoryAccess::from_raw(cuda_driver_sys::CUmemAccess_flags(flags as u32)))

@@ -55,10 +55,10 @@ impl MulticastObject {
             G::CU_MULTICAST_GRANULARITY_MINIMUM
         };
         let (properties, mut bytes) = (properties(devices, 0, OsHandleKinds::empty()), 0);
-        // SAFETY: the properties are whole, `bytes` outlives the call.
         context.call(
             "cuMulticastGetGranularity",
             || format!("{devices} devices"),
+            // SAFETY: the properties are whole, `bytes` outlives the call.
             |driver| unsafe { driver.cuMulticastGetGranularity(&mut bytes, &properties, option) },
         )?;
         Ok(bytes)
@@ -79,10 +79,10 @@ impl MulticastObject {
         let granularity = Self::granularity(context, devices, false)?;
         multiples("multicast object", 0, bytes, usize::MAX, granularity)?;
         let (properties, mut handle) = (properties(devices, bytes, handles), 0);
-        // SAFETY: the properties are whole, `handle` outlives the call.
         context.call(
             "cuMulticastCreate",
             || format!("{bytes} bytes, {devices} devices"),
+            // SAFETY: the properties are whole, `handle` outlives the call.
             |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
         )?;
         // SAFETY: 1: it was just made, and is nobody else's.
@@ -120,10 +120,10 @@ impl MulticastObject {
     ) -> Result<MulticastBinding, Error> {
         let bytes = memory.byte_len();
         multiples("binding", offset, bytes, self.memory.byte_len(), self.memory.granularity())?;
-        // SAFETY: object and memory are live, the range lies inside both.
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
+            // SAFETY: object and memory are live, the range lies inside both.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },

@@ -58,10 +58,10 @@ impl PhysicalOptions {
             G::CU_MEM_ALLOC_GRANULARITY_MINIMUM
         };
         let (properties, mut bytes) = (self.to_raw(context), 0);
-        // SAFETY: the properties are whole, `bytes` outlives the call.
         context.call(
             "cuMemGetAllocationGranularity",
             || format!("{self:?}"),
+            // SAFETY: the properties are whole, `bytes` outlives the call.
             |driver| unsafe { driver.cuMemGetAllocationGranularity(&mut bytes, &properties, option) },
         )?;
         Ok(bytes)
@@ -96,10 +96,10 @@ impl PhysicalAllocation {
         let granularity = options.granularity(context, false)?;
         multiples("memory", 0, bytes, usize::MAX, granularity)?;
         let (properties, mut handle) = (options.to_raw(context), 0);
-        // SAFETY: the properties are whole, `handle` outlives the call.
         context.call(
             "cuMemCreate",
             || format!("{bytes} bytes, {options:?}"),
+            // SAFETY: the properties are whole, `handle` outlives the call.
             |driver| unsafe { driver.cuMemCreate(&mut handle, bytes, &properties, 0) },
         )?;
         let context = context.clone();
@@ -131,10 +131,10 @@ impl PhysicalAllocation {
         const CALL: &str = "cuMemExportToShareableHandle";
         let mut bytes = HandleBytes::EMPTY;
         let raw = CUmemAllocationHandleType(kind.bits());
-        // SAFETY: the memory is live, there is room for every kind of handle.
         self.context().call(
             CALL,
             || format!("{kind:?}"),
+            // SAFETY: the memory is live, there is room for every kind of handle.
             |driver| unsafe {
                 driver.cuMemExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
@@ -156,11 +156,11 @@ impl PhysicalAllocation {
     pub fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, false)?;
         let mut raw = 0;
-        // SAFETY: the handle is of the kind it says, `raw` outlives the call.
         context.call(
             "cuMemImportFromShareableHandle",
             || format!("{handle:?}"),
             |driver| {
+                // SAFETY: the handle is of the kind it says, `raw` outlives the call.
                 with_handle(handle, |pointer, kind| unsafe {
                     driver.cuMemImportFromShareableHandle(&mut raw, pointer, kind)
                 })
@@ -240,10 +240,10 @@ impl VirtualReservation {
     /// [`Error::is_out_of_memory`], or whatever the driver answers: `bytes` must be a multiple of the page size.
     pub fn new(context: &CudaContext, bytes: usize, alignment: usize) -> Result<Self, Error> {
         let mut address = 0;
-        // SAFETY: `address` outlives the call.
         context.call(
             "cuMemAddressReserve",
             || format!("{bytes} bytes, alignment {alignment}"),
+            // SAFETY: `address` outlives the call.
             |driver| unsafe { driver.cuMemAddressReserve(&mut address, bytes, alignment, 0, 0) },
         )?;
         Ok(Self { inner: Arc::new(ReservationInner { address, bytes, context: context.clone() }) })

@@ -95,11 +95,11 @@ impl PointerAttributes {
         let mut attributes = asked.map(|(attribute, _)| attribute);
         let mut places = asked.each_mut().map(|(_, place)| *place);
         let count = places.len() as u32;
-        // SAFETY: each place is a value of its attribute's type; both arrays have `count` elements. Booleans are written as one
-        // byte or four, into zeroed numbers.
         context.call(
             "cuPointerGetAttributes",
             || format!("{address:#x}"),
+            // SAFETY: each place is a value of its attribute's type; both arrays have `count` elements. Booleans are written as one
+            // byte or four, into zeroed numbers.
             |driver| unsafe {
                 driver.cuPointerGetAttributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address)
             },

@@ -126,10 +126,10 @@ impl MemoryPool {
             reserved: [0; 53],
         };
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the properties are whole, `raw` outlives the call.
         context.call(
             "cuMemPoolCreate",
             || format!("{options:?}"),
+            // SAFETY: the properties are whole, `raw` outlives the call.
             |driver| unsafe { driver.cuMemPoolCreate(&mut raw, &properties) },
         )?;
         Ok(Self::made(context, raw))
@@ -292,10 +292,10 @@ impl MemoryPool {
     pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
         let mut flags = MemoryAccess::None.to_raw();
         let mut raw = location.to_raw();
-        // SAFETY: the pool is live, both values outlive the call.
         self.context().call(
             "cuMemPoolGetAccess",
             || format!("{location:?}"),
+            // SAFETY: the pool is live, both values outlive the call.
             |driver| unsafe { driver.cuMemPoolGetAccess(&mut flags, self.raw(), &mut raw) },
         )?;
         Ok(MemoryAccess::from_raw(flags))
@@ -320,10 +320,10 @@ impl MemoryPool {
     /// `V` is the type that the attribute has.
     fn get<V: Default>(&self, attribute: A) -> Result<V, Error> {
         let mut value = V::default();
-        // SAFETY: the pool is live, the value has the attribute's type.
         self.context().call(
             "cuMemPoolGetAttribute",
             || format!("{attribute:?}"),
+            // SAFETY: the pool is live, the value has the attribute's type.
             |driver| unsafe { driver.cuMemPoolGetAttribute(self.raw(), attribute, (&raw mut value).cast()) },
         )?;
         Ok(value)

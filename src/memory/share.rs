@@ -74,10 +74,10 @@ impl MemoryPool {
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         let mut bytes = HandleBytes::EMPTY;
         let raw = CUmemAllocationHandleType(kind.bits());
-        // SAFETY: the pool is live, there is room for every kind of handle.
         self.context().call(
             "cuMemPoolExportToShareableHandle",
             || format!("{kind:?}"),
+            // SAFETY: the pool is live, there is room for every kind of handle.
             |driver| unsafe {
                 driver.cuMemPoolExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
@@ -103,11 +103,11 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import(context: &CudaContext, handle: &OsHandle) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the handle is one of the kind it says, `raw` outlives the call.
         context.call(
             "cuMemPoolImportFromShareableHandle",
             || format!("{handle:?}"),
             |driver| {
+                // SAFETY: the handle is one of the kind it says, `raw` outlives the call.
                 with_handle(handle, |pointer, kind| unsafe {
                     driver.cuMemPoolImportFromShareableHandle(&mut raw, pointer, kind, 0)
                 })
@@ -127,10 +127,10 @@ impl MemoryPool {
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
         // Another process uses it: nobody here knows until when.
         let address = buffer.cu_deviceptr();
-        // SAFETY: the buffer is live, `data` outlives the call.
         self.context().call(
             "cuMemPoolExportPointer",
             || format!("{address:#x}"),
+            // SAFETY: the buffer is live, `data` outlives the call.
             |driver| unsafe { driver.cuMemPoolExportPointer(&mut data, address) },
         )?;
         Ok(data.reserved)
@@ -154,10 +154,10 @@ impl MemoryPool {
         len: usize,
     ) -> Result<DeviceBuffer<T>, Error> {
         let (mut address, mut data) = (0, CUmemPoolPtrExportData { reserved: data });
-        // SAFETY: the pool is live, both values outlive the call.
         self.context().call(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
+            // SAFETY: the pool is live, both values outlive the call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let home = Home::new(address, stream.context(), Origin::Pool(stream.clone()));

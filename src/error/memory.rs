@@ -8,7 +8,7 @@ use thiserror::Error;
 pub enum HostAccess {
     /// A capture or a graph uses the memory.
     #[error(
-        "a graph uses this memory and may run at any time\n  help: drop the graph first; or use `as_host_ptr` and see to it \
+        "a graph or a texture uses this memory, at any time\n  help: drop it first; or use `as_host_ptr` and see to it \
          that the graph does not run meanwhile"
     )]
     Graph,

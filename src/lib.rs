@@ -24,10 +24,11 @@ pub use driver::{
     default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
-    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
-    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
-    NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported, Wanted,
+    ArgumentMismatch, AttributeError, Axis, BadMapping, CastError, CompilerLog, ContextInUse,
+    ContextMismatch, DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given,
+    GlobalError, HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError,
+    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, TensorMapError,
+    TextureError, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -39,8 +40,15 @@ pub use memory::{
     AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks,
     ChunksExact, ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer,
     DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent,
-    FillElement, FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant,
-    ModuleGlobal, OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, StreamMemoryOp,
-    StreamValue, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor,
-    TextureFlags, TextureHandle, TextureObject, TiledMap, Until, WaitValueFlags, WriteValueFlags,
+    ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, FillElement,
+    FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, L2Promotion, ManagedAttach,
+    ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool, MemoryType,
+    MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, OsHandle, OsHandleKinds,
+    OutOfBoundsFill, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView,
+    PinnedViewMut, PitchedBuffer, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
+    RawOwnership, RegionBatch, RegisterFlags, RowLayout, SliceParts, StreamMemoryOp, StreamValue,
+    SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags,
+    TextureHandle, TextureObject, TiledMap, Until, VirtualReservation, WaitValueFlags, WriteValueFlags,
 };
+#[cfg(feature = "dlpack")]
+pub use memory::{DlElement, DlTensor, dlpack_abi};

@@ -9,6 +9,7 @@ mod event;
 mod graph;
 mod hint;
 mod kinds;
+mod memory;
 mod module;
 mod region;
 mod state;
@@ -27,6 +28,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use memory::{BadMapping, DlPackError, HostAccess};
 pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
@@ -183,6 +185,11 @@ impl Error {
     /// A stream that captures was asked for what it cannot do; the capture goes on.
     pub fn is_not_in_capture(&self) -> bool {
         matches!(self.kind(), ErrorKind::NotInCapture(_))
+    }
+
+    /// The host may not look at memory that it shares with the device now.
+    pub fn is_host_access(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostAccess(_))
     }
 }
 

@@ -93,6 +93,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         &self.home
     }
 
+    /// The same, if nothing else keeps the memory: no capture and no graph.
+    pub(super) fn sole_home(&mut self) -> Option<&mut Home> {
+        Arc::get_mut(&mut self.home)
+    }
+
     /// Allocates `len` elements whose bytes are zero.
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemsetD8Async` on `stream`.

@@ -91,7 +91,10 @@ impl Home {
 
     /// Gives the memory up without freeing it.
     pub(crate) fn disown(&mut self) {
-        self.origin = Origin::Borrowed;
+        if let Origin::Foreign(owner) = std::mem::replace(&mut self.origin, Origin::Borrowed) {
+            // Dropping it would free the memory.
+            std::mem::forget(owner);
+        }
     }
 
     /// Gives the memory back after all work that uses it; once.

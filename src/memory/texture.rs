@@ -363,7 +363,7 @@ impl TextureObject {
             return Ok(());
         }
         // Kernels that were given the handle may still run. The error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        let _ = self.context.drain();
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
             .call("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
@@ -453,7 +453,7 @@ impl SurfaceObject {
             return Ok(());
         }
         // Kernels that were given the handle may still run. The error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        let _ = self.context.drain();
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
             .call("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })

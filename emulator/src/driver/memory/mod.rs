@@ -10,6 +10,7 @@ pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
 pub(super) mod set;
+pub(super) mod values;
 pub(super) mod virtual_memory;
 
 use super::context::Context;

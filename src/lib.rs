@@ -13,10 +13,11 @@ pub use cuda_launch_macros::DeviceCopy;
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext,
-    CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid,
-    EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
-    IpcEventHandle, Kernel, KernelEntry, LoadingMode, ParameterSource, Parameters, PeerAttribute,
+    AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
+    CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits,
+    DeviceUuid, EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, IpcEvent,
+    IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
+    LoadingMode, OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize,
     PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
     load_kernel_module,
 };

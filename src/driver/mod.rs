@@ -4,6 +4,7 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod block_size;
 mod cache_config;
 mod capture;
 pub(crate) mod choice;
@@ -23,6 +24,8 @@ mod function_attribute;
 mod hold;
 pub(crate) mod host_call;
 mod image;
+mod jit;
+mod jit_slots;
 mod kernel;
 mod kernel_table;
 mod limits;
@@ -52,10 +55,12 @@ pub use event::{
 pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
+pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use module::CudaModule;
+pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub use peer::PeerAttribute;
 pub use stream::{CudaStream, StreamFlags};
 pub use stream_info::StreamPriorities;

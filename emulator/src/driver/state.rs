@@ -9,7 +9,7 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
-use super::graph::{Exec, Graph, Home};
+use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
@@ -53,6 +53,7 @@ pub(super) struct State {
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
+    pub(super) user_objects: Handles<UserObject>,
     /// The captures that are not ended.
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
@@ -92,6 +93,7 @@ impl State {
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),
+            user_objects: Handles::new(35),
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),

@@ -4,6 +4,8 @@
 #![allow(unsafe_code, dead_code, unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+pub mod graphs;
+
 use cuda_driver_sys::*;
 use std::ffi::{CString, c_void};
 use std::process::{Command, Output};

@@ -31,6 +31,13 @@ pub(in crate::driver) struct Copy3d {
     parameters: Parameters,
 }
 
+impl PartialEq for Copy3d {
+    fn eq(&self, other: &Copy3d) -> bool {
+        let extent = |copy: &Copy3d| (copy.target, copy.source, copy.width, copy.height, copy.depth);
+        extent(self) == extent(other)
+    }
+}
+
 /// What the program gave.
 #[derive(Clone, Copy)]
 struct Parameters(CUDA_MEMCPY3D);
@@ -41,7 +48,7 @@ unsafe impl Send for Parameters {}
 unsafe impl Sync for Parameters {}
 
 /// One end of a copy: where its first byte is, and how far apart rows and layers are.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct End {
     host: bool,
     /// A device address, or that of host memory, exposed.
@@ -169,6 +176,15 @@ impl Copy3d {
         rows.into_iter()
             .try_for_each(|(y, z)| copy_row(memory, self.target.at(y, z), self.source.at(y, z), self.width))
             .map_err(|error| fault("memcpy node", &error))
+    }
+
+    /// Whether the other copies between the same kinds of memory, and both are of one row: an executable graph's copy
+    /// can be changed to such a one only.
+    pub(super) fn can_become(&self, other: &Copy3d) -> bool {
+        let line = |copy: &Copy3d| (copy.height, copy.depth) == (1, 1);
+        (self.source.host, self.target.host) == (other.source.host, other.target.host)
+            && line(self)
+            && line(other)
     }
 
     /// What the program gave.

@@ -4,7 +4,9 @@ use cuda_driver_sys::*;
 use std::ffi::c_ulonglong;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::capture::record::outside;
+use super::Graph;
+use super::capture::record::{outside, recorder};
+use super::operation::Operation;
 use super::operation::Turn;
 use super::plan::{Circle, Plan};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
@@ -144,6 +146,10 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
     let exec = call.exec(exec)?;
     let state = call.state()?;
+    if let Some(recorder) = recorder(&stream)? {
+        let graph = Graph::of(state, &exec.inner().plan).embed();
+        return recorder.add(state, Operation::Child(graph)).map(|_| ());
+    }
     let mut inner = exec.inner();
     inner.plan.check(state)?;
     let (plan, handle) = (Arc::clone(&inner.plan), stream.handle);

@@ -20,7 +20,7 @@ entries! {
 }
 
 /// A fill that is kept: rows of elements, the starts of which are `pitch` bytes apart.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) struct Fill {
     pub(in crate::driver) target: u64,
     pub(in crate::driver) pitch: usize,
@@ -65,7 +65,12 @@ impl Fill {
         Ok(Fill { target: dst, pitch, value, element: elementSize, width, height })
     }
 
-    fn parameters(&self) -> CUDA_MEMSET_NODE_PARAMS {
+    /// Whether both are of one row: an executable graph's fill can be changed to such a one only.
+    pub(super) fn can_become(&self, other: &Fill) -> bool {
+        (self.height, other.height) == (1, 1)
+    }
+
+    pub(super) fn parameters(&self) -> CUDA_MEMSET_NODE_PARAMS {
         let Fill { target, pitch, value, element, width, height } = *self;
         CUDA_MEMSET_NODE_PARAMS { dst: target, pitch, value, elementSize: element, width, height }
     }

@@ -45,7 +45,7 @@ impl HostCall {
         HostCall::new(parameters.fn_, parameters.userData)
     }
 
-    fn parameters(&self) -> CUDA_HOST_NODE_PARAMS {
+    pub(super) fn parameters(&self) -> CUDA_HOST_NODE_PARAMS {
         CUDA_HOST_NODE_PARAMS { fn_: Some(self.function), userData: self.data }
     }
 }

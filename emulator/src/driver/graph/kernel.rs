@@ -19,7 +19,6 @@ use crate::driver::launch::parameters::Packet;
 use crate::driver::launch::{Asked, execute, prepare};
 use crate::driver::state::{Call, State};
 use crate::engine::{Fault, Launch};
-
 entries! {
     cuGraphAddKernelNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, parameters: *const CUDA_KERNEL_NODE_PARAMS) = add;
     cuGraphKernelNodeGetParams_v2(node: CUgraphNode, parameters: *mut CUDA_KERNEL_NODE_PARAMS) = get_parameters;
@@ -73,12 +72,35 @@ impl KernelCall {
     }
 
     pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
-        let Kept { function, launch, .. } = &*self.0;
-        execute(function, launch, state)
+        execute(state, &self.0.function, &self.0.launch)
+    }
+
+    /// The function.
+    pub(super) fn function(&self) -> &Arc<Function> {
+        &self.0.function
+    }
+
+    /// Whether all blocks are resident at once.
+    pub(super) fn is_cooperative(&self) -> bool {
+        self.0.launch.cooperative
+    }
+
+    /// The launch attributes.
+    pub(super) fn attributes(&self) -> &[CUlaunchAttribute] {
+        &self.0.attributes.0
+    }
+
+    /// The same launch with other attributes.
+    pub(super) fn with_attributes(
+        &self,
+        call: &Call,
+        attributes: &[CUlaunchAttribute],
+    ) -> Outcome<KernelCall> {
+        KernelCall::read(call, &self.parameters(), attributes)
     }
 
     /// The parameters as the API tells them. What they point to is the node's, until it is changed.
-    fn parameters(&self) -> CUDA_KERNEL_NODE_PARAMS {
+    pub(super) fn parameters(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let Kept { function, grid, block, launch, pointers, .. } = &*self.0;
         CUDA_KERNEL_NODE_PARAMS {
             func: to_c(function.handle),

@@ -29,11 +29,22 @@ pub(super) unsafe fn insert(
     count: usize,
     make: impl FnOnce(&Call) -> Outcome<Operation>,
 ) -> Outcome {
-    let place = node.required()?;
-    let graph = call.graph(graph)?;
     // SAFETY: the caller's promise.
     let nodes = unsafe { after.read_array(count)? };
-    let after: Vec<_> = nodes.iter().map(|node| Edge { from: node.addr(), data: ORDINARY }).collect();
+    let after = nodes.iter().map(|node| Edge { from: node.addr(), data: ORDINARY }).collect();
+    insert_after(call, node, graph, after, make)
+}
+
+/// Adds a node behind those edges.
+pub(super) fn insert_after(
+    call: &Call,
+    node: Out<'_, CUgraphNode>,
+    graph: CUgraph,
+    after: Vec<Edge>,
+    make: impl FnOnce(&Call) -> Outcome<Operation>,
+) -> Outcome {
+    let place = node.required()?;
+    let graph = call.graph(graph)?;
     let operation = make(call)?;
     graph.contents().check_edges(&after, &operation)?;
     place.set(to_c(graph.add(call.state()?, operation, after)));
@@ -55,11 +66,14 @@ fn add_empty(
 fn destroy(call: &Call, node: CUgraphNode) -> Outcome {
     let Place { graph, node } = call.node(node)?;
     let mut contents = graph.contents();
-    contents.nodes.remove(&node).ok_or(INVALID_VALUE)?;
+    let gone = contents.nodes.remove(&node).ok_or(INVALID_VALUE)?;
     for other in contents.nodes.values_mut() {
         other.after.retain(|edge| edge.from != node);
     }
-    call.state()?.nodes.remove(node);
+    drop(contents);
+    let state = call.state()?;
+    state.nodes.remove(node);
+    gone.operation.graphs().iter().for_each(|graph| graph.discard(state));
     Ok(())
 }
 

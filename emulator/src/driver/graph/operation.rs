@@ -1,17 +1,20 @@
 //! What a node does.
 
 use cuda_driver_sys::CUgraphNodeType;
+use std::sync::Arc;
 
+use super::Graph;
 use super::copy::Copy3d;
 use super::event::{Points, Signal};
 use super::fill::Fill;
 use super::host::HostCall;
 use super::kernel::KernelCall;
+use super::plan::Plan;
 use crate::driver::entry::Outcome;
 use crate::driver::state::State;
 use crate::engine::Fault;
 
-/// What a node does. Copying one is cheap, and the copy is another node's own.
+/// What a node does. Copying one is cheap; its graphs are shared by the copies.
 #[derive(Clone)]
 pub(in crate::driver) enum Operation {
     Kernel(KernelCall),
@@ -22,6 +25,8 @@ pub(in crate::driver) enum Operation {
     Record(Signal),
     /// Waits for an event.
     Wait(Signal),
+    /// Does all that a graph of its own does.
+    Child(Arc<Graph>),
     /// Nothing: a place where edges meet.
     Empty,
 }
@@ -45,8 +50,44 @@ impl Operation {
             Operation::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
             Operation::Record(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
             Operation::Wait(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+            Operation::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
             Operation::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
         }
+    }
+
+    /// The graphs that are a part of it.
+    pub(super) fn graphs(&self) -> &[Arc<Graph>] {
+        match self {
+            Operation::Child(graph) => std::slice::from_ref(graph),
+            _ => &[],
+        }
+    }
+
+    /// The same for another node, with graphs of its own.
+    pub(super) fn duplicate(&self, state: &State) -> Operation {
+        match self {
+            Operation::Child(graph) => Operation::Child(graph.duplicate(state).embed()),
+            other => other.clone(),
+        }
+    }
+
+    /// What kind of node it makes, in words.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Operation::Kernel(_) => "KERNEL",
+            Operation::Copy(_) => "MEMCPY",
+            Operation::Fill(_) => "MEMSET",
+            Operation::Host(_) => "HOST",
+            Operation::Record(_) => "EVENT_RECORD",
+            Operation::Wait(_) => "EVENT_WAIT",
+            Operation::Child(_) => "GRAPH",
+            Operation::Empty => "EMPTY",
+        }
+    }
+
+    /// Whether a graph with such a node cannot be cloned.
+    pub(super) fn is_unique(&self) -> bool {
+        false
     }
 
     /// Whether it is a kernel.
@@ -63,8 +104,8 @@ impl Operation {
         }
     }
 
-    /// Does it, as the part of that node.
-    pub(super) fn run(&self, node: usize, turn: &Turn) -> Result<(), Box<Fault>> {
+    /// Does it, as the part of that node. `inner` are the plans of its graphs.
+    pub(super) fn run(&self, node: usize, inner: &[Plan], turn: &Turn) -> Result<(), Box<Fault>> {
         match self {
             Operation::Kernel(kernel) => kernel.run(turn.state),
             Operation::Copy(copy) => copy.run(&turn.state.memory),
@@ -77,6 +118,7 @@ impl Operation {
                 turn.points.reach(node);
                 Ok(())
             }
+            Operation::Child(_) => inner.iter().try_for_each(|plan| plan.run(turn)),
             Operation::Empty => Ok(()),
         }
     }

@@ -2,9 +2,10 @@
 
 use cuda_driver_sys::CUgraphNode;
 
-use super::Graph;
 use super::event::Points;
 use super::operation::{Operation, Turn};
+use super::user_object::Hold;
+use super::{Graph, Node};
 use crate::driver::entry::Outcome;
 use crate::driver::handles::to_c;
 use crate::driver::state::State;
@@ -17,6 +18,8 @@ pub(super) struct Plan {
     steps: Vec<Step>,
     /// The order in which they are done: indices of `steps`.
     order: Vec<usize>,
+    /// Objects of the program that live as long as a launch can use them.
+    objects: Vec<Hold>,
 }
 
 /// One node's part.
@@ -29,6 +32,8 @@ pub(super) struct Step {
     pub(super) enabled: bool,
     /// Which steps it comes after.
     pub(super) after: Vec<usize>,
+    /// The plans of the graphs that are a part of the operation.
+    pub(super) inner: Vec<Plan>,
 }
 
 /// The edges form a circle, of which this node is a part.
@@ -39,35 +44,76 @@ impl Plan {
     pub(super) fn of(graph: &Graph) -> Result<Plan, Circle> {
         let contents = graph.contents();
         let handles: Vec<usize> = contents.nodes.keys().copied().collect();
-        let steps: Vec<Step> = contents
-            .nodes
-            .iter()
-            .map(|(handle, node)| Step {
+        let step = |(handle, node): (&usize, &Node)| {
+            Ok(Step {
                 node: *handle,
                 operation: node.operation.clone(),
                 enabled: true,
                 after: node.after.iter().filter_map(|edge| handles.binary_search(&edge.from).ok()).collect(),
+                inner: node
+                    .operation
+                    .graphs()
+                    .iter()
+                    .map(|graph| Plan::of(graph))
+                    .collect::<Result<_, _>>()?,
             })
-            .collect();
+        };
+        let steps = contents.nodes.iter().map(step).collect::<Result<Vec<_>, _>>()?;
         let order = order(&steps)?;
-        Ok(Plan { steps, order })
+        Ok(Plan { steps, order, objects: contents.objects.clone() })
+    }
+
+    /// The steps, in the order in which the nodes were made.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// As [`steps`](Self::steps), to change what they do.
+    pub(super) fn steps_mut(&mut self) -> &mut [Step] {
+        &mut self.steps
+    }
+
+    /// The step of a node, in here or in the plan of a part.
+    pub(super) fn step(&mut self, node: usize) -> Option<&mut Step> {
+        self.steps.iter_mut().find_map(|step| {
+            if step.node == node {
+                Some(step)
+            } else {
+                step.inner.iter_mut().find_map(|plan| plan.step(node))
+            }
+        })
+    }
+
+    /// The objects that it keeps.
+    pub(super) fn objects(&self) -> Vec<Hold> {
+        self.objects.clone()
+    }
+
+    /// From now on it keeps the objects of that plan.
+    pub(super) fn keep_objects_of(&mut self, other: &mut Plan) {
+        self.objects = std::mem::take(&mut other.objects);
     }
 
     /// Whether all of it can be launched now.
     pub(super) fn check(&self, state: &State) -> Outcome {
-        let enabled = self.steps.iter().filter(|step| step.enabled);
-        enabled.map(|step| step.operation.check(state)).collect()
+        self.steps.iter().filter(|step| step.enabled).try_for_each(|step| {
+            step.operation.check(state)?;
+            step.inner.iter().try_for_each(|plan| plan.check(state))
+        })
     }
 
     /// What the event nodes of a launch that begins now make and wait for.
     pub(super) fn points(&self) -> Points {
         let mut points = Points::default();
-        for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
-            if step.enabled {
-                points.set(step.node, &step.operation);
-            }
-        }
+        self.set_points(&mut points);
         points
+    }
+
+    fn set_points(&self, points: &mut Points) {
+        for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
+            points.set(step.node, &step.operation);
+            step.inner.iter().for_each(|plan| plan.set_points(points));
+        }
     }
 
     /// Does it all; stops at a fault.
@@ -78,7 +124,7 @@ impl Plan {
                 break;
             }
             if step.enabled {
-                step.operation.run(step.node, turn)?;
+                step.operation.run(step.node, &step.inner, turn)?;
             }
         }
         Ok(())

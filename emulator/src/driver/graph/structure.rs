@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;
+use std::sync::atomic::Ordering;
 
 use super::Graph;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
@@ -27,7 +28,12 @@ fn create(call: &Call, graph: Out<CUgraph>, flags: c_uint) -> Outcome {
 
 /// Executable graphs made of it live on.
 fn destroy(call: &Call, graph: CUgraph) -> Outcome {
-    call.graph(graph)?.discard(call.state()?);
+    let graph = call.graph(graph)?;
+    let state = call.state()?;
+    if graph.embedded.load(Ordering::Acquire) || state.captures.are_into(&graph) {
+        return Err(INVALID_VALUE);
+    }
+    graph.discard(state);
     Ok(())
 }
 

@@ -125,7 +125,7 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
     }
     let launch = prepare(function, &asked)?;
     let function = Arc::clone(function);
-    let run = move || execute(&function, &launch, state);
+    let run = move || execute(state, &function, &launch);
     let done = stream.submit(None, Work::Run(Box::new(run)))?;
     for event in asked.request.events {
         event.set(Arc::clone(&done));
@@ -133,8 +133,8 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: As
     Ok(())
 }
 
-/// Runs the kernel on its device, which also reaches the memory of peers.
-pub(super) fn execute(function: &Function, launch: &Launch, state: &State) -> Result<(), Box<Fault>> {
+/// Runs a kernel to its end, in the memory of its context and of those that it may reach.
+pub(super) fn execute(state: &State, function: &Function, launch: &Launch) -> Result<(), Box<Fault>> {
     let context = &function.context;
     let memory = context.memory.with_peers(context.peer_devices(state));
     engine::run(&function.kernel, launch, &memory, state.config.workers).map(|_| ())

@@ -74,6 +74,11 @@ impl Captures {
         self.count.load(Ordering::Acquire) > 0
     }
 
+    /// Whether one makes nodes of that graph.
+    pub(super) fn are_into(&self, graph: &Graph) -> bool {
+        self.all().iter().any(|capture| capture.graph.handle == graph.handle)
+    }
+
     fn all(&self) -> Vec<Arc<Capture>> {
         lock(&self.all).clone()
     }

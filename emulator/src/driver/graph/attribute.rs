@@ -1,0 +1,78 @@
+//! Launch attributes of kernel nodes.
+
+use cuda_driver_sys::*;
+
+use super::operation::Operation;
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::state::Call;
+
+entries! {
+    cuGraphKernelNodeGetAttribute(node: CUgraphNode, id: CUkernelNodeAttrID, value: *mut CUkernelNodeAttrValue) = get;
+    cuGraphKernelNodeSetAttribute(node: CUgraphNode, id: CUkernelNodeAttrID, value: *const CUkernelNodeAttrValue) = set;
+    cuGraphKernelNodeCopyAttributes(target: CUgraphNode, source: CUgraphNode) = copy;
+}
+
+/// The attributes that a kernel node can have. Others belong to streams, or to launches that wait for others.
+fn is_known(id: CUlaunchAttributeID) -> bool {
+    use CUlaunchAttributeID as A;
+    matches!(
+        id,
+        A::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | A::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            | A::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            | A::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            | A::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+            | A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+            | A::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
+            | A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+    )
+}
+
+/// What stands for an attribute that was not set.
+fn unset(id: CUlaunchAttributeID) -> CUlaunchAttributeValue {
+    let mut value = CUlaunchAttributeValue::default();
+    if id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP {
+        value.memSyncDomainMap = CUlaunchMemSyncDomainMap { default_: 0, remote: 1 };
+    }
+    value
+}
+
+fn get(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: Out<CUkernelNodeAttrValue>) -> Outcome {
+    let place = value.required()?;
+    call.node(node)?.look(|operation| {
+        let Operation::Kernel(kernel) = operation else { return Err(INVALID_VALUE) };
+        if !is_known(id) {
+            return Err(INVALID_VALUE);
+        }
+        let found = kernel.attributes().iter().rfind(|attribute| attribute.id == id);
+        place.set(found.map_or_else(|| unset(id), |attribute| attribute.value));
+        Ok(())
+    })
+}
+
+fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: In<CUkernelNodeAttrValue>) -> Outcome {
+    let value = value.read()?;
+    call.node(node)?.change(|operation| {
+        let Operation::Kernel(kernel) = operation else { return Err(INVALID_VALUE) };
+        if !is_known(id) {
+            return Err(INVALID_VALUE);
+        }
+        let others = kernel.attributes().iter().filter(|attribute| attribute.id != id).copied();
+        let attributes: Vec<_> = others.chain([CUlaunchAttribute { id, pad: [0; 4], value }]).collect();
+        *kernel = kernel.with_attributes(call, &attributes)?;
+        Ok(())
+    })
+}
+
+fn copy(call: &Call, target: CUgraphNode, source: CUgraphNode) -> Outcome {
+    let attributes = call.node(source)?.look(|operation| match operation {
+        Operation::Kernel(kernel) => Ok(kernel.attributes().to_vec()),
+        _ => Err(INVALID_VALUE),
+    })?;
+    call.node(target)?.change(|operation| {
+        let Operation::Kernel(kernel) = operation else { return Err(INVALID_VALUE) };
+        *kernel = kernel.with_attributes(call, &attributes)?;
+        Ok(())
+    })
+}

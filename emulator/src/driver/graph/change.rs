@@ -1,0 +1,182 @@
+//! Changing the nodes of an executable graph: the next launch does it so, launches that are under way do not.
+
+use cuda_driver_sys::*;
+use std::ffi::c_uint;
+use std::sync::Arc;
+
+use super::copy::Copy3d;
+use super::event::Signal;
+use super::fill::{Fill, context};
+use super::host::HostCall;
+use super::kernel::KernelCall;
+use super::operation::Operation;
+use super::plan::{Plan, Step};
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::state::Call;
+
+entries! {
+    cuGraphExecKernelNodeSetParams_v2(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS) = set_kernel;
+    cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_MEMCPY3D, context: CUcontext) = set_copy;
+    cuGraphExecMemsetNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_MEMSET_NODE_PARAMS, context: CUcontext) = set_fill;
+    cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_HOST_NODE_PARAMS) = set_host;
+    cuGraphExecChildGraphNodeSetParams(exec: CUgraphExec, node: CUgraphNode, child: CUgraph) = set_child;
+    cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) = set_record;
+    cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) = set_wait;
+    cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) = set_enabled;
+    cuGraphNodeGetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: *mut c_uint) = get_enabled;
+}
+
+/// Why an operation of an executable graph cannot become another one.
+pub(super) type Misfit = CUgraphExecUpdateResult;
+
+impl Operation {
+    /// Refuses what cannot be changed in an executable graph: a copy's or a fill's kind, a kernel's context.
+    pub(super) fn check_change(&self, new: &Operation) -> Result<(), Misfit> {
+        use CUgraphExecUpdateResult as R;
+        let good = match (self, new) {
+            (Operation::Kernel(old), Operation::Kernel(new)) => {
+                if old.function().context.id != new.function().context.id {
+                    return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
+                }
+                if old.is_cooperative() != new.is_cooperative() {
+                    return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED);
+                }
+                true
+            }
+            (Operation::Copy(old), Operation::Copy(new)) => old == new || old.can_become(new),
+            (Operation::Fill(old), Operation::Fill(new)) => old == new || old.can_become(new),
+            _ if self.kind() != new.kind() => {
+                return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+            }
+            _ if self.is_unique() => return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED),
+            _ => true,
+        };
+        if good { Ok(()) } else { Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED) }
+    }
+}
+
+/// Changes the step of a node.
+fn change(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    change: impl FnOnce(&mut Step) -> Outcome,
+) -> Outcome {
+    let exec = call.exec(exec)?;
+    call.node(node)?;
+    let mut inner = exec.inner();
+    change(Arc::make_mut(&mut inner.plan).step(node.addr()).ok_or(INVALID_VALUE)?)
+}
+
+/// Gives a step another operation of its kind.
+pub(super) fn replace(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    make: impl FnOnce(&Operation) -> Outcome<Operation>,
+) -> Outcome {
+    change(call, exec, node, |step| {
+        let new = make(&step.operation)?;
+        step.operation.check_change(&new).map_err(|_| INVALID_VALUE)?;
+        step.operation = new;
+        Ok(())
+    })
+}
+
+fn set_kernel(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: In<CUDA_KERNEL_NODE_PARAMS>,
+) -> Outcome {
+    let parameters = parameters.read()?;
+    replace(call, exec, node, |old| {
+        let Operation::Kernel(old) = old else { return Err(INVALID_VALUE) };
+        Ok(Operation::Kernel(KernelCall::read(call, &parameters, old.attributes())?))
+    })
+}
+
+fn set_copy(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: In<CUDA_MEMCPY3D>,
+    of: CUcontext,
+) -> Outcome {
+    let parameters = parameters.read()?;
+    context(call, of)?;
+    let state = call.state()?;
+    replace(call, exec, node, |_| Ok(Operation::Copy(Copy3d::read(state, &parameters)?)))
+}
+
+fn set_fill(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: In<CUDA_MEMSET_NODE_PARAMS>,
+    of: CUcontext,
+) -> Outcome {
+    let parameters = parameters.read()?;
+    context(call, of)?;
+    let state = call.state()?;
+    replace(call, exec, node, |_| Ok(Operation::Fill(Fill::read(state, &parameters)?)))
+}
+
+fn set_host(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: In<CUDA_HOST_NODE_PARAMS>,
+) -> Outcome {
+    let parameters = parameters.read()?;
+    replace(call, exec, node, |_| Ok(Operation::Host(HostCall::read(&parameters)?)))
+}
+
+/// The child must have the same shape as the one that the node has.
+pub(super) fn set_child(call: &Call, exec: CUgraphExec, node: CUgraphNode, child: CUgraph) -> Outcome {
+    let mut new = Plan::of(&*call.graph(child)?).map_err(|_| INVALID_VALUE)?;
+    change(call, exec, node, |step| {
+        let (Operation::Child(_), Some(plan)) = (&step.operation, step.inner.first_mut()) else {
+            return Err(INVALID_VALUE);
+        };
+        plan.check_update(&new).map_err(|_| INVALID_VALUE)?;
+        plan.update(&mut new);
+        Ok(())
+    })
+}
+
+fn set_record(call: &Call, exec: CUgraphExec, node: CUgraphNode, event: CUevent) -> Outcome {
+    let signal = Signal::new(call, event)?;
+    replace(call, exec, node, |_| Ok(Operation::Record(signal)))
+}
+
+fn set_wait(call: &Call, exec: CUgraphExec, node: CUgraphNode, event: CUevent) -> Outcome {
+    let signal = Signal::new(call, event)?;
+    replace(call, exec, node, |_| Ok(Operation::Wait(signal)))
+}
+
+/// Kernels, copies and fills can be switched off: then they do nothing, but stay where they are in the order.
+fn can_be_disabled(operation: &Operation) -> bool {
+    matches!(operation, Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_))
+}
+
+fn set_enabled(call: &Call, exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) -> Outcome {
+    change(call, exec, node, |step| {
+        if !can_be_disabled(&step.operation) {
+            return Err(INVALID_VALUE);
+        }
+        step.enabled = enabled != 0;
+        Ok(())
+    })
+}
+
+fn get_enabled(call: &Call, exec: CUgraphExec, node: CUgraphNode, enabled: Out<c_uint>) -> Outcome {
+    let place = enabled.required()?;
+    change(call, exec, node, |step| {
+        if !can_be_disabled(&step.operation) {
+            return Err(INVALID_VALUE);
+        }
+        place.set(c_uint::from(step.enabled));
+        Ok(())
+    })
+}

@@ -1,0 +1,107 @@
+//! Clones, and graphs in nodes of other graphs.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+
+use cuda_driver_sys::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::edges::ORDINARY;
+use super::nodes::insert;
+use super::operation::Operation;
+use super::plan::Plan;
+use super::{Edge, Graph};
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, State};
+
+entries! {
+    cuGraphClone(clone: *mut CUgraph, graph: CUgraph) = clone;
+    cuGraphNodeFindInClone(node: *mut CUgraphNode, original: CUgraphNode, clone: CUgraph) = find_in_clone;
+    cuGraphAddChildGraphNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, child: CUgraph) = add;
+    cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) = get_graph;
+}
+
+impl Graph {
+    /// The graph that would make such a plan, as its parameters are now.
+    pub(super) fn of(state: &State, plan: &Plan) -> Arc<Graph> {
+        let graph = Graph::create(state);
+        let mut handles = HashMap::new();
+        for (index, step) in plan.steps().iter().enumerate() {
+            let operation = match (&step.operation, step.inner.first()) {
+                _ if !step.enabled => Operation::Empty,
+                (Operation::Child(_), Some(inner)) => Operation::Child(Graph::of(state, inner).embed()),
+                (operation, _) => operation.duplicate(state),
+            };
+            handles.insert(index, graph.add(state, operation, Vec::new()));
+        }
+        let mut contents = graph.contents();
+        for (index, step) in plan.steps().iter().enumerate() {
+            let node = handles.get(&index).and_then(|handle| contents.nodes.get_mut(handle));
+            let before = step.after.iter().filter_map(|index| handles.get(index));
+            if let Some(node) = node {
+                node.after = before.map(|from| Edge { from: *from, data: ORDINARY }).collect();
+            }
+        }
+        contents.objects = plan.objects();
+        drop(contents);
+        graph
+    }
+
+    /// Whether it has nodes that only one graph may have: those that allocate, free or decide.
+    pub(super) fn is_unique(&self) -> bool {
+        let contents = self.contents();
+        contents.nodes.values().any(|node| {
+            node.operation.is_unique() || node.operation.graphs().iter().any(|graph| graph.is_unique())
+        })
+    }
+}
+
+fn clone(call: &Call, clone: Out<CUgraph>, graph: CUgraph) -> Outcome {
+    let place = clone.required()?;
+    let graph = call.graph(graph)?;
+    if graph.is_unique() {
+        return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    }
+    place.set(to_c(graph.duplicate(call.state()?).handle));
+    Ok(())
+}
+
+fn find_in_clone(call: &Call, node: Out<CUgraphNode>, original: CUgraphNode, clone: CUgraph) -> Outcome {
+    let place = node.required()?;
+    let clone = call.graph(clone)?;
+    let contents = clone.contents();
+    let mut nodes = contents.nodes.iter();
+    let found = nodes.find(|(_, node)| node.origin == Some(original.addr())).ok_or(INVALID_VALUE)?;
+    place.set(to_c(*found.0));
+    Ok(())
+}
+
+/// The node has a clone of the graph.
+pub(super) fn read(call: &Call, parent: CUgraph, child: CUgraph) -> Outcome<Operation> {
+    let graph = call.graph(child)?;
+    if parent == child || graph.is_unique() {
+        return Err(INVALID_VALUE);
+    }
+    Ok(Operation::Child(graph.duplicate(call.state()?).embed()))
+}
+
+fn add(
+    call: &Call,
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    after: In<CUgraphNode>,
+    count: usize,
+    child: CUgraph,
+) -> Outcome {
+    // SAFETY: by the function's contract there are `count` nodes.
+    unsafe { insert(call, node, graph, after, count, |call| read(call, graph, child)) }
+}
+
+fn get_graph(call: &Call, node: CUgraphNode, graph: Out<CUgraph>) -> Outcome {
+    let place = graph.required()?;
+    call.node(node)?.look(|operation| {
+        let Operation::Child(child) = operation else { return Err(INVALID_VALUE) };
+        place.set(to_c(child.handle));
+        Ok(())
+    })
+}

@@ -1,0 +1,147 @@
+//! Nodes of any kind by one structure: which member of its union counts is told by its type.
+//!
+//! Relies on the caller to set that member, and for the lengths of arrays.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+
+use super::copy::Copy3d;
+use super::event::Signal;
+use super::fill::Fill;
+use super::host::HostCall;
+use super::kernel::KernelCall;
+use super::nodes::insert_after;
+use super::operation::Operation;
+use super::{change, child, edges, fill};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::state::Call;
+
+entries! {
+    cuGraphAddNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize, parameters: *mut CUgraphNodeParams) = add;
+    cuGraphNodeSetParams(node: CUgraphNode, parameters: *mut CUgraphNodeParams) = set;
+    cuGraphExecNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *mut CUgraphNodeParams) = set_in_exec;
+}
+
+/// The operation that such parameters describe. `graph` is the one that the node is or will be in; an old operation's
+/// launch attributes stay.
+fn read(
+    call: &Call,
+    graph: CUgraph,
+    old: Option<&Operation>,
+    parameters: &CUgraphNodeParams,
+) -> Outcome<Operation> {
+    use CUgraphNodeType as T;
+    let state = call.state()?;
+    let union = &parameters.__bindgen_anon_1;
+    // SAFETY: the caller sets the member that the type names. All of them are numbers and pointers.
+    unsafe {
+        match parameters.type_ {
+            T::CU_GRAPH_NODE_TYPE_KERNEL => {
+                let attributes = match old {
+                    Some(Operation::Kernel(old)) => old.attributes(),
+                    _ => &[],
+                };
+                Ok(Operation::Kernel(KernelCall::read(call, &ordinary(&union.kernel), attributes)?))
+            }
+            T::CU_GRAPH_NODE_TYPE_MEMCPY => {
+                in_context(call, union.memcpy.copyCtx)?;
+                Ok(Operation::Copy(Copy3d::read(state, &union.memcpy.copyParams)?))
+            }
+            T::CU_GRAPH_NODE_TYPE_MEMSET => {
+                let CUDA_MEMSET_NODE_PARAMS_v2 { dst, pitch, value, elementSize, width, height, ctx } =
+                    union.memset;
+                in_context(call, ctx)?;
+                let parameters = CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height };
+                Ok(Operation::Fill(Fill::read(state, &parameters)?))
+            }
+            T::CU_GRAPH_NODE_TYPE_HOST => {
+                Ok(Operation::Host(HostCall::new(union.host.fn_, union.host.userData)?))
+            }
+            T::CU_GRAPH_NODE_TYPE_GRAPH => child::read(call, graph, union.graph.graph),
+            T::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Operation::Empty),
+            T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+                Ok(Operation::Wait(Signal::new(call, union.eventWait.event)?))
+            }
+            T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+                Ok(Operation::Record(Signal::new(call, union.eventRecord.event)?))
+            }
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
+            | T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
+            | T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Err(NOT_SUPPORTED),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+}
+
+/// The context that a copy or a fill names; NULL is the current one.
+fn in_context(call: &Call, context: CUcontext) -> Outcome {
+    if context.is_null() { call.context().map(|_| ()) } else { fill::context(call, context).map(|_| ()) }
+}
+
+/// The parameters of a kernel in the older structure, which has the same members.
+fn ordinary(parameters: &CUDA_KERNEL_NODE_PARAMS_v3) -> CUDA_KERNEL_NODE_PARAMS {
+    CUDA_KERNEL_NODE_PARAMS {
+        func: parameters.func,
+        gridDimX: parameters.gridDimX,
+        gridDimY: parameters.gridDimY,
+        gridDimZ: parameters.gridDimZ,
+        blockDimX: parameters.blockDimX,
+        blockDimY: parameters.blockDimY,
+        blockDimZ: parameters.blockDimZ,
+        sharedMemBytes: parameters.sharedMemBytes,
+        kernelParams: parameters.kernelParams,
+        extra: parameters.extra,
+        kern: parameters.kern,
+        ctx: parameters.ctx,
+    }
+}
+
+/// The parameters, with zeros where nothing is defined.
+fn given(parameters: &Out<'_, CUgraphNodeParams>) -> Outcome<CUgraphNodeParams> {
+    let given = parameters.get().ok_or(INVALID_VALUE)?;
+    if given.reserved0 == [0; 3] && given.reserved2 == 0 { Ok(given) } else { Err(INVALID_VALUE) }
+}
+
+fn add(
+    call: &Call,
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    after: In<CUgraphNode>,
+    data: In<CUgraphEdgeData>,
+    count: usize,
+    parameters: Out<CUgraphNodeParams>,
+) -> Outcome {
+    let given = given(&parameters)?;
+    // SAFETY: by the function's contract the arrays have `count` elements.
+    let after = unsafe { edges::read(&after, &data, count)? };
+    insert_after(call, node, graph, after, |call| read(call, graph, None, &given))
+}
+
+fn set(call: &Call, node: CUgraphNode, parameters: Out<CUgraphNodeParams>) -> Outcome {
+    let given = given(&parameters)?;
+    let place = call.node(node)?;
+    let graph = crate::driver::handles::to_c(place.graph.handle);
+    let old = place.look(|operation| Ok(operation.clone()))?;
+    if old.kind() != given.type_ || !old.graphs().is_empty() {
+        return Err(INVALID_VALUE);
+    }
+    let new = read(call, graph, Some(&old), &given)?;
+    place.change(|operation| {
+        *operation = new;
+        Ok(())
+    })
+}
+
+fn set_in_exec(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: Out<CUgraphNodeParams>,
+) -> Outcome {
+    let given = given(&parameters)?;
+    if given.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH {
+        // SAFETY: the caller sets the member that the type names.
+        return change::set_child(call, exec, node, unsafe { given.__bindgen_anon_1.graph.graph });
+    }
+    change::replace(call, exec, node, |old| read(call, crate::driver::handles::to_c(0), Some(old), &given))
+}

@@ -1,0 +1,91 @@
+//! `cuGraphExecUpdate`: an executable graph takes over the parameters of a graph of the same shape.
+
+use cuda_driver_sys::*;
+use std::sync::Arc;
+
+use super::change::Misfit;
+use super::plan::Plan;
+use crate::driver::entry::{Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::Call;
+
+entries! {
+    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, result: *mut CUgraphExecUpdateResultInfo) = update;
+}
+
+/// Where a graph does not fit: why, at which of its nodes, and at which edge from another.
+pub(super) struct Difference {
+    why: Misfit,
+    node: usize,
+    from: usize,
+}
+
+impl Plan {
+    /// Whether this plan can take over the parameters of that one. Nodes are compared in the order in which they were
+    /// made.
+    pub(super) fn check_update(&self, new: &Plan) -> Result<(), Difference> {
+        use CUgraphExecUpdateResult as R;
+        let (old, new) = (self.steps(), new.steps());
+        let topology = R::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+        if old.len() != new.len() {
+            return Err(Difference { why: topology, node: 0, from: 0 });
+        }
+        for (old, step) in old.iter().zip(new) {
+            let at = |why| Difference { why, node: step.node, from: 0 };
+            let (mut before, mut after) = (old.after.clone(), step.after.clone());
+            before.sort_unstable();
+            after.sort_unstable();
+            if before != after {
+                let other = after.iter().find(|index| !before.contains(index));
+                let from = other.and_then(|index| new.get(*index)).map_or(0, |step| step.node);
+                return Err(Difference { from, ..at(topology) });
+            }
+            old.operation.check_change(&step.operation).map_err(at)?;
+            if old.inner.len() != step.inner.len() {
+                return Err(at(R::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED));
+            }
+            old.inner.iter().zip(&step.inner).try_for_each(|(old, new)| old.check_update(new))?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the parameters of a plan that fits. Steps keep the nodes that they were made of, and whether they are
+    /// switched off.
+    pub(super) fn update(&mut self, new: &mut Plan) {
+        self.keep_objects_of(new);
+        for (step, new) in self.steps_mut().iter_mut().zip(new.steps_mut()) {
+            step.operation = new.operation.clone();
+            step.inner.iter_mut().zip(&mut new.inner).for_each(|(step, new)| step.update(new));
+        }
+    }
+}
+
+fn update(
+    call: &Call,
+    exec: CUgraphExec,
+    graph: CUgraph,
+    result: Out<CUgraphExecUpdateResultInfo>,
+) -> Outcome {
+    let place = result.required()?;
+    let exec = call.exec(exec)?;
+    let graph = call.graph(graph)?;
+    let failure = CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    let answer = |result: Misfit, node: CUgraphNode, from: CUgraphNode| {
+        place.set(CUgraphExecUpdateResultInfo { result, errorNode: node, errorFromNode: from });
+    };
+    let mut new = match Plan::of(&graph) {
+        Ok(plan) => plan,
+        Err(circle) => {
+            answer(Misfit::CU_GRAPH_EXEC_UPDATE_ERROR, circle.0, to_c(0));
+            return Err(failure);
+        }
+    };
+    let mut inner = exec.inner();
+    if let Err(difference) = inner.plan.check_update(&new) {
+        answer(difference.why, to_c(difference.node), to_c(difference.from));
+        return Err(failure);
+    }
+    Arc::make_mut(&mut inner.plan).update(&mut new);
+    answer(Misfit::CU_GRAPH_EXEC_UPDATE_SUCCESS, to_c(0), to_c(0));
+    Ok(())
+}

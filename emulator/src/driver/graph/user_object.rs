@@ -1,0 +1,191 @@
+//! User objects: something of the program that graphs keep alive, with a function that takes it down when the last
+//! reference is gone.
+//!
+//! Relies on the program for its functions: they can be called once from any thread, with the data given.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{self, Call, enter_callback, lock};
+
+entries! {
+    cuUserObjectCreate(object: *mut CUuserObject, data: *mut c_void, destroy: CUhostFn, count: c_uint, flags: c_uint) = create;
+    cuUserObjectRetain(object: CUuserObject, count: c_uint) = retain;
+    cuUserObjectRelease(object: CUuserObject, count: c_uint) = release;
+    cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) = retain_in_graph;
+    cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: c_uint) = release_from_graph;
+}
+
+/// Something of the program.
+pub(in crate::driver) struct UserObject {
+    handle: usize,
+    /// References, of the program and of graphs.
+    count: AtomicU64,
+    destroy: Destroy,
+}
+
+/// The function that takes it down, and its data.
+#[derive(Clone, Copy)]
+struct Destroy {
+    function: unsafe extern "C" fn(*mut c_void),
+    data: *mut c_void,
+}
+
+// SAFETY: whoever makes a user object agrees that another thread takes it down.
+unsafe impl Send for Destroy {}
+// SAFETY: as above.
+unsafe impl Sync for Destroy {}
+
+impl Destroy {
+    /// Calls the function soon, on a thread of the driver's own, as a driver does: not under the caller's locks.
+    fn schedule(self) {
+        static QUEUE: LazyLock<Mutex<Option<Sender<Destroy>>>> = LazyLock::new(|| Mutex::new(worker()));
+        let left = match &*lock(&QUEUE) {
+            Some(queue) => queue.send(self).err().map(|error| error.0),
+            None => Some(self),
+        };
+        if let Some(destroy) = left {
+            destroy.call();
+        }
+    }
+
+    fn call(self) {
+        // SAFETY: the program gave the two for this; the last reference goes once.
+        enter_callback(0, || unsafe { (self.function)(self.data) });
+    }
+}
+
+/// The thread that takes objects down, and the way to it; `None` where the system has no thread left.
+fn worker() -> Option<Sender<Destroy>> {
+    let (sender, receiver) = channel::<Destroy>();
+    let thread = std::thread::Builder::new().name("cuda-emulator objects".to_owned());
+    thread.spawn(move || receiver.into_iter().for_each(Destroy::call)).ok()?;
+    Some(sender)
+}
+
+impl UserObject {
+    fn retain(&self, count: u64) {
+        self.count.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Gives references back; with the last one the object goes.
+    fn release(&self, count: u64) -> Outcome {
+        let give = |held: u64| held.checked_sub(count);
+        let before = self.count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, give);
+        if before.map_err(|_| INVALID_VALUE)? == count {
+            if let Some(state) = state::get() {
+                state.user_objects.remove(self.handle);
+            }
+            self.destroy.schedule();
+        }
+        Ok(())
+    }
+}
+
+/// References of a graph; given back when dropped.
+pub(super) struct Hold {
+    object: Arc<UserObject>,
+    count: u64,
+}
+
+impl Clone for Hold {
+    fn clone(&self) -> Hold {
+        self.object.retain(self.count);
+        Hold { object: Arc::clone(&self.object), count: self.count }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // There are as many: they were counted when this was made.
+        let _ = self.object.release(self.count);
+    }
+}
+
+/// A number of references: not none, and not what looks like a negative number.
+fn references(count: c_uint) -> Outcome<u64> {
+    if (1..=i32::MAX as c_uint).contains(&count) { Ok(u64::from(count)) } else { Err(INVALID_VALUE) }
+}
+
+fn named(call: &Call, object: CUuserObject) -> Outcome<Arc<UserObject>> {
+    call.state()?.user_objects.get(object.addr()).ok_or(INVALID_VALUE)
+}
+
+fn create(
+    call: &Call,
+    object: Out<CUuserObject>,
+    data: *mut c_void,
+    destroy: CUhostFn,
+    count: c_uint,
+    flags: c_uint,
+) -> Outcome {
+    let place = object.required()?;
+    let function = destroy.ok_or(INVALID_VALUE)?;
+    let count = AtomicU64::new(references(count)?);
+    // The one flag there is has to be set.
+    if flags != CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0 {
+        return Err(INVALID_VALUE);
+    }
+    let state = call.state()?;
+    let handle = state.user_objects.reserve();
+    let destroy = Destroy { function, data };
+    state.user_objects.insert(handle, Arc::new(UserObject { handle, count, destroy }));
+    place.set(to_c(handle));
+    Ok(())
+}
+
+fn retain(call: &Call, object: CUuserObject, count: c_uint) -> Outcome {
+    named(call, object)?.retain(references(count)?);
+    Ok(())
+}
+
+fn release(call: &Call, object: CUuserObject, count: c_uint) -> Outcome {
+    named(call, object)?.release(references(count)?)
+}
+
+fn retain_in_graph(
+    call: &Call,
+    graph: CUgraph,
+    object: CUuserObject,
+    count: c_uint,
+    flags: c_uint,
+) -> Outcome {
+    let graph = call.graph(graph)?;
+    let object = named(call, object)?;
+    let count = references(count)?;
+    match flags {
+        0 => object.retain(count),
+        // The caller's references become the graph's.
+        1 if count <= object.count.load(Ordering::Relaxed) => {}
+        _ => return Err(INVALID_VALUE),
+    }
+    graph.contents().objects.push(Hold { object, count });
+    Ok(())
+}
+
+fn release_from_graph(call: &Call, graph: CUgraph, object: CUuserObject, count: c_uint) -> Outcome {
+    let graph = call.graph(graph)?;
+    let object = named(call, object)?;
+    let mut left = references(count)?;
+    let mut contents = graph.contents();
+    let is_it = |hold: &&mut Hold| hold.object.handle == object.handle;
+    let held: u64 = contents.objects.iter_mut().filter(is_it).map(|hold| hold.count).sum();
+    if held < left {
+        return Err(INVALID_VALUE);
+    }
+    let count = left;
+    for hold in contents.objects.iter_mut().filter(is_it) {
+        let part = left.min(hold.count);
+        hold.count -= part;
+        left -= part;
+    }
+    contents.objects.retain(|hold| hold.count > 0);
+    drop(contents);
+    object.release(count)
+}

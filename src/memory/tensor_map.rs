@@ -49,6 +49,19 @@ pub struct TiledMap {
 }
 
 /// A tensor map that is being described: columns of pixels, as convolutions read them. Made by [`TensorMap::im2col`].
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, TensorDataType, TensorMap};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// // 4 images of 16 x 16 pixels of 64 channels; a filter of 3 x 3 with a border of one pixel.
+/// let images = DeviceBuffer::<u16>::zeroed(&stream, 4 * 16 * 16 * 64)?;
+/// let map = TensorMap::im2col([64, 16, 16, 4], &[-1, -1], &[-1, -1], 64, 128)
+///     .data_type(TensorDataType::F16)
+///     .encode(&ctx, &images);
+/// assert!(map.is_ok() || map.is_err_and(|error| error.is_unsupported()));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "it is nothing until it is encoded"]
 pub struct Im2colMap {

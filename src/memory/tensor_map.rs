@@ -109,10 +109,10 @@ impl TensorMap {
     ) -> Result<Self, Error> {
         let (mut map, address) = (*self, memory.address());
         super::tensor_layout::check_address(address, 16)?;
-        // SAFETY: `map` is a tensor map at its alignment and outlives the call.
         context.call(
             "cuTensorMapReplaceAddress",
             || format!("{address:#x}"),
+            // SAFETY: `map` is a tensor map at its alignment and outlives the call.
             |driver| unsafe { driver.cuTensorMapReplaceAddress(&mut map.0, pointer(address)) },
         )?;
         Ok(map)
@@ -199,10 +199,10 @@ impl TiledMap {
         let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
         self.layout.check_tile(&self.tile, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
-        // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less.
         context.call(
             "cuTensorMapEncodeTiled",
             || format!("{self:?}"),
+            // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less.
             |driver| unsafe {
                 driver.cuTensorMapEncodeTiled(
                     &mut map,
@@ -241,11 +241,11 @@ impl Im2colMap {
         let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
         self.layout.check_pixels([&self.lower, &self.upper], self.channels, self.pixels, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
-        // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less and
-        // corners two less.
         context.call(
             "cuTensorMapEncodeIm2col",
             || format!("{self:?}"),
+            // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less and
+            // corners two less.
             |driver| unsafe {
                 driver.cuTensorMapEncodeIm2col(
                     &mut map,

@@ -2,6 +2,7 @@
 
 use super::array::{Array, Mipmap};
 use super::config::Config;
+use super::context::green::{Green, Part};
 use super::context::{Context, Primary, current};
 use super::device::Device;
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
@@ -44,6 +45,8 @@ pub(super) struct State {
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
     pub(super) contexts: Handles<Context>,
+    pub(super) greens: Handles<Green>,
+    pub(super) descriptions: Handles<Part>,
     pub(super) streams: Handles<Stream>,
     pub(super) events: Handles<Event>,
     pub(super) modules: Handles<Module>,
@@ -84,6 +87,8 @@ impl State {
             virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
             contexts,
+            greens: Handles::new(40),
+            descriptions: Handles::new(41),
             streams: Handles::new(1),
             events: Handles::new(2),
             modules: Handles::new(3),

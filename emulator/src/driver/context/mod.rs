@@ -2,6 +2,7 @@
 
 pub(super) mod current;
 pub(super) mod functions;
+pub(super) mod green;
 mod limits;
 pub(super) mod primary;
 

@@ -3,6 +3,7 @@
 mod doctor;
 mod driver;
 mod error;
+pub mod graph;
 pub mod launch;
 mod memory;
 
@@ -12,6 +13,7 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
+pub use driver::CaptureStatus;
 pub use driver::{
     AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
     Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaLibrary,
@@ -30,8 +32,10 @@ pub use error::{
     LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, TensorMapError,
     TextureError, Tried, Unsupported, Wanted,
 };
+pub use error::{CaptureError, GraphError, PlanError, UpdateRefusal};
+pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]

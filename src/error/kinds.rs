@@ -76,6 +76,15 @@ pub enum ErrorKind {
         /// Why.
         error: std::io::Error,
     },
+    /// A stream capture does not allow this.
+    #[error(transparent)]
+    Capture(#[from] super::CaptureError),
+    /// A graph, a node of one, or a change of either.
+    #[error(transparent)]
+    Graph(#[from] super::GraphError),
+    /// An argument of a launch plan.
+    #[error(transparent)]
+    Plan(#[from] super::PlanError),
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),

@@ -43,9 +43,11 @@ mod region_batch;
 mod registered;
 mod share;
 mod stream_memory;
+mod surface;
 mod tensor_layout;
 mod tensor_map;
 mod texture;
+mod texture_descriptor;
 mod view;
 mod view_parts;
 
@@ -85,11 +87,10 @@ pub use region::{Extent, RowLayout};
 pub use region_batch::RegionBatch;
 pub use registered::RegisterFlags;
 pub use stream_memory::{BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags};
+pub use surface::{SurfaceHandle, SurfaceObject};
 pub use tensor_layout::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType};
 pub use tensor_map::{Im2colMap, TensorMap, TiledMap};
-pub use texture::{
-    AddressMode, FilterMode, SurfaceHandle, SurfaceObject, TextureDescriptor, TextureFlags, TextureHandle,
-    TextureObject,
-};
+pub use texture::{TextureHandle, TextureObject};
+pub use texture_descriptor::{AddressMode, FilterMode, TextureDescriptor, TextureFlags};
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
 pub use view_parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};

@@ -29,7 +29,7 @@ fn an_executable_graph_changes_node_by_node() {
     let memset = graph.add_memset(&[], MemsetNode::new(&mut set, 1).unwrap()).unwrap();
     let host = graph.add_host(&[], counter(1)).unwrap();
     let mut exec = exec(&graph);
-    let mut run = |exec: &mut GraphExec, expected: (f32, u32, u32)| {
+    let run = |exec: &mut GraphExec, expected: (f32, u32, u32)| {
         exec.launch(&gpu.stream).unwrap();
         exec.synchronize().unwrap();
         let last = unsafe { result.to_vec() }[10];

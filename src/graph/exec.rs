@@ -142,6 +142,7 @@ impl GraphExec {
         for memory in self.memory() {
             memory.order(stream, &mut waits)?;
         }
+        self.note_kernels(stream);
         self.context().call(
             "cuGraphLaunch",
             || self.asked(),

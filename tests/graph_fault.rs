@@ -1,0 +1,31 @@
+//! A kernel of a graph that faults is named. Alone in its program, because a fault ends CUDA for the process.
+
+#![allow(unsafe_code)] // A kernel that stops itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+use cuda_launch::{
+    CaptureMode, CudaContext, CudaGraph, DeviceBuffer, ErrorKind, InstantiateFlags, LaunchConfig, Suspect,
+    cuda_launch,
+};
+
+#[test]
+fn the_kernels_of_a_graph_are_suspects_and_everything_is_dropped_in_peace() {
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
+    let mut words = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
+    let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| unsafe {
+        cuda_launch! { kernel: trap_at, module: module, stream: stream, config: config,
+                       args: [0u32, 5u32, ptr_mut(words)] }
+    })
+    .unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    exec.launch(&stream).unwrap();
+    let error = exec.synchronize().unwrap_err();
+    assert!(error.is_sticky(), "{error}");
+    let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
+    assert_eq!(fault.suspects, [Suspect::Kernel("trap_at".into())]);
+    assert!(exec.launch(&stream).unwrap_err().is_sticky());
+    drop((exec, graph, words, module));
+}

@@ -13,11 +13,12 @@ pub use cuda_launch_macros::DeviceCopy;
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
-    AnyEvent, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, Coredump,
-    CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream,
-    DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags, EventRecordFlags, EventWaitFlags,
-    FunctionAttribute, FunctionLimits, GreenContext, IpcEvent, IpcEventHandle, Kernel, KernelEntry,
-    LoadingMode, LogLevel, LogListener, ParameterSource, Parameters, PeerAttribute, PrimaryContextState,
+    AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
+    Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule,
+    CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags, EventRecordFlags,
+    EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, IpcEvent, IpcEventHandle, JitCacheMode,
+    JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry, LoadingMode, LogLevel, LogListener,
+    OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
     default_driver, load_kernel_module,
 };
@@ -25,7 +26,7 @@ pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
     DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
     InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
-    NoDriver, NotInCapture, RegionError, Suspect, Tried, Unsupported, Wanted,
+    NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported, Wanted,
 };
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
@@ -34,8 +35,11 @@ pub use launch::{
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
-    ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact, ChunksExactMut,
-    ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy, DevicePtr,
-    DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    MipmappedArray, ModuleConstant, ModuleGlobal, PitchedBuffer, RegionBatch, RowLayout, SliceParts,
+    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact,
+    ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
+    DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
+    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant, ModuleGlobal,
+    OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject,
+    Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags, TextureHandle, TextureObject,
+    TiledMap,
 };

@@ -73,6 +73,8 @@ pub mod engine;
 pub mod memory;
 #[doc(hidden)]
 pub mod numeric;
+#[doc(hidden)]
+pub mod texture;
 
 pub use driver::{driver, faults, last_fault, symbol_address, unsupported_calls};
 pub use engine::{Fault, FaultKind};

@@ -2,16 +2,15 @@
 
 #![allow(unsafe_code)] // `cuModuleLoadDataEx` on bytes that were checked or end in NUL.
 
-use cuda_driver_sys::{CUjit_option as J, CUmodule, CUresult};
+use cuda_driver_sys::{CUmodule, CUresult};
 use cuda_ptx::image::{Arch, Image as Checked, Kernel as ImageKernel};
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 
 use super::context::CudaContext;
+use super::jit::{JitOptions, JitReport};
+use super::jit_slots::Slots;
 use crate::error::{CompilerLog, Error, ErrorKind, Wanted};
-
-/// Room for each of the compiler's logs, in bytes.
-const LOG_BYTES: usize = 16 * 1024;
 
 /// What an image says of one kernel.
 #[derive(Clone, Debug, Default)]
@@ -67,47 +66,55 @@ impl<'a> Image<'a> {
         Ok(Self { checked, bytes, text })
     }
 
-    /// Loads the image into the current context, which is `context`; the second value is the info log.
-    pub(super) fn load(&self, context: &CudaContext, origin: &str) -> Result<(CUmodule, String), Error> {
-        let (mut errors, mut infos) = (vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]);
-        let mut options = [
-            J::CU_JIT_ERROR_LOG_BUFFER,
-            J::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-            J::CU_JIT_INFO_LOG_BUFFER,
-            J::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-        ];
-        // An option's slot holds the value itself; a size is a number in the place of a pointer.
-        let size = std::ptr::without_provenance_mut::<c_void>(LOG_BYTES);
-        let mut values = [errors.as_mut_ptr().cast(), size, infos.as_mut_ptr().cast(), size];
-        let data = self.text.as_ref().map_or(self.bytes.as_ptr(), |text| text.as_ptr().cast());
+    /// Where the driver starts to read.
+    pub(super) fn as_ptr(&self) -> *const c_void {
+        self.text.as_ref().map_or(self.bytes.as_ptr().cast(), |text| text.as_ptr().cast())
+    }
+
+    /// Bytes that the driver may read, the NUL of a text included.
+    pub(super) fn len(&self) -> usize {
+        self.text.as_ref().map_or(self.bytes.len(), |text| text.as_bytes_with_nul().len())
+    }
+
+    /// Loads the image into a context.
+    pub(super) fn load(
+        &self,
+        context: &CudaContext,
+        origin: &str,
+        options: &JitOptions,
+    ) -> Result<(CUmodule, JitReport), Error> {
+        const CALL: &str = "cuModuleLoadDataEx";
+        let mut slots = Slots::new(options, context.driver_version())?;
+        let (count, ids, values) = slots.parts();
         let mut module = std::ptr::null_mut();
-        // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside
-        // `bytes`. Options and values are four each, the buffers as long as said; all outlive the call.
-        let code = unsafe {
-            context.driver().cuModuleLoadDataEx(
-                &mut module,
-                data.cast(),
-                options.len() as u32,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
-            )
-        };
-        let (error_log, info_log) = (log_text(&errors), log_text(&infos));
-        if code != CUresult::SUCCESS {
-            return Err(self.refused(code, context, origin, error_log, info_log));
+        let mut code = CUresult::SUCCESS;
+        context.call(
+            CALL,
+            || origin.to_string(),
+            |driver| {
+                // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside
+                // `bytes`. Options and values are as many as said, and all that they point to outlives the call.
+                code = unsafe { driver.cuModuleLoadDataEx(&mut module, self.as_ptr(), count, ids, values) };
+                // Told below, with the logs; a fault of earlier work is told here.
+                if code.is_sticky() { code } else { CUresult::SUCCESS }
+            },
+        )?;
+        match code {
+            CUresult::SUCCESS => Ok((module, slots.report())),
+            code => Err(self.refused(CALL, code, Some(context), origin, slots.report())),
         }
-        Ok((module, info_log))
     }
 
     #[cold]
-    fn refused(
+    pub(super) fn refused(
         &self,
+        call: &'static str,
         code: CUresult,
-        context: &CudaContext,
+        context: Option<&CudaContext>,
         origin: &str,
-        error_log: String,
-        info_log: String,
+        report: JitReport,
     ) -> Error {
+        let JitReport { error_log, info_log, .. } = report;
         let line = log_line(&error_log);
         let excerpt = match self.checked {
             Checked::Ptx(text) => {
@@ -115,9 +122,10 @@ impl<'a> Image<'a> {
             }
             _ => None,
         };
-        let hint = self.hint(code, context).or_else(|| crate::error::device_hint(code));
+        let hint =
+            context.and_then(|context| self.hint(code, context)).or_else(|| crate::error::device_hint(code));
         ErrorKind::Compiler(CompilerLog {
-            call: "cuModuleLoadDataEx",
+            call,
             code,
             origin: origin.to_string(),
             error_log,
@@ -177,11 +185,6 @@ fn ptx_variables(module: &cuda_ptx::Module<'_>) -> Vec<(String, bool)> {
     let here = module.variables.iter().filter(|v| matches!(v.space, Space::Global | Space::Const));
     let defined = here.filter(|v| v.linkage != Linkage::Extern);
     defined.map(|v| (v.name.to_string(), v.space == Space::Const)).collect()
-}
-
-fn log_text(buffer: &[u8]) -> String {
-    let end = buffer.iter().position(|&b| b == 0).unwrap_or(buffer.len());
-    String::from_utf8_lossy(&buffer[..end]).trim_end().to_string()
 }
 
 /// The number after the first `line ` of a log.

@@ -4,6 +4,7 @@
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
 //! `Drop` never panics and cannot report; `close` can.
 
+mod block_size;
 mod cache_config;
 mod capture;
 pub(crate) mod choice;
@@ -25,6 +26,8 @@ mod green;
 mod hold;
 pub(crate) mod host_call;
 mod image;
+mod jit;
+mod jit_slots;
 mod kernel;
 mod kernel_table;
 mod limits;
@@ -58,11 +61,13 @@ pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 pub use green::{GreenContext, SmResource, SmSplitFlags};
+pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub(crate) use kernel::biased;
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub use limits::DeviceLimits;
 pub use logs::{DriverLog, LogLevel, LogListener};
 pub use module::CudaModule;
+pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub use stream::{CudaStream, StreamFlags};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::context::CudaContext;
 use super::function::CudaFunction;
 use super::image::{Image, Signatures};
+use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
 use super::kernel_table::KernelTable;
 use super::nearest::nearest;
@@ -78,7 +79,22 @@ impl CudaContext {
     /// points at where the driver refuses them.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_module(&self, image: impl AsRef<[u8]>) -> Result<CudaModule, Error> {
-        CudaModule::load(self, image.as_ref(), "image in memory")
+        Ok(self.load_module_with(image, &JitOptions::new())?.0)
+    }
+
+    /// Loads a kernel image from memory with options for the compiler, and says what it had to say.
+    ///
+    /// Driver call: `cuModuleLoadDataEx`.
+    ///
+    /// # Errors
+    /// As [`CudaContext::load_module`], and [`Error::is_unsupported`] for an option that is newer than the driver.
+    #[doc(alias = "cuModuleLoadDataEx")]
+    pub fn load_module_with(
+        &self,
+        image: impl AsRef<[u8]>,
+        options: &JitOptions,
+    ) -> Result<(CudaModule, JitReport), Error> {
+        CudaModule::load(self, image.as_ref(), "image in memory", options)
     }
 
     /// Loads a kernel image from a file; see [`CudaContext::load_module`].
@@ -89,16 +105,21 @@ impl CudaContext {
         let path = path.as_ref();
         let bytes = std::fs::read(path)
             .map_err(|error| Error::from(ErrorKind::File { path: path.to_path_buf(), error }))?;
-        CudaModule::load(self, &bytes, &path.display().to_string())
+        Ok(CudaModule::load(self, &bytes, &path.display().to_string(), &JitOptions::new())?.0)
     }
 }
 
 impl CudaModule {
-    fn load(context: &CudaContext, bytes: &[u8], origin: &str) -> Result<Self, Error> {
+    fn load(
+        context: &CudaContext,
+        bytes: &[u8],
+        origin: &str,
+        options: &JitOptions,
+    ) -> Result<(Self, JitReport), Error> {
         let image = Image::new(bytes, origin)?;
-        context.bind()?;
-        let (raw, info_log) = image.load(context, origin)?;
-        Ok(Self::new(context, raw, origin, info_log, image.signatures(), Owner::Handle))
+        let (raw, report) = image.load(context, origin, options)?;
+        let info_log = report.info_log.clone();
+        Ok((Self::new(context, raw, origin, info_log, image.signatures(), Owner::Handle), report))
     }
 
     fn new(

@@ -1,9 +1,63 @@
 //! How many blocks of a kernel fit on the device at once.
 
-#![allow(unsafe_code)] // Calls of the driver with a function that its handle keeps loaded.
+#![allow(unsafe_code)] // Calls of the driver with a function that its handle keeps loaded, and the callback of one of them.
 
+use bitflags::bitflags;
+
+use super::block_size::with_callback;
 use super::function::CudaFunction;
-use crate::error::{Error, check};
+use crate::error::Error;
+
+bitflags! {
+    /// How occupancy is computed.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, OccupancyFlags};
+    /// let ctx = CudaContext::new(0)?;
+    /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+    /// let blocks = f.max_active_blocks_with(256, 0, OccupancyFlags::DISABLE_CACHING_OVERRIDE)?;
+    /// assert!(blocks >= 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[doc(alias = "CUoccupancy_flags")]
+    pub struct OccupancyFlags: u32 {
+        /// Does not assume that caching global loads in L1 is off where it would lower the occupancy.
+        const DISABLE_CACHING_OVERRIDE = 1;
+        // Whatever a newer driver knows.
+        const _ = !0;
+    }
+}
+
+/// The block size that keeps a device busiest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PotentialBlockSize {
+    /// Threads of a block.
+    pub block_threads: u32,
+    /// Blocks of the smallest grid that keeps the device busy.
+    pub min_grid_blocks: u32,
+}
+
+/// The question [`CudaFunction::max_potential_block_size_with`] asks: nothing but zeros by default.
+///
+/// ```
+/// use cuda_launch::{BlockSizeQuery, CudaContext};
+/// let ctx = CudaContext::new(0)?;
+/// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// // 16 bytes of dynamic shared memory for each thread of a block, and no more than 256 threads.
+/// let query = BlockSizeQuery { limit: 256, ..BlockSizeQuery::default() };
+/// let best = f.max_potential_block_size_with(query, |threads| threads as usize * 16)?;
+/// assert!(best.block_threads <= 256 && best.min_grid_blocks > 0);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockSizeQuery {
+    /// Threads that a block may have at most; 0 for as many as kernel and device allow.
+    pub limit: u32,
+    /// How occupancy is computed.
+    pub flags: OccupancyFlags,
+}
 
 impl CudaFunction {
     /// Blocks of `block_threads` threads and `dynamic_shared` bytes that one multiprocessor runs at once.
@@ -19,24 +73,56 @@ impl CudaFunction {
     /// ```
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// `CUDA_ERROR_INVALID_VALUE` for no threads.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn max_active_blocks(&self, block_threads: u32, dynamic_shared: usize) -> Result<u32, Error> {
-        self.context().bind()?;
         let mut blocks = 0;
-        let threads = i32::try_from(block_threads).unwrap_or(i32::MAX);
-        // SAFETY: the function is loaded, its context current, `blocks` outlives the call.
-        let code = unsafe {
-            self.context().driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &mut blocks,
-                self.raw(),
-                threads,
-                dynamic_shared,
-            )
-        };
-        check(code, "cuOccupancyMaxActiveBlocksPerMultiprocessor", || {
-            format!("{}: {block_threads} threads, {dynamic_shared} bytes", self.name())
-        })?;
+        let threads = int(block_threads);
+        self.context().call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            || format!("{}: {block_threads} threads, {dynamic_shared} bytes", self.name()),
+            // SAFETY: the function is loaded, its context current, `blocks` outlives the call.
+            |driver| unsafe {
+                driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &mut blocks,
+                    self.raw(),
+                    threads,
+                    dynamic_shared,
+                )
+            },
+        )?;
+        Ok(blocks.max(0) as u32)
+    }
+
+    /// As [`CudaFunction::max_active_blocks`], computed as `flags` say.
+    ///
+    /// Driver call: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for no threads, or flags that this driver does not know.
+    #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
+    pub fn max_active_blocks_with(
+        &self,
+        block_threads: u32,
+        dynamic_shared: usize,
+        flags: OccupancyFlags,
+    ) -> Result<u32, Error> {
+        let mut blocks = 0;
+        let threads = int(block_threads);
+        self.context().call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+            || format!("{}: {block_threads} threads, {dynamic_shared} bytes, {flags:?}", self.name()),
+            // SAFETY: as above.
+            |driver| unsafe {
+                driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                    &mut blocks,
+                    self.raw(),
+                    threads,
+                    dynamic_shared,
+                    flags.bits(),
+                )
+            },
+        )?;
         Ok(blocks.max(0) as u32)
     }
 
@@ -48,20 +134,89 @@ impl CudaFunction {
     /// Whatever the driver answers.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
     pub fn max_potential_block_size(&self, dynamic_shared: usize) -> Result<(u32, u32), Error> {
-        self.context().bind()?;
         let (mut grid, mut block) = (0, 0);
-        // SAFETY: as above; no callback means the same shared memory for every block size, 0 means no upper limit.
-        let code = unsafe {
-            self.context().driver().cuOccupancyMaxPotentialBlockSize(
-                &mut grid,
-                &mut block,
-                self.raw(),
-                None,
-                dynamic_shared,
-                0,
-            )
-        };
-        check(code, "cuOccupancyMaxPotentialBlockSize", || self.name().to_string())?;
+        self.context().call(
+            "cuOccupancyMaxPotentialBlockSize",
+            || format!("{}: {dynamic_shared} bytes", self.name()),
+            // SAFETY: as above; no callback means the same shared memory for every block size, 0 means no upper limit.
+            |driver| unsafe {
+                driver.cuOccupancyMaxPotentialBlockSize(
+                    &mut grid,
+                    &mut block,
+                    self.raw(),
+                    None,
+                    dynamic_shared,
+                    0,
+                )
+            },
+        )?;
         Ok((block.max(0) as u32, grid.max(0) as u32))
     }
+
+    /// The block size that keeps the device busiest, where a block's dynamic shared memory depends on its size.
+    ///
+    /// `shared` tells the bytes that a block of so many threads takes; it is only called during the call, and a panic in
+    /// it goes on here. Driver call: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
+    pub fn max_potential_block_size_with(
+        &self,
+        query: BlockSizeQuery,
+        shared: impl FnMut(u32) -> usize,
+    ) -> Result<PotentialBlockSize, Error> {
+        let (mut grid, mut block) = (0, 0);
+        let limit = int(query.limit);
+        with_callback(shared, |callback| {
+            self.context().call(
+                "cuOccupancyMaxPotentialBlockSizeWithFlags",
+                || format!("{}: {query:?}", self.name()),
+                // SAFETY: as above; the callback answers on this thread while `with_callback` runs.
+                |driver| unsafe {
+                    driver.cuOccupancyMaxPotentialBlockSizeWithFlags(
+                        &mut grid,
+                        &mut block,
+                        self.raw(),
+                        callback,
+                        0,
+                        limit,
+                        query.flags.bits(),
+                    )
+                },
+            )
+        })?;
+        Ok(PotentialBlockSize { block_threads: block.max(0) as u32, min_grid_blocks: grid.max(0) as u32 })
+    }
+
+    /// Dynamic shared memory, in bytes, that each of `blocks` blocks of `block_threads` threads on one multiprocessor can
+    /// have.
+    ///
+    /// Driver call: `cuOccupancyAvailableDynamicSMemPerBlock`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where so many blocks do not fit.
+    #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
+    pub fn available_dynamic_shared_memory(&self, blocks: u32, block_threads: u32) -> Result<usize, Error> {
+        let mut bytes = 0;
+        self.context().call(
+            "cuOccupancyAvailableDynamicSMemPerBlock",
+            || format!("{}: {blocks} blocks of {block_threads} threads", self.name()),
+            // SAFETY: as above.
+            |driver| unsafe {
+                driver.cuOccupancyAvailableDynamicSMemPerBlock(
+                    &mut bytes,
+                    self.raw(),
+                    int(blocks),
+                    int(block_threads),
+                )
+            },
+        )?;
+        Ok(bytes)
+    }
+}
+
+/// As the driver takes numbers; what is too large for it is refused there.
+fn int(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }

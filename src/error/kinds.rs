@@ -81,6 +81,12 @@ pub enum ErrorKind {
     /// A region of rows and planes that is not inside its memory.
     #[error(transparent)]
     Region(#[from] super::region::RegionError),
+    /// A texture or surface that cannot be made.
+    #[error(transparent)]
+    Texture(#[from] super::texture::TextureError),
+    /// A tensor map that the hardware cannot have.
+    #[error(transparent)]
+    TensorMap(#[from] super::texture::TensorMapError),
     /// A range that is not inside its buffer.
     #[error(transparent)]
     Range(#[from] super::region::IndexRange),

@@ -10,6 +10,7 @@ mod kinds;
 mod module;
 mod region;
 mod state;
+mod texture;
 
 pub use callback::{HostPanic, InHostCallback};
 use cuda_driver_sys::CUresult;
@@ -25,6 +26,8 @@ pub use kinds::{
 pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
+pub use texture::{TensorMapError, TextureError};
+
 /// An error of this crate.
 ///
 /// `Display` says what happened and what to do; an argument mismatch prints both lists side by side.

@@ -1,42 +1,64 @@
-//! How many clusters fit on the device at once.
+//! How many clusters of a kernel fit on the device at once.
 
-#![allow(unsafe_code)] // A call of the driver with a function that its handle keeps loaded.
-
-use cuda_driver_sys::CUlaunchConfig;
+#![allow(unsafe_code)] // Calls of the driver with a function that its handle keeps loaded.
 
 use super::attributes::Attribute;
 use super::config::{Dim3, LaunchConfig};
 use crate::driver::CudaFunction;
-use crate::error::{Error, check};
+use crate::error::Error;
 
 impl CudaFunction {
-    /// Clusters of `cluster_dim` blocks that the device runs at once, for launches of this shape.
+    /// Blocks of the largest cluster that a launch of this shape can have.
     ///
-    /// Driver call: `cuOccupancyMaxActiveClusters` (CUDA 11.8).
+    /// Clusters of more than 8 blocks count only where
+    /// [they are allowed](CudaFunction::set_non_portable_cluster_size_allowed). Driver call:
+    /// `cuOccupancyMaxPotentialClusterSize`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, LaunchConfig};
+    /// let ctx = CudaContext::new(0)?;
+    /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+    /// if ctx.limits().cluster_launch {
+    ///     let config = LaunchConfig::for_num_elems(1 << 20);
+    ///     let blocks = f.max_potential_cluster_size(config)?;
+    ///     assert!(blocks >= 8 && f.max_active_clusters(config, (2, 1, 1))? > 0);
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_CLUSTER_SIZE` for a shape that the device cannot have.
+    /// The device has no clusters, or whatever the driver answers.
+    #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
+    pub fn max_potential_cluster_size(&self, config: LaunchConfig) -> Result<u32, Error> {
+        let mut size = 0;
+        let raw = config.raw(std::ptr::null_mut());
+        self.context().call(
+            "cuOccupancyMaxPotentialClusterSize",
+            || format!("{}: {config:?}", self.name()),
+            // SAFETY: the function is loaded, its context current; the configuration has no attributes.
+            |driver| unsafe { driver.cuOccupancyMaxPotentialClusterSize(&mut size, self.raw(), &raw) },
+        )?;
+        Ok(size.max(0) as u32)
+    }
+
+    /// Clusters of this shape, in blocks, that the device runs at once for a launch of this shape.
+    ///
+    /// Driver call: `cuOccupancyMaxActiveClusters`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_CLUSTER_SIZE` for a shape that cannot be launched.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn max_active_clusters(&self, config: LaunchConfig, cluster_dim: Dim3) -> Result<u32, Error> {
-        self.context().bind()?;
-        let mut attribute = Attribute::cluster_dimension(cluster_dim).raw();
-        let raw = CUlaunchConfig {
-            gridDimX: config.grid_dim.0,
-            gridDimY: config.grid_dim.1,
-            gridDimZ: config.grid_dim.2,
-            blockDimX: config.block_dim.0,
-            blockDimY: config.block_dim.1,
-            blockDimZ: config.block_dim.2,
-            sharedMemBytes: config.shared_mem_bytes,
-            hStream: std::ptr::null_mut(),
-            attrs: &mut attribute,
-            numAttrs: 1,
-        };
         let mut clusters = 0;
-        // SAFETY: the function is loaded, its context current; config, attribute and output outlive the call.
-        let code =
-            unsafe { self.context().driver().cuOccupancyMaxActiveClusters(&mut clusters, self.raw(), &raw) };
-        check(code, "cuOccupancyMaxActiveClusters", || format!("{}: cluster {cluster_dim:?}", self.name()))?;
+        let mut attribute = Attribute::cluster_dimension(cluster_dim).raw();
+        let mut raw = config.raw(std::ptr::null_mut());
+        (raw.attrs, raw.numAttrs) = (&mut attribute, 1);
+        self.context().call(
+            "cuOccupancyMaxActiveClusters",
+            || format!("{}: {config:?} in clusters of {cluster_dim:?}", self.name()),
+            // SAFETY: as above; the configuration's one attribute outlives the call.
+            |driver| unsafe { driver.cuOccupancyMaxActiveClusters(&mut clusters, self.raw(), &raw) },
+        )?;
         Ok(clusters.max(0) as u32)
     }
 }

@@ -138,7 +138,7 @@ unsafe fn examined(
 impl LaunchConfig {
     /// The driver's form, without attributes.
     #[inline(always)]
-    fn raw(&self, stream: cuda_driver_sys::CUstream) -> CUlaunchConfig {
+    pub(super) fn raw(&self, stream: cuda_driver_sys::CUstream) -> CUlaunchConfig {
         CUlaunchConfig {
             gridDimX: self.grid_dim.0,
             gridDimY: self.grid_dim.1,

@@ -130,6 +130,7 @@ pub(super) struct ArrayInner {
     pub(super) raw: CUarray,
     pub(super) context: CudaContext,
     extent: Extent,
+    flags: ArrayFlags,
     uses: Uses,
     /// A texture or surface was made of it: kernels may use it that nobody noted here.
     escaped: AtomicBool,
@@ -160,12 +161,12 @@ impl<T: ArrayElement> CudaArray<T> {
         context.call("cuArray3DCreate", asked, |driver| unsafe {
             driver.cuArray3DCreate(&mut raw, &descriptor.raw())
         })?;
-        let inner = ArrayInner::new(raw, context, shape.extent(), true, None);
+        let inner = ArrayInner::new(raw, context, (shape.extent(), descriptor.flags), true, None);
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
-    pub(super) fn level(mipmap: &Arc<MipmapInner>, raw: CUarray, extent: Extent) -> Self {
-        let inner = ArrayInner::new(raw, &mipmap.context, extent, false, Some(mipmap.clone()));
+    pub(super) fn level(mipmap: &Arc<MipmapInner>, raw: CUarray, extent: Extent, flags: ArrayFlags) -> Self {
+        let inner = ArrayInner::new(raw, &mipmap.context, (extent, flags), false, Some(mipmap.clone()));
         Self { inner: Arc::new(inner), of: PhantomData }
     }
 
@@ -182,7 +183,7 @@ impl<T: ArrayElement> CudaArray<T> {
     pub unsafe fn from_raw(context: &CudaContext, raw: CUarray) -> Result<Self, Error> {
         let descriptor = describe(context, raw)?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
-        let inner = ArrayInner::new(raw, context, extent, false, None);
+        let inner = ArrayInner::new(raw, context, (extent, descriptor.flags), false, None);
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
@@ -297,12 +298,12 @@ impl ArrayInner {
     fn new(
         raw: CUarray,
         context: &CudaContext,
-        extent: Extent,
+        (extent, flags): (Extent, ArrayFlags),
         owned: bool,
         level_of: Option<Arc<MipmapInner>>,
     ) -> Self {
         let (context, uses, escaped) = (context.clone(), Uses::default(), AtomicBool::new(false));
-        Self { raw, context, extent, uses, escaped, owned, level_of }
+        Self { raw, context, extent, flags, uses, escaped, owned, level_of }
     }
 
     /// Orders work on `stream` that is about to be submitted and reads the array.
@@ -319,6 +320,11 @@ impl ArrayInner {
             Some(mipmap) => mipmap.uses.write_on(stream, || mipmap.clone()),
             None => self.uses.write_on(stream, || self.clone()),
         }
+    }
+
+    /// Whether it was made for surfaces.
+    pub(super) fn is_surface(&self) -> bool {
+        self.flags.contains(ArrayFlags::SURFACE)
     }
 
     /// A texture or surface is made of it: work that is not noted may use it.
@@ -351,7 +357,8 @@ impl Drop for ArrayInner {
     }
 }
 
-fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescriptor, Error> {
+/// What the driver says of a live array.
+pub(super) fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescriptor, Error> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
     // SAFETY: the array is live, and the descriptor outlives the call.
     context.call("cuArray3DGetDescriptor", String::new, |driver| unsafe {

@@ -7,7 +7,6 @@ use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
 /// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Home {
     address: u64,

@@ -5,7 +5,7 @@
 use cuda_driver_sys::{CUarray, CUmipmappedArray};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
 use super::array_format::ArrayElement;
@@ -97,10 +97,9 @@ impl<T: ArrayElement> MipmappedArray<T> {
         self.inner.context.call("cuMipmappedArrayGetLevel", asked, |driver| unsafe {
             driver.cuMipmappedArrayGetLevel(&mut raw, self.inner.raw, level)
         })?;
-        let array = CudaArray::<T>::level(&self.inner, raw, Extent::rows(0, 0));
-        let descriptor = array.descriptor()?;
+        let descriptor = super::array::describe(&self.inner.context, raw)?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
-        Ok(CudaArray::level(&self.inner, raw, extent))
+        Ok(CudaArray::level(&self.inner, raw, extent, descriptor.flags))
     }
 
     /// How many levels there are.
@@ -142,6 +141,11 @@ fn most_levels(shape: ArrayShape) -> u32 {
 }
 
 impl MipmapInner {
+    /// A texture is made of it: work that is not noted may use it.
+    pub(super) fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
+    }
+
     fn destroy(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.owned) {
             return Ok(());

@@ -20,6 +20,9 @@ mod plain;
 mod pointer;
 mod region;
 mod region_batch;
+mod tensor_layout;
+mod tensor_map;
+mod texture;
 mod view;
 mod view_parts;
 
@@ -39,5 +42,11 @@ pub use plain::Plain;
 pub use pointer::{DevicePtr, DevicePtrMut};
 pub use region::{Extent, RowLayout};
 pub use region_batch::RegionBatch;
+pub use tensor_layout::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType};
+pub use tensor_map::{Im2colMap, TensorMap, TiledMap};
+pub use texture::{
+    AddressMode, FilterMode, SurfaceHandle, SurfaceObject, TextureDescriptor, TextureFlags, TextureHandle,
+    TextureObject,
+};
 pub use view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
 pub use view_parts::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};

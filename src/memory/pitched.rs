@@ -203,6 +203,11 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         self.home.context()
     }
 
+    /// What keeps the memory.
+    pub(super) fn share(&self) -> Arc<Home> {
+        self.home.clone()
+    }
+
     /// Frees the memory now and says what the driver answered; waits for all work of the device.
     ///
     /// Memory that a graph still uses is left to the graph. Driver call: `cuMemFree`.

@@ -5,7 +5,7 @@ use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
     array, context, device, errors, event, function, graph, launch, logs, memory, module, profiler, stream,
-    unimplemented,
+    texture, unimplemented,
 };
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -39,6 +39,8 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     array::address,
     array::linear::address,
     array::mipmap::address,
+    texture::address,
+    texture::tensor_map::address,
     memory::virtual_memory::address,
     module::address,
     module::library::address,

@@ -23,6 +23,7 @@ mod profiler;
 mod report;
 mod state;
 mod stream;
+mod texture;
 mod unimplemented;
 
 pub use lookup::{driver, symbol_address};

@@ -15,6 +15,7 @@ use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Module};
 use super::stream::Stream;
+use super::texture::Object;
 use crate::memory::Memory;
 use cuda_driver_sys::{CUdevice, CUresult, CUstream};
 use std::cell::Cell;
@@ -60,6 +61,8 @@ pub(super) struct State {
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
     pub(super) mipmaps: Handles<Mipmap>,
+    pub(super) textures: Handles<Object>,
+    pub(super) surfaces: Handles<Object>,
     ids: AtomicU64,
 }
 
@@ -99,6 +102,8 @@ impl State {
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),
+            textures: Handles::new(22),
+            surfaces: Handles::new(23),
             ids: AtomicU64::new(1),
             config,
         }

@@ -57,6 +57,8 @@ pub(super) struct Global {
     pub(super) bytes: u64,
     pub(super) constant: bool,
     pub(super) ty: Type,
+    /// Placed by the module, which gives the memory back; else whoever loaded it said where it lies.
+    pub(super) owned: bool,
 }
 
 /// A shared variable of module scope.
@@ -74,7 +76,16 @@ impl Program {
     /// What the text says is checked as far as every function's structure, names and mnemonics; an instruction that
     /// exists but that this engine lacks stops the kernel that reaches it, not the module.
     pub fn load(text: &str, memory: &Arc<Memory>) -> Result<Program, LoadFailure> {
-        let image = load::load(text, memory)?;
+        Program::load_with(text, memory, &[])
+    }
+
+    /// The same, with addresses for variables that the module declares `.extern`.
+    pub fn load_with(
+        text: &str,
+        memory: &Arc<Memory>,
+        symbols: &[(String, u64)],
+    ) -> Result<Program, LoadFailure> {
+        let image = load::load(text, memory, symbols)?;
         Ok(Program { image: Arc::new(image), memory: Arc::clone(memory), kernels: Mutex::default() })
     }
 

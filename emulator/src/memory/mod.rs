@@ -23,6 +23,7 @@ pub use allocation::{Allocation, Rights};
 pub use bytes::Physical;
 pub use snapshot::Snapshot;
 
+use crate::texture::Objects;
 use map::Map;
 
 /// Alignment of every allocation, as `cuMemAlloc` guarantees it.
@@ -34,6 +35,7 @@ pub const ALIGNMENT: u64 = 256;
 pub struct Memory {
     map: Arc<RwLock<Map>>,
     view: View,
+    objects: Arc<Objects>,
 }
 
 /// Whose kernels look.
@@ -86,19 +88,29 @@ pub struct BadRange {
 impl Memory {
     /// Memory of `capacity` bytes of the only device, nothing allocated.
     pub fn new(capacity: u64) -> Memory {
-        Memory { map: Arc::new(RwLock::new(Map::new(capacity, 1))), view: View { device: 0, peers: 0 } }
+        let map = Arc::new(RwLock::new(Map::new(capacity, 1)));
+        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default() }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes.
     pub fn of_devices(capacity: u64, count: u32) -> Vec<Memory> {
         let map = Arc::new(RwLock::new(Map::new(capacity, count)));
-        let memory = |device| Memory { map: Arc::clone(&map), view: View { device, peers: 0 } };
+        let objects = Arc::new(Objects::default());
+        let view = |device| View { device, peers: 0 };
+        let memory =
+            |device| Memory { map: Arc::clone(&map), view: view(device), objects: Arc::clone(&objects) };
         (0..count).map(memory).collect()
     }
 
     /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
     pub fn with_peers(&self, peers: u32) -> Memory {
-        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view } }
+        let objects = Arc::clone(&self.objects);
+        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view }, objects }
+    }
+
+    /// What handles of textures and surfaces mean: they name addresses of this memory.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// Reserves `bytes` bytes and returns their device address, a multiple of [`ALIGNMENT`]. The contents are

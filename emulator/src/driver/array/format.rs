@@ -1,68 +1,25 @@
 //! What the elements of arrays and textures are.
 
-use cuda_driver_sys::{CUarray_format, CUresult};
+use cuda_driver_sys::CUarray_format;
 
 use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::texture::{Channel, Texel};
 
-/// How one channel is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::driver) enum Channel {
-    U8,
-    U16,
-    U32,
-    I8,
-    I16,
-    I32,
-    F16,
-    F32,
-    /// Unsigned, always read as a fraction of its largest value.
-    Unorm8,
-    Unorm16,
-    /// Signed, always read as a fraction of its largest value.
-    Snorm8,
-    Snorm16,
-}
-
-impl Channel {
-    /// Bytes.
-    pub(in crate::driver) fn bytes(self) -> usize {
-        match self {
-            Channel::U8 | Channel::I8 | Channel::Unorm8 | Channel::Snorm8 => 1,
-            Channel::U16 | Channel::I16 | Channel::F16 | Channel::Unorm16 | Channel::Snorm16 => 2,
-            Channel::U32 | Channel::I32 | Channel::F32 => 4,
-        }
-    }
-}
-
-/// An element: its channels, all alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::driver) struct Texel {
-    pub(in crate::driver) channel: Channel,
-    pub(in crate::driver) channels: u32,
-}
-
-impl Texel {
-    /// What a descriptor says. Compressed and planar formats are not emulated.
-    pub(in crate::driver) fn of(format: CUarray_format, channels: u32) -> Outcome<Texel> {
-        use CUarray_format as F;
-        let channel = match format {
-            F::CU_AD_FORMAT_UNSIGNED_INT8 => Channel::U8,
-            F::CU_AD_FORMAT_UNSIGNED_INT16 => Channel::U16,
-            F::CU_AD_FORMAT_UNSIGNED_INT32 => Channel::U32,
-            F::CU_AD_FORMAT_SIGNED_INT8 => Channel::I8,
-            F::CU_AD_FORMAT_SIGNED_INT16 => Channel::I16,
-            F::CU_AD_FORMAT_SIGNED_INT32 => Channel::I32,
-            F::CU_AD_FORMAT_HALF => Channel::F16,
-            F::CU_AD_FORMAT_FLOAT => Channel::F32,
-            _ => return normalized(format, channels),
-        };
-        if matches!(channels, 1 | 2 | 4) { Ok(Texel { channel, channels }) } else { Err(INVALID_VALUE) }
-    }
-
-    /// Bytes.
-    pub(in crate::driver) fn bytes(self) -> usize {
-        self.channel.bytes() * self.channels as usize
-    }
+/// The element that a descriptor says. Compressed and planar formats are not emulated.
+pub(in crate::driver) fn texel(format: CUarray_format, channels: u32) -> Outcome<Texel> {
+    use CUarray_format as F;
+    let channel = match format {
+        F::CU_AD_FORMAT_UNSIGNED_INT8 => Channel::U8,
+        F::CU_AD_FORMAT_UNSIGNED_INT16 => Channel::U16,
+        F::CU_AD_FORMAT_UNSIGNED_INT32 => Channel::U32,
+        F::CU_AD_FORMAT_SIGNED_INT8 => Channel::I8,
+        F::CU_AD_FORMAT_SIGNED_INT16 => Channel::I16,
+        F::CU_AD_FORMAT_SIGNED_INT32 => Channel::I32,
+        F::CU_AD_FORMAT_HALF => Channel::F16,
+        F::CU_AD_FORMAT_FLOAT => Channel::F32,
+        _ => return normalized(format, channels),
+    };
+    if matches!(channels, 1 | 2 | 4) { Ok(Texel { channel, channels }) } else { Err(INVALID_VALUE) }
 }
 
 /// The formats whose name says the number of channels too.
@@ -82,7 +39,7 @@ fn normalized(format: CUarray_format, given: u32) -> Outcome<Texel> {
         F::CU_AD_FORMAT_SNORM_INT16X2 => (Channel::Snorm16, 2),
         F::CU_AD_FORMAT_SNORM_INT16X4 => (Channel::Snorm16, 4),
         CUarray_format(80..=94 | 145..=184) => return Err(NOT_SUPPORTED),
-        _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        _ => return Err(INVALID_VALUE),
     };
     if channels == given { Ok(Texel { channel, channels }) } else { Err(INVALID_VALUE) }
 }

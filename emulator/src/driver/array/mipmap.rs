@@ -80,7 +80,7 @@ fn create(
     let mut made = Mipmap { context: Arc::clone(&context), levels: Vec::new() };
     // The driver clamps the number of levels to what the sizes allow.
     for at in 0..levels.clamp(1, most_levels(&descriptor)) {
-        let array = Array::new(state, &context, level(&descriptor, at), Some(handle));
+        let array = Array::new(&context, level(&descriptor, at), Some(handle));
         let array = array.inspect_err(|_| made.free(state))?;
         let level = state.arrays.reserve();
         state.arrays.insert(level, Arc::new(array));

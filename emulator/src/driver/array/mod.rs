@@ -14,7 +14,8 @@ use super::entry::{INVALID_HANDLE, INVALID_VALUE};
 use super::entry::{In, NOT_SUPPORTED, Out, Outcome, entries};
 use super::handles::{Found, to_c};
 use super::state::{Call, State};
-pub(super) use format::Texel;
+use crate::texture::Texel;
+pub(super) use format::texel;
 pub(super) use mipmap::Mipmap;
 
 entries! {
@@ -56,7 +57,6 @@ const LIMIT_CUBEMAP: [usize; 3] = [32_768, 32_768, 6 * 2_046];
 impl Array {
     /// Checks a descriptor and allocates; `level_of` as the field.
     fn new(
-        state: &State,
         context: &Arc<Context>,
         descriptor: CUDA_ARRAY3D_DESCRIPTOR,
         level_of: Option<usize>,
@@ -65,7 +65,7 @@ impl Array {
         let [width, rows, planes] = shape(&descriptor);
         let bytes = [texel.bytes(), width, rows, planes].into_iter().try_fold(1_usize, usize::checked_mul);
         let bytes = bytes.ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)? as u64;
-        let address = state.memory.allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let address = context.memory.allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         Ok(Array { context: Arc::clone(context), descriptor, texel, address, level_of })
     }
 
@@ -77,6 +77,18 @@ impl Array {
     /// Bytes of a row.
     pub(super) fn pitch(&self) -> usize {
         self.shape()[0] * self.texel.bytes()
+    }
+
+    /// Where a region of it starts: `at` bytes into a row, rows and planes, of `size` bytes, rows and planes. `None` if
+    /// it is not inside, or cuts an element.
+    pub(super) fn place(&self, [x, y, z]: [usize; 3], [width, height, depth]: [usize; 3]) -> Option<u64> {
+        let (pitch, [_, rows, planes], element) = (self.pitch(), self.shape(), self.texel.bytes());
+        let inside = |start: usize, count: usize, limit: usize| {
+            start.checked_add(count).is_some_and(|end| end <= limit)
+        };
+        let whole = x.is_multiple_of(element) && width.is_multiple_of(element);
+        let fits = inside(x, width, pitch) && inside(y, height, rows) && inside(z, depth, planes);
+        (whole && fits).then(|| self.address + ((z * rows + y) * pitch + x) as u64)
     }
 
     /// All bytes.
@@ -107,7 +119,7 @@ fn checked(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Outcome<Texel> {
     if flags & !FLAGS != 0 {
         return Err(if flags >> 9 == 0 { NOT_SUPPORTED } else { INVALID_VALUE });
     }
-    let texel = Texel::of(descriptor.Format, descriptor.NumChannels)?;
+    let texel = texel(descriptor.Format, descriptor.NumChannels)?;
     let (layered, cube) = (flags & CUDA_ARRAY3D_LAYERED != 0, flags & CUDA_ARRAY3D_CUBEMAP != 0);
     let (limit, complete) = match (cube, layered, height, depth) {
         (true, ..) => {
@@ -174,7 +186,7 @@ fn create_3d(call: &Call, array: Out<CUarray>, descriptor: In<CUDA_ARRAY3D_DESCR
 fn make(call: &Call, array: Out<CUarray>, descriptor: CUDA_ARRAY3D_DESCRIPTOR) -> Outcome {
     let (context, state) = (call.context()?, call.state()?);
     let place = array.required()?;
-    let made = Array::new(state, &context, descriptor, None)?;
+    let made = Array::new(&context, descriptor, None)?;
     let handle = state.arrays.reserve();
     state.arrays.insert(handle, Arc::new(made));
     place.set(to_c(handle));

@@ -164,6 +164,7 @@ impl Context {
         for module in state.modules.all().iter().filter(|module| module.context.id == self.id) {
             module.discard(state);
         }
+        super::texture::forget(state, self.id);
         super::array::forget(state, self.id);
         state.allocations.release(self.id, state);
         state.pinned.forget(self.id, &state.memory);

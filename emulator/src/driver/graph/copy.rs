@@ -8,7 +8,7 @@ use cuda_driver_sys::*;
 use super::fill::context;
 use super::nodes::insert;
 use super::operation::Operation;
-use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::memory::fault;
 use crate::driver::state::{Call, State};
 use crate::engine::Fault;
@@ -62,6 +62,7 @@ struct Side {
     kind: CUmemorytype,
     host: usize,
     device: u64,
+    array: CUarray,
     offset: [usize; 3],
     pitch: usize,
     height: usize,
@@ -76,6 +77,7 @@ impl Side {
             kind: p.srcMemoryType,
             host: p.srcHost.expose_provenance(),
             device: p.srcDevice,
+            array: p.srcArray,
             offset: [p.srcXInBytes, p.srcY, p.srcZ],
             pitch: p.srcPitch,
             height: p.srcHeight,
@@ -87,6 +89,7 @@ impl Side {
             kind: p.dstMemoryType,
             host: p.dstHost.expose_provenance(),
             device: p.dstDevice,
+            array: p.dstArray,
             offset: [p.dstXInBytes, p.dstY, p.dstZ],
             pitch: p.dstPitch,
             height: p.dstHeight,
@@ -100,7 +103,7 @@ impl Side {
             CUmemorytype::CU_MEMORYTYPE_HOST => (true, self.host as u64),
             CUmemorytype::CU_MEMORYTYPE_DEVICE => (false, self.device),
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => (!device(self.device), self.device),
-            CUmemorytype::CU_MEMORYTYPE_ARRAY => return Err(NOT_SUPPORTED),
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => return self.locate_array(state, [width, height, depth]),
             _ => return Err(INVALID_VALUE),
         };
         let [x, y, z] = self.offset;
@@ -120,6 +123,15 @@ impl Side {
         let first = base.checked_add(first as u64).ok_or(INVALID_VALUE)?;
         let good = if host { base != 0 } else { state.is_device_range(first, bytes as u64) };
         if good { Ok(End { host, first, row, layer }) } else { Err(INVALID_VALUE) }
+    }
+
+    /// As [`locate`](Self::locate), of an array, whose layout is its own.
+    fn locate_array(&self, state: &State, size: [usize; 3]) -> Outcome<End> {
+        let array = state.arrays.get(self.array.addr()).filter(|array| array.context.is_alive());
+        let array = array.ok_or(INVALID_HANDLE)?;
+        let first = array.place(self.offset, size).ok_or(INVALID_VALUE)?;
+        let (row, rows) = (array.pitch(), array.shape()[1]);
+        Ok(End { host: false, first, row, layer: row * rows })
     }
 }
 

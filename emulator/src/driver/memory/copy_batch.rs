@@ -95,9 +95,8 @@ fn volumes(
         let mode = mode(operation.srcAccessOrder)?;
         let unit = element(call, &operation)?;
         let size = Size { width: width.checked_mul(unit).ok_or(INVALID_VALUE)?, height, depth };
-        let target = named(&operation.dst, size, unit)?.region(call, size)?;
-        let source = named(&operation.src, size, unit)?.region(call, size)?;
-        copy_rows::start(call, &stream, target, source, size, mode)?;
+        let (target, source) = (named(&operation.dst, size, unit)?, named(&operation.src, size, unit)?);
+        copy_rows::copy(call, &stream, &target, &source, size, mode)?;
     }
     Ok(())
 }

@@ -11,6 +11,9 @@ use super::copy::{CHUNK, End, Mode, submit, transfer};
 use super::fault;
 use super::peer::context;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::copy::Copy3d;
+use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
 use crate::driver::stream::Stream;
 use crate::engine::Fault;
@@ -50,7 +53,7 @@ pub(super) struct Named {
 
 /// One side of a copy: where its first row starts, and how far the others are.
 #[derive(Clone, Copy)]
-pub(super) struct Region {
+struct Region {
     first: End,
     /// Bytes from row to row, and from plane to plane.
     row: usize,
@@ -59,7 +62,7 @@ pub(super) struct Region {
 
 impl Named {
     /// The region, if it lies inside its memory.
-    pub(super) fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
+    fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
         let state = call.healthy()?;
         match self.kind {
             CUmemorytype::CU_MEMORYTYPE_ARRAY => self.of_array(call, size),
@@ -103,19 +106,38 @@ impl Named {
 
     fn of_array(&self, call: &Call, size: Size) -> Outcome<Region> {
         let array = call.array(self.array)?;
-        let ([x, y, z], [_, rows, planes]) = (self.at, array.shape());
-        let (pitch, element) = (array.pitch(), array.texel.bytes());
-        let inside = |start: usize, count: usize, limit: usize| {
-            start.checked_add(count).is_some_and(|end| end <= limit)
-        };
-        let whole = x.is_multiple_of(element) && size.width.is_multiple_of(element);
-        let fits =
-            inside(x, size.width, pitch) && inside(y, size.height, rows) && inside(z, size.depth, planes);
-        if !whole || !fits {
-            return Err(INVALID_VALUE);
-        }
-        let first = array.address + (z * rows * pitch + y * pitch + x) as u64;
+        let first = array.place(self.at, [size.width, size.height, size.depth]).ok_or(INVALID_VALUE)?;
+        let (pitch, rows) = (array.pitch(), array.shape()[1]);
         Ok(Region { first: End::Device(first), row: pitch, plane: rows * pitch })
+    }
+}
+
+/// A copy as a graph keeps it.
+fn parameters(target: &Named, source: &Named, size: Size) -> CUDA_MEMCPY3D {
+    let ([source_x, source_y, source_z], [target_x, target_y, target_z]) = (source.at, target.at);
+    CUDA_MEMCPY3D {
+        srcXInBytes: source_x,
+        srcY: source_y,
+        srcZ: source_z,
+        srcMemoryType: source.kind,
+        srcHost: source.host,
+        srcDevice: source.device,
+        srcArray: source.array,
+        srcPitch: source.pitch,
+        srcHeight: source.rows,
+        dstXInBytes: target_x,
+        dstY: target_y,
+        dstZ: target_z,
+        dstMemoryType: target.kind,
+        dstHost: target.host,
+        dstDevice: target.device,
+        dstArray: target.array,
+        dstPitch: target.pitch,
+        dstHeight: target.rows,
+        WidthInBytes: size.width,
+        Height: size.height,
+        Depth: size.depth,
+        ..CUDA_MEMCPY3D::default()
     }
 }
 
@@ -139,7 +161,7 @@ unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: S
 }
 
 /// Does the copy in the stream's order: here if memory takes part that is the caller's only while the call lasts.
-pub(super) fn start(
+fn start(
     call: &Call,
     stream: &Arc<Stream>,
     target: Region,
@@ -181,7 +203,7 @@ fn now(
 }
 
 /// Checks both sides and copies.
-fn copy(
+pub(super) fn copy(
     call: &Call,
     stream: &Arc<Stream>,
     target: &Named,
@@ -189,9 +211,13 @@ fn copy(
     size: Size,
     mode: Mode,
 ) -> Outcome {
-    call.healthy()?;
+    let state = call.healthy()?;
     if size.width == 0 || size.height == 0 || size.depth == 0 {
         return Ok(());
+    }
+    if let Some(recorder) = recorder(stream)? {
+        let copy = Copy3d::read(state, &parameters(target, source, size))?;
+        return recorder.add(state, Operation::Copy(copy)).map(|_| ());
     }
     let (target, source) = (target.region(call, size)?, source.region(call, size)?);
     start(call, stream, target, source, size, mode)

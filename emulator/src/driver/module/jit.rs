@@ -1,14 +1,16 @@
-//! The options of `cuModuleLoadDataEx`. There is nothing to optimise; the logs and the target count.
+//! The options of `cuModuleLoadDataEx`. There is nothing to optimise; the logs, the target, the time and the addresses of
+//! variables that lie elsewhere count.
 //!
 //! Relies on the caller for its arrays, and for log buffers of the size it gives.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_uint, c_void};
+use std::time::Instant;
 
 use super::log::Refusal;
 use super::shape;
-use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome};
+use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome, Text};
 use crate::driver::handles::to_c;
 
 /// The array of option numbers.
@@ -23,6 +25,12 @@ pub(super) struct Options<'call> {
     info: Log,
     error: Log,
     target: Option<u32>,
+    /// Where the time that loading took is asked for, and when it began.
+    wall_time: Option<(usize, Instant)>,
+    /// Names, addresses and number of variables that lie elsewhere.
+    symbol_names: Option<*mut c_void>,
+    symbol_addresses: Option<*mut c_void>,
+    symbol_count: usize,
 }
 
 /// A log buffer: its address and where among the values its size stands.
@@ -38,7 +46,17 @@ const KNOWN: u32 = 35;
 impl<'call> Options<'call> {
     /// No options.
     pub(super) fn none() -> Self {
-        Options { values: None, all: Vec::new(), info: Log::default(), error: Log::default(), target: None }
+        Options {
+            values: None,
+            all: Vec::new(),
+            info: Log::default(),
+            error: Log::default(),
+            target: None,
+            wall_time: None,
+            symbol_names: None,
+            symbol_addresses: None,
+            symbol_count: 0,
+        }
     }
 
     /// Reads and checks the options.
@@ -73,6 +91,10 @@ impl<'call> Options<'call> {
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER => self.error.buffer = Some(value.cast()),
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => self.error.size_at = Some(at),
             CUjit_option::CU_JIT_TARGET => self.target = Some(value.addr() as u32),
+            CUjit_option::CU_JIT_WALL_TIME => self.wall_time = Some((at, Instant::now())),
+            CUjit_option::CU_JIT_GLOBAL_SYMBOL_NAMES => self.symbol_names = Some(value),
+            CUjit_option::CU_JIT_GLOBAL_SYMBOL_ADDRESSES => self.symbol_addresses = Some(value),
+            CUjit_option::CU_JIT_GLOBAL_SYMBOL_COUNT => self.symbol_count = value.addr() as u32 as usize,
             CUjit_option::CU_JIT_CACHE_MODE if value.addr() as u32 > 2 => return Err(INVALID_VALUE),
             CUjit_option(number) if number >= KNOWN => return Err(INVALID_VALUE),
             _ => {}
@@ -97,10 +119,34 @@ impl<'call> Options<'call> {
         }
     }
 
-    /// Fills the logs and their sizes. Nothing is ever worth an info log.
+    /// The variables that lie elsewhere, and where.
+    pub(super) fn symbols(&self) -> Outcome<Vec<(String, u64)>> {
+        if self.symbol_count == 0 {
+            return Ok(Vec::new());
+        }
+        let (names, addresses) = self.symbol_names.zip(self.symbol_addresses).ok_or(INVALID_VALUE)?;
+        // SAFETY: the caller's arrays have `symbol_count` elements each, the names are strings with their NUL.
+        let (names, addresses): (In<*const c_char>, In<*mut c_void>) = unsafe {
+            (In::from_c(names.cast::<*const c_char>()), In::from_c(addresses.cast::<*mut c_void>()))
+        };
+        // SAFETY: as above.
+        let (names, addresses) =
+            unsafe { (names.read_array(self.symbol_count)?, addresses.read_array(self.symbol_count)?) };
+        let name = |name: *const c_char| -> Outcome<String> {
+            // SAFETY: as above.
+            unsafe { Text::from_c(name) }.name().map(str::to_owned)
+        };
+        names.into_iter().zip(addresses).map(|(n, address)| Ok((name(n)?, address.addr() as u64))).collect()
+    }
+
+    /// Fills the logs and their sizes, and the time it took. Nothing is ever worth an info log.
     pub(super) fn finish(&mut self, error: &str) {
         self.write(self.info, "");
         self.write(self.error, error);
+        if let (Some((at, began)), Some(values)) = (self.wall_time, &self.values) {
+            let milliseconds = began.elapsed().as_secs_f32() * 1e3;
+            values.put(at, to_c(milliseconds.to_bits() as usize));
+        }
     }
 
     fn write(&self, log: Log, text: &str) {

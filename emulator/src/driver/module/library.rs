@@ -41,6 +41,8 @@ entries! {
 pub(in crate::driver) struct Library {
     handle: usize,
     text: Result<String, CUresult>,
+    /// Where variables lie that it declares `.extern`.
+    symbols: Vec<(String, u64)>,
     /// The image loaded into memory of no device: what can be known without a context.
     sample: OnceLock<Result<Arc<Module>, CUresult>>,
     state: Mutex<Loaded>,
@@ -68,7 +70,7 @@ impl Library {
     fn sample(&self) -> Outcome<&Arc<Module>> {
         let load = || {
             let text = self.text.as_ref().map_err(|code| *code)?;
-            Module::sample(text).map_err(|refusal| refused(&refusal))
+            Module::sample(text, &self.symbols).map_err(|refusal| refused(&refusal))
         };
         self.sample.get_or_init(load).as_ref().map_err(|code| *code)
     }
@@ -81,7 +83,8 @@ impl Library {
             return Ok(Arc::clone(module));
         }
         let text = self.text.as_ref().map_err(|code| *code)?;
-        let module = Module::load(state, context, text, true).map_err(|refusal| refused(&refusal))?;
+        let module =
+            Module::load(state, context, text, true, &self.symbols).map_err(|refusal| refused(&refusal))?;
         loaded.modules.insert(context.id, Arc::clone(&module));
         Ok(module)
     }
@@ -168,11 +171,11 @@ fn load_data(
     if image.is_null() {
         return Err(INVALID_VALUE);
     }
-    Options::read(jit_count, jit, jit_values)?;
+    let symbols = Options::read(jit_count, jit, jit_values)?.symbols()?;
     let state = call.state()?;
     let handle = state.libraries.reserve();
     let text = image::text(image).map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
-    let library = Library { handle, text, sample: OnceLock::new(), state: Mutex::default() };
+    let library = Library { handle, text, symbols, sample: OnceLock::new(), state: Mutex::default() };
     state.libraries.insert(handle, Arc::new(library));
     place.set(to_c(handle));
     Ok(())
@@ -358,9 +361,9 @@ fn set_cache(call: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevi
 
 impl Module {
     /// Loads PTX into memory of its own, in no context.
-    fn sample(text: &str) -> Result<Arc<Module>, Refusal> {
+    fn sample(text: &str, symbols: &[(String, u64)]) -> Result<Arc<Module>, Refusal> {
         let state = crate::driver::state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
         let memory = Arc::new(Memory::new(u64::MAX >> 1));
-        Module::load_into(state, &memory, &Context::nowhere(), text, true)
+        Module::load_into(state, &memory, &Context::nowhere(), text, true, symbols)
     }
 }

@@ -61,8 +61,9 @@ impl Module {
         context: &Arc<Context>,
         text: &str,
         of_library: bool,
+        symbols: &[(String, u64)],
     ) -> Result<Arc<Module>, log::Refusal> {
-        Module::load_into(state, &context.memory, context, text, of_library)
+        Module::load_into(state, &context.memory, context, text, of_library, symbols)
     }
 
     fn load_into(
@@ -71,9 +72,11 @@ impl Module {
         context: &Arc<Context>,
         text: &str,
         of_library: bool,
+        symbols: &[(String, u64)],
     ) -> Result<Arc<Module>, log::Refusal> {
         let outline = shape::outline(text)?;
-        let program = Program::load(text, memory).map_err(|failure| log::Refusal::of(&failure, text))?;
+        let program =
+            Program::load_with(text, memory, symbols).map_err(|failure| log::Refusal::of(&failure, text))?;
         let handle = state.modules.reserve();
         let variables = outline.variables.iter().filter_map(|name| program.global(name)).collect();
         let (shapes, functions) = (outline.shapes, HashMap::new());
@@ -151,7 +154,7 @@ fn load(call: &Call, module: Out<CUmodule>, image: *const c_void, mut options: O
     let text = image::text(image);
     let loaded = text.and_then(|text| {
         options.check_target(&text)?;
-        Module::load(call.state()?, &context, &text, false)
+        Module::load(call.state()?, &context, &text, false, &options.symbols()?)
     });
     match loaded {
         Ok(module) => {

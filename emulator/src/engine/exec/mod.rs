@@ -12,6 +12,7 @@ pub(crate) mod memory;
 pub(crate) mod operand;
 pub(crate) mod store;
 pub(crate) mod sync;
+pub(crate) mod texture;
 pub(crate) mod warp_ops;
 mod warp_values;
 mod width;

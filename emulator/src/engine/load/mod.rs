@@ -20,8 +20,12 @@ const NEWEST_TARGET: u32 = 90;
 /// Most bytes of one variable that go through memory on the way to the device.
 const LARGEST_INITIALISED: u64 = 1 << 32;
 
-/// Reads and checks a module, and places and initialises its variables.
-pub(super) fn load(text: &str, memory: &Arc<Memory>) -> Result<Image, LoadFailure> {
+/// Reads and checks a module, and places and initialises its variables; `symbols` are those that lie elsewhere.
+pub(super) fn load(
+    text: &str,
+    memory: &Arc<Memory>,
+    symbols: &[(String, u64)],
+) -> Result<Image, LoadFailure> {
     let text = text.trim_end_matches('\0');
     let module = cuda_ptx::parse(text).map_err(|error| refused(&error))?;
     let mut image = Image {
@@ -33,6 +37,7 @@ pub(super) fn load(text: &str, memory: &Arc<Memory>) -> Result<Image, LoadFailur
     };
     collect_functions(&module, &mut image)?;
     collect_shared(&module, &mut image)?;
+    place_elsewhere(&module, symbols, &mut image);
     check::functions(&module, &image)?;
     if let Err(failure) = place(&module, memory, &mut image) {
         release(&image, memory);
@@ -43,7 +48,7 @@ pub(super) fn load(text: &str, memory: &Arc<Memory>) -> Result<Image, LoadFailur
 
 /// Gives the device memory of the variables back.
 pub(super) fn release(image: &Image, memory: &Memory) {
-    for global in image.globals.values() {
+    for global in image.globals.values().filter(|global| global.owned) {
         // Placed by `place` and freed only here; a failure leaves nothing to do.
         let _ = memory.free(global.address);
     }
@@ -133,6 +138,20 @@ pub(super) fn shared_variable(variable: &Variable<'_>) -> SharedVariable {
     }
 }
 
+/// Notes where the variables lie that the module does not define and the caller has.
+fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut Image) {
+    let defined =
+        |name: &str| module.variables.iter().any(|v| v.name == name && v.linkage != Linkage::Extern);
+    let elsewhere = |v: &&Variable<'_>| v.space == Space::Global && !defined(v.name);
+    for variable in module.variables.iter().filter(elsewhere) {
+        if let Some((name, address)) = symbols.iter().find(|(name, _)| name == variable.name) {
+            let (address, bytes, ty) = (*address, variable.size(), variable.ty);
+            let global = Global { address, bytes, constant: false, ty, owned: false };
+            image.globals.insert(name.clone(), global);
+        }
+    }
+}
+
 /// Places every `.global` and `.const` variable and writes its initial value.
 fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
     let here = |v: &&Variable<'_>| matches!(v.space, Space::Global | Space::Const);
@@ -145,7 +164,10 @@ fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result
             .allocate(bytes)
             .map_err(|error| failure(LoadFailureKind::OutOfMemory, variable.line, error.to_string()))?;
         let constant = variable.space == Space::Const;
-        image.globals.insert(variable.name.to_owned(), Global { address, bytes, constant, ty: variable.ty });
+        image.globals.insert(
+            variable.name.to_owned(),
+            Global { address, bytes, constant, ty: variable.ty, owned: true },
+        );
     }
     for variable in module.variables.iter().filter(here) {
         let Some(global) = image.globals.get(variable.name) else {

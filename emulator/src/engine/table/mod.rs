@@ -19,6 +19,7 @@ mod mnemonics;
 pub(super) mod movement;
 mod pattern;
 mod sync;
+mod texture;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -196,6 +197,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         control::ROWS,
         sync::ROWS,
         mbarrier::ROWS,
+        texture::ROWS,
     ]
     .into_iter()
     .flatten()

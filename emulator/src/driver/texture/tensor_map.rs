@@ -1,0 +1,186 @@
+//! Tensor maps, in a form of the emulator's own: the instructions that take them are not emulated, and a kernel that
+//! reaches one stops with its name. Encoding checks what the driver's documentation demands.
+//!
+//! Relies on the program: the lists have as many elements as the rank says.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_int, c_void};
+
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::state::Call;
+
+entries! {
+    cuTensorMapEncodeTiled(map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: cuuint32_t, address: *mut c_void, dims: *const cuuint64_t, strides: *const cuuint64_t, tile: *const cuuint32_t, steps: *const cuuint32_t, interleave: CUtensorMapInterleave, swizzle: CUtensorMapSwizzle, promotion: CUtensorMapL2promotion, fill: CUtensorMapFloatOOBfill) [always] = tiled;
+    cuTensorMapEncodeIm2col(map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: cuuint32_t, address: *mut c_void, dims: *const cuuint64_t, strides: *const cuuint64_t, lower: *const c_int, upper: *const c_int, channels: cuuint32_t, pixels: cuuint32_t, steps: *const cuuint32_t, interleave: CUtensorMapInterleave, swizzle: CUtensorMapSwizzle, promotion: CUtensorMapL2promotion, fill: CUtensorMapFloatOOBfill) [always] = im2col;
+    cuTensorMapReplaceAddress(map: *mut CUtensorMap, address: *mut c_void) [always] = replace;
+}
+
+/// What says that a map was made here: "emulator".
+const MARK: u64 = u64::from_le_bytes(*b"emulator");
+
+/// Bits of an element of a type.
+fn bits(data_type: CUtensorMapDataType) -> Outcome<u64> {
+    Ok(match data_type.0 {
+        0 => 8,
+        1 | 6 | 9 => 16,
+        2 | 3 | 7 | 10..=12 => 32,
+        4 | 5 | 8 => 64,
+        13 | 14 => 4,
+        15 => 6,
+        _ => return Err(INVALID_VALUE),
+    })
+}
+
+/// What all maps have.
+struct Tensor {
+    data_type: CUtensorMapDataType,
+    dims: Vec<u64>,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+}
+
+impl Tensor {
+    /// The rules for a tensor.
+    #[allow(clippy::too_many_arguments, reason = "the driver's")]
+    fn checked(
+        data_type: CUtensorMapDataType,
+        rank: u32,
+        address: u64,
+        dims: &In<u64>,
+        strides: &In<u64>,
+        steps: &In<u32>,
+        interleave: CUtensorMapInterleave,
+        swizzle: CUtensorMapSwizzle,
+        fill: CUtensorMapFloatOOBfill,
+    ) -> Outcome<Tensor> {
+        bits(data_type)?;
+        let interleaved = interleave != CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE;
+        let known = interleave.0 <= 2 && swizzle.0 <= 6 && fill.0 <= 1;
+        if !(1..=5).contains(&rank) || interleaved && rank < 3 || !known {
+            return Err(INVALID_VALUE);
+        }
+        let wide = interleave == CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_32B || data_type.0 >= 14;
+        let multiple = if wide { 32 } else { 16 };
+        // SAFETY: lists of `rank` elements, strides one less.
+        let (dims, strides, steps) = unsafe {
+            let rank = rank as usize;
+            (dims.read_array(rank)?, strides.read_array(rank - 1)?, steps.read_array(rank)?)
+        };
+        let float = matches!(data_type.0, 6..=12);
+        let fits = address != 0
+            && address.is_multiple_of(multiple)
+            && dims.iter().all(|dim| (1..=1 << 32).contains(dim))
+            && strides.iter().all(|stride| stride.is_multiple_of(multiple) && *stride < 1 << 40)
+            && steps.iter().all(|step| (1..=8).contains(step))
+            && (fill.0 == 0 || float);
+        if fits { Ok(Tensor { data_type, dims, interleave, swizzle }) } else { Err(INVALID_VALUE) }
+    }
+
+    /// The rules for the innermost size of what is copied.
+    fn inner(&self, elements: u32) -> Outcome {
+        if self.interleave != CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE || self.data_type.0 >= 14 {
+            return Ok(());
+        }
+        let bytes = u64::from(elements) * bits(self.data_type)? / 8;
+        let limit = match self.swizzle.0 {
+            0 => u64::MAX,
+            1 => 32,
+            2 => 64,
+            _ => 128,
+        };
+        if bytes.is_multiple_of(16) && bytes <= limit { Ok(()) } else { Err(INVALID_VALUE) }
+    }
+
+    fn encode(&self, address: u64, sizes: &[u32]) -> CUtensorMap {
+        let mut map = CUtensorMap::default();
+        let kinds =
+            u64::from(self.data_type.0) << 16 | u64::from(self.interleave.0) << 8 | u64::from(self.swizzle.0);
+        let head = [MARK, address, kinds, self.dims.len() as u64];
+        let words = head
+            .into_iter()
+            .chain(self.dims.iter().copied())
+            .chain(sizes.iter().map(|size| u64::from(*size)));
+        map.opaque.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        map
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the driver's")]
+fn tiled(
+    _: &Call,
+    map: Out<CUtensorMap>,
+    data_type: CUtensorMapDataType,
+    rank: u32,
+    address: *mut c_void,
+    dims: In<u64>,
+    strides: In<u64>,
+    tile: In<u32>,
+    steps: In<u32>,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    _promotion: CUtensorMapL2promotion,
+    fill: CUtensorMapFloatOOBfill,
+) -> Outcome {
+    let (place, address) = (map.required()?, address.addr() as u64);
+    let tensor =
+        Tensor::checked(data_type, rank, address, &dims, &strides, &steps, interleave, swizzle, fill)?;
+    // SAFETY: a list of `rank` elements.
+    let tile = unsafe { tile.read_array(rank as usize)? };
+    if !tile.iter().all(|size| (1..=256).contains(size)) {
+        return Err(INVALID_VALUE);
+    }
+    tensor.inner(tile.first().copied().unwrap_or(0))?;
+    place.set(tensor.encode(address, &tile));
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments, reason = "the driver's")]
+fn im2col(
+    _: &Call,
+    map: Out<CUtensorMap>,
+    data_type: CUtensorMapDataType,
+    rank: u32,
+    address: *mut c_void,
+    dims: In<u64>,
+    strides: In<u64>,
+    lower: In<c_int>,
+    upper: In<c_int>,
+    channels: u32,
+    pixels: u32,
+    steps: In<u32>,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    _promotion: CUtensorMapL2promotion,
+    fill: CUtensorMapFloatOOBfill,
+) -> Outcome {
+    let (place, address) = (map.required()?, address.addr() as u64);
+    let limit = match rank {
+        3 => 1 << 15,
+        4 => 1 << 7,
+        5 => 1 << 4,
+        _ => return Err(INVALID_VALUE),
+    };
+    let tensor =
+        Tensor::checked(data_type, rank, address, &dims, &strides, &steps, interleave, swizzle, fill)?;
+    // SAFETY: lists of two elements less than the rank.
+    let corners = unsafe { [lower.read_array(rank as usize - 2)?, upper.read_array(rank as usize - 2)?] };
+    let placed = corners.iter().flatten().all(|offset| (-limit..limit).contains(offset));
+    if !placed || !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {
+        return Err(INVALID_VALUE);
+    }
+    tensor.inner(channels)?;
+    place.set(tensor.encode(address, &[channels, pixels]));
+    Ok(())
+}
+
+fn replace(_: &Call, map: Out<CUtensorMap>, address: *mut c_void) -> Outcome {
+    let mut known = map.get().ok_or(INVALID_VALUE)?;
+    let address = address.addr() as u64;
+    if known.opaque[0] != MARK || address == 0 || !address.is_multiple_of(16) {
+        return Err(INVALID_VALUE);
+    }
+    known.opaque[1] = address;
+    map.set(known);
+    Ok(())
+}

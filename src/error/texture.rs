@@ -1,0 +1,33 @@
+//! Textures, surfaces and tensor maps that cannot be made; the driver was not asked.
+
+use thiserror::Error;
+
+/// A texture or surface that cannot be made.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextureError {
+    /// Only floats can be filtered.
+    #[error(
+        "linear filtering of {element}, which is read as an integer\n  help: filter with FilterMode::Point, or read it \
+         as a fraction (8 and 16 bits, without TextureFlags::READ_AS_INTEGER)"
+    )]
+    LinearFilterOfIntegers {
+        /// The element.
+        element: &'static str,
+    },
+    /// The array was not made for surfaces.
+    #[error("the array was made without ArrayFlags::SURFACE, so that no kernel can write to it")]
+    NoSurface,
+}
+
+/// A tensor map that the hardware cannot have.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("tensor map: {what} is {value}; {rule}")]
+pub struct TensorMapError {
+    /// Which value is wrong, with its dimension.
+    pub what: String,
+    /// The value.
+    pub value: String,
+    /// What it must be.
+    pub rule: String,
+}

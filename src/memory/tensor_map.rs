@@ -1,0 +1,269 @@
+//! Tensor maps: how the copy engine of compute capability 9.0 and later sees a tensor.
+
+#![allow(unsafe_code)] // Calls of the driver with lists whose lengths were checked; implementing `DeviceCopy`.
+
+use cuda_driver_sys::{CUtensorMap, CUtensorMapFloatOOBfill};
+use std::ffi::c_void;
+
+use super::device_copy::DeviceCopy;
+use super::tensor_layout::{
+    Interleave, L2Promotion, MAX_RANK, OutOfBoundsFill, Swizzle, TensorDataType, TensorLayout,
+};
+use super::view::DeviceSlice;
+use crate::driver::CudaContext;
+use crate::error::Error;
+
+/// A tensor map: a by-value argument of 128 bytes at a multiple of 128, `const __grid_constant__ CUtensorMap`.
+///
+/// A value that holds an address, as a [`DevicePtr`](crate::DevicePtr) does: keep the memory until the kernels that were
+/// given the map are done. It may be copied freely.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, Swizzle, TensorMap};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// // 64 rows of 128 floats, copied in boxes of 8 rows of 32.
+/// let matrix = DeviceBuffer::<f32>::zeroed(&stream, 64 * 128)?;
+/// let map = TensorMap::tiled([128, 64], [32, 8]).swizzle(Swizzle::Bytes128).encode(&ctx, &matrix);
+/// match map {
+///     Err(error) if error.is_unsupported() => return Ok(()), // a device before 9.0
+///     map => assert!(align_of_val(&map?) >= 64),
+/// }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "CUtensorMap")]
+pub struct TensorMap(CUtensorMap);
+
+// SAFETY: 1, 2: an opaque `repr(C)` array of u64 without padding; 3: it holds device addresses only.
+#[diagnostic::do_not_recommend]
+unsafe impl DeviceCopy for TensorMap {}
+
+/// A tensor map that is being described: tiles of a tensor. Made by [`TensorMap::tiled`].
+#[derive(Clone, Debug)]
+#[must_use = "it is nothing until it is encoded"]
+pub struct TiledMap {
+    layout: TensorLayout,
+    tile: Vec<u32>,
+}
+
+/// A tensor map that is being described: columns of pixels, as convolutions read them. Made by [`TensorMap::im2col`].
+#[derive(Clone, Debug)]
+#[must_use = "it is nothing until it is encoded"]
+pub struct Im2colMap {
+    layout: TensorLayout,
+    lower: Vec<i32>,
+    upper: Vec<i32>,
+    channels: u32,
+    pixels: u32,
+}
+
+impl TensorMap {
+    /// Describes a tensor of `dims` elements, innermost first, that is copied in boxes of `tile` elements.
+    ///
+    /// Without [`TiledMap::strides`] the tensor is dense.
+    pub fn tiled<const R: usize>(dims: [u64; R], tile: [u32; R]) -> TiledMap {
+        TiledMap { layout: TensorLayout::dense(&dims), tile: tile.into() }
+    }
+
+    /// Describes a tensor of `dims` elements: channels, pixels (width, height, depth as there are), images.
+    ///
+    /// The corners bound the pixels where a filter may be placed, from the image's own corners; there are two dimensions
+    /// less of them than of the tensor. `channels` of up to `pixels` pixels are copied at a time.
+    pub fn im2col<const R: usize>(
+        dims: [u64; R],
+        lower: &[i32],
+        upper: &[i32],
+        channels: u32,
+        pixels: u32,
+    ) -> Im2colMap {
+        let (lower, upper) = (lower.to_vec(), upper.to_vec());
+        Im2colMap { layout: TensorLayout::dense(&dims), lower, upper, channels, pixels }
+    }
+
+    /// The same map of another tensor of this layout, at another address.
+    ///
+    /// Driver call: `cuTensorMapReplaceAddress`.
+    ///
+    /// # Errors
+    /// The address is not a multiple of 16, or whatever the driver answers.
+    #[doc(alias = "cuTensorMapReplaceAddress")]
+    pub fn with_memory<T: DeviceCopy>(
+        &self,
+        context: &CudaContext,
+        memory: &impl DeviceSlice<Element = T>,
+    ) -> Result<Self, Error> {
+        let (mut map, address) = (*self, memory.address());
+        super::tensor_layout::check_address(address, 16)?;
+        // SAFETY: `map` is a tensor map at its alignment and outlives the call.
+        context.call(
+            "cuTensorMapReplaceAddress",
+            || format!("{address:#x}"),
+            |driver| unsafe { driver.cuTensorMapReplaceAddress(&mut map.0, pointer(address)) },
+        )?;
+        Ok(map)
+    }
+
+    /// The driver's own value.
+    pub fn raw(&self) -> &CUtensorMap {
+        &self.0
+    }
+
+    /// A tensor map that other code encoded.
+    pub fn from_raw(raw: CUtensorMap) -> Self {
+        Self(raw)
+    }
+}
+
+/// The options that both kinds of map have.
+macro_rules! options {
+    ($name:ident) => {
+        impl $name {
+            /// From element to element of each dimension but the innermost, in bytes: multiples of 16.
+            pub fn strides(mut self, strides: &[u64]) -> Self {
+                self.layout.strides = Some(strides.to_vec());
+                self
+            }
+
+            /// Every how many elements of each dimension one is copied; 1 to 8, without it 1.
+            pub fn element_strides(mut self, steps: &[u32]) -> Self {
+                self.layout.steps = steps.to_vec();
+                self
+            }
+
+            /// How elements are taken, where their type does not say it: `bf16` as `u16`, `tf32` as `f32`, packed ones.
+            pub fn data_type(mut self, data_type: TensorDataType) -> Self {
+                self.layout.data_type = Some(data_type);
+                self
+            }
+
+            /// How the channels lie in memory.
+            pub fn interleave(mut self, interleave: Interleave) -> Self {
+                self.layout.interleave = interleave;
+                self
+            }
+
+            /// How rows lie in shared memory, so that its banks do not conflict.
+            pub fn swizzle(mut self, swizzle: Swizzle) -> Self {
+                self.layout.swizzle = swizzle;
+                self
+            }
+
+            /// How much the second-level cache fetches at a time.
+            pub fn l2_promotion(mut self, promotion: L2Promotion) -> Self {
+                self.layout.promotion = promotion;
+                self
+            }
+
+            /// What is read outside the tensor.
+            pub fn out_of_bounds(mut self, fill: OutOfBoundsFill) -> Self {
+                self.layout.fill = fill;
+                self
+            }
+        }
+    };
+}
+
+options!(TiledMap);
+options!(Im2colMap);
+
+impl TiledMap {
+    /// The map of the tensor that starts at the start of `memory`.
+    ///
+    /// Every rule that the driver documents is checked first, with the value that breaks it. Driver call:
+    /// `cuTensorMapEncodeTiled`.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_bounds`] if the tensor is larger than the memory, `ErrorKind::TensorMap` for a broken rule,
+    /// [`Error::is_unsupported`] where driver or device know no tensor maps, or whatever the driver answers.
+    #[doc(alias = "cuTensorMapEncodeTiled")]
+    pub fn encode<T: DeviceCopy>(
+        &self,
+        context: &CudaContext,
+        memory: &impl DeviceSlice<Element = T>,
+    ) -> Result<TensorMap, Error> {
+        let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
+        self.layout.check_tile(&self.tile, known.data_type)?;
+        let (layout, mut map) = (&self.layout, CUtensorMap::default());
+        // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less.
+        context.call(
+            "cuTensorMapEncodeTiled",
+            || format!("{self:?}"),
+            |driver| unsafe {
+                driver.cuTensorMapEncodeTiled(
+                    &mut map,
+                    known.data_type.raw(),
+                    known.rank,
+                    pointer(memory.address()),
+                    layout.dims.as_ptr(),
+                    known.strides.as_ptr(),
+                    self.tile.as_ptr(),
+                    layout.steps.as_ptr(),
+                    layout.interleave.raw(),
+                    layout.swizzle.raw(),
+                    layout.promotion.raw(),
+                    fill(layout.fill),
+                )
+            },
+        )?;
+        Ok(TensorMap(map))
+    }
+}
+
+impl Im2colMap {
+    /// The map of the tensor that starts at the start of `memory`.
+    ///
+    /// Every rule that the driver documents is checked first, with the value that breaks it. Driver call:
+    /// `cuTensorMapEncodeIm2col`.
+    ///
+    /// # Errors
+    /// As [`TiledMap::encode`].
+    #[doc(alias = "cuTensorMapEncodeIm2col")]
+    pub fn encode<T: DeviceCopy>(
+        &self,
+        context: &CudaContext,
+        memory: &impl DeviceSlice<Element = T>,
+    ) -> Result<TensorMap, Error> {
+        let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
+        self.layout.check_pixels([&self.lower, &self.upper], self.channels, self.pixels, known.data_type)?;
+        let (layout, mut map) = (&self.layout, CUtensorMap::default());
+        // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less and
+        // corners two less.
+        context.call(
+            "cuTensorMapEncodeIm2col",
+            || format!("{self:?}"),
+            |driver| unsafe {
+                driver.cuTensorMapEncodeIm2col(
+                    &mut map,
+                    known.data_type.raw(),
+                    known.rank,
+                    pointer(memory.address()),
+                    layout.dims.as_ptr(),
+                    known.strides.as_ptr(),
+                    self.lower.as_ptr(),
+                    self.upper.as_ptr(),
+                    self.channels,
+                    self.pixels,
+                    layout.steps.as_ptr(),
+                    layout.interleave.raw(),
+                    layout.swizzle.raw(),
+                    layout.promotion.raw(),
+                    fill(layout.fill),
+                )
+            },
+        )?;
+        Ok(TensorMap(map))
+    }
+}
+
+fn fill(fill: OutOfBoundsFill) -> CUtensorMapFloatOOBfill {
+    fill.raw()
+}
+
+/// A device address as the driver's functions for tensor maps take it.
+fn pointer(address: u64) -> *mut c_void {
+    std::ptr::without_provenance_mut(address as usize)
+}
+
+const _: () = assert!(size_of::<TensorMap>() == 128 && MAX_RANK == 5);

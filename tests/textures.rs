@@ -1,0 +1,266 @@
+//! Textures and surfaces as kernels see them, on whichever driver is chosen. Expected values are computed here.
+
+#![allow(unsafe_code)] // launches
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::{
+    AddressMode, ArrayFlags, ArrayShape, CudaArray, CudaContext, CudaModule, CudaStream, DeviceBuffer,
+    ErrorKind, FilterMode, LaunchConfig, MipmappedArray, PitchedBuffer, SurfaceObject, TextureDescriptor,
+    TextureError, TextureFlags, TextureObject, cuda_launch,
+};
+
+const LINEAR: TextureDescriptor = TextureDescriptor { filter: FilterMode::Linear, ..POINT };
+const POINT: TextureDescriptor = TextureDescriptor {
+    address: [AddressMode::Clamp; 3],
+    filter: FilterMode::Point,
+    flags: TextureFlags::empty(),
+    border: [0.0; 4],
+    max_anisotropy: 0,
+    mipmap_filter: FilterMode::Point,
+    mipmap_bias: 0.0,
+    mipmap_clamp: [0.0, 0.0],
+};
+
+fn open() -> (CudaStream, CudaModule) {
+    let ctx = CudaContext::new(0).unwrap();
+    let module = ctx.load_module(include_str!("kernels/textures.ptx")).unwrap();
+    (ctx.new_stream().unwrap(), module)
+}
+
+fn threads(x: u32, y: u32, z: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (x, y, z), shared_mem_bytes: 0 }
+}
+
+fn array(stream: &CudaStream, shape: ArrayShape, values: &[f32]) -> CudaArray<f32> {
+    let array = CudaArray::new(stream.context(), shape, ArrayFlags::empty()).unwrap();
+    array.copy_from_host(stream, values).unwrap();
+    array
+}
+
+/// What `sample_1d` reads at `x0`, `x0 + step`, ..
+fn along(descriptor: TextureDescriptor, values: &[f32], x0: f32, step: f32, n: u32) -> Vec<f32> {
+    let (stream, module) = open();
+    let array = array(&stream, ArrayShape::D1 { width: values.len() }, values);
+    let texture = TextureObject::from_array(&array, &descriptor).unwrap();
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, n as usize).unwrap();
+    // SAFETY: the kernel takes a texture, an array of `n` floats and two numbers, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_1d, stream: stream, module: module, config: threads(n, 1, 1),
+            args: [texture.handle(), out.as_mut_device_ptr(), x0, step]
+        }
+    }
+    .unwrap();
+    out.to_host_vec(&stream).unwrap()
+}
+
+#[test]
+fn point_filtering_takes_the_element_around() {
+    let read = along(POINT, &[10.0, 20.0, 30.0, 40.0], -1.25, 0.5, 14);
+    let expected: Vec<f32> =
+        (0..14).map(|i| 10.0 * ((-1.25 + 0.5 * i as f32).floor().clamp(0.0, 3.0) + 1.0)).collect();
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn linear_filtering_weighs_by_distance() {
+    let values = [1.0, 3.0, 7.0, 5.0];
+    let read = along(LINEAR, &values, -0.75, 0.25, 24);
+    let expected: Vec<f32> = (0..24)
+        .map(|i| {
+            let x = -0.75 + 0.25 * i as f32 - 0.5;
+            let at = |i: f32| values[i.clamp(0.0, 3.0) as usize];
+            at(x.floor()) * (1.0 - (x - x.floor())) + at(x.floor() + 1.0) * (x - x.floor())
+        })
+        .collect();
+    assert_eq!(read, expected, "quarters are exact in 8 bits of fraction");
+}
+
+#[test]
+fn address_modes_outside() {
+    let values = [1.0, 2.0, 3.0, 4.0];
+    let normalized = TextureFlags::NORMALIZED_COORDINATES;
+    let with = |mode, flags| TextureDescriptor { address: [mode; 3], flags, ..POINT };
+    // From two widths before to two after, in the middle of each element.
+    let read = |mode| along(with(mode, normalized), &values, -2.0 + 0.125, 0.25, 20);
+    let expected =
+        |index: fn(i64) -> i64| -> Vec<f32> { (-8..12).map(|i| values[index(i) as usize]).collect() };
+    assert_eq!(read(AddressMode::Clamp), expected(|i| i.clamp(0, 3)));
+    assert_eq!(read(AddressMode::Wrap), expected(|i| i.rem_euclid(4)));
+    assert_eq!(read(AddressMode::Mirror), expected(|i| [0, 1, 2, 3, 3, 2, 1, 0][i.rem_euclid(8) as usize]));
+    let border = TextureDescriptor { border: [9.0; 4], ..with(AddressMode::Border, TextureFlags::empty()) };
+    assert_eq!(along(border, &values, -1.5, 1.0, 7), [9.0, 9.0, 1.0, 2.0, 3.0, 4.0, 9.0]);
+}
+
+#[test]
+fn a_texture_of_an_array_in_two_dimensions() {
+    let (stream, module) = open();
+    let values: Vec<f32> = (0..32).map(|i| (i * i) as f32).collect();
+    let texture = {
+        let array = array(&stream, ArrayShape::D2 { width: 8, height: 4 }, &values);
+        // The texture keeps the array.
+        TextureObject::from_array(&array, &LINEAR).unwrap()
+    };
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, 28).unwrap();
+    // SAFETY: the kernel takes a texture, an array of 7 x 4 floats and numbers, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_2d, stream: stream, module: module, config: threads(7, 4, 1),
+            args: [texture.handle(), out.as_mut_device_ptr(), 7u32, 1.0f32, 0.5f32, 1.0f32]
+        }
+    }
+    .unwrap();
+    // Half way between columns, in the middle of rows.
+    let expected: Vec<f32> =
+        (0..28).map(|i| (i / 7 * 8 + i % 7) as usize).map(|i| (values[i] + values[i + 1]) / 2.0).collect();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), expected);
+    texture.close().unwrap();
+}
+
+#[test]
+fn textures_of_pitched_rows_and_of_bytes_as_fractions() {
+    let (stream, module) = open();
+    let mut rows = PitchedBuffer::<u8>::uninit(&stream, 5, 3).unwrap();
+    let values: Vec<u8> = (0..15).map(|i| i * 17).collect();
+    rows.copy_from_host(&stream, &values).unwrap();
+    let texture = TextureObject::from_pitched(&rows, &POINT).unwrap();
+    drop(rows);
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, 15).unwrap();
+    // SAFETY: the kernel takes a texture, an array of 5 x 3 floats and numbers, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_2d, stream: stream, module: module, config: threads(5, 3, 1),
+            args: [texture.handle(), out.as_mut_device_ptr(), 5u32, 0.5f32, 0.5f32, 1.0f32]
+        }
+    }
+    .unwrap();
+    let read = out.to_host_vec(&stream).unwrap();
+    assert!(read.iter().zip(&values).all(|(x, &v)| (x - f32::from(v) / 255.0).abs() < 1e-6), "{read:?}");
+}
+
+#[test]
+fn linear_memory_is_fetched_by_index() {
+    let (stream, module) = open();
+    let values: Vec<[u32; 4]> = (0..20).map(|i| [i, i * i, 7, u32::MAX - i]).collect();
+    let memory = DeviceBuffer::from_host(&stream, &values).unwrap();
+    let texture = TextureObject::from_linear(&memory, &POINT).unwrap();
+    drop(memory);
+    let mut out = DeviceBuffer::<[u32; 4]>::zeroed(&stream, 20).unwrap();
+    // SAFETY: the kernel takes a texture, an array of 20 elements and their number, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: fetch_1d, stream: stream, module: module, config: threads(32, 1, 1),
+            args: [texture.handle(), out.as_mut_device_ptr(), 20u32]
+        }
+    }
+    .unwrap();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), values);
+}
+
+#[test]
+fn volumes_layers_and_levels() {
+    let (stream, module) = open();
+    let values: Vec<f32> = (0..64).map(|i| i as f32).collect();
+    let volume = array(&stream, ArrayShape::D3 { width: 4, height: 4, depth: 4 }, &values);
+    let texture = TextureObject::from_array(&volume, &POINT).unwrap();
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, 64).unwrap();
+    // SAFETY: the kernel takes a texture and an array of 4 x 4 x 4 floats, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_3d, stream: stream, module: module, config: threads(4, 4, 4),
+            args: [texture.handle(), out.as_mut_device_ptr()]
+        }
+    }
+    .unwrap();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), values);
+
+    let layers = array(&stream, ArrayShape::Layered2D { width: 4, height: 1, layers: 3 }, &values[..12]);
+    let texture = TextureObject::from_array(&layers, &POINT).unwrap();
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, 12).unwrap();
+    // SAFETY: the kernel takes a texture and an array of 4 x 3 floats, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_layers, stream: stream, module: module, config: threads(4, 3, 1),
+            args: [texture.handle(), out.as_mut_device_ptr()]
+        }
+    }
+    .unwrap();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), values[..12]);
+
+    let shape = ArrayShape::D2 { width: 4, height: 4 };
+    let mipmap = MipmappedArray::<f32>::new(stream.context(), shape, ArrayFlags::empty(), 3).unwrap();
+    for (level, len) in [(0, 16), (1, 4), (2, 1)] {
+        mipmap.level(level).unwrap().copy_from_host(&stream, &vec![10.0 * level as f32; len]).unwrap();
+    }
+    let flags = TextureFlags::NORMALIZED_COORDINATES;
+    let both =
+        TextureDescriptor { flags, mipmap_filter: FilterMode::Linear, mipmap_clamp: [0.0, 2.0], ..POINT };
+    let texture = TextureObject::from_mipmap(&mipmap, &both).unwrap();
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, 6).unwrap();
+    // SAFETY: the kernel takes a texture, an array of 6 floats and a number, and writes one element per thread.
+    unsafe {
+        cuda_launch! {
+            kernel: sample_level, stream: stream, module: module, config: threads(6, 1, 1),
+            args: [texture.handle(), out.as_mut_device_ptr(), 0.5f32]
+        }
+    }
+    .unwrap();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), [0.0, 5.0, 10.0, 15.0, 20.0, 20.0]);
+}
+
+#[test]
+fn surfaces_are_read_and_written() {
+    let (stream, module) = open();
+    let shape = ArrayShape::D2 { width: 8, height: 4 };
+    let arrays =
+        [(); 2].map(|()| CudaArray::<u32>::new(stream.context(), shape, ArrayFlags::SURFACE).unwrap());
+    let values: Vec<u32> = (0..32).map(|i| i * 3).collect();
+    arrays[0].copy_from_host(&stream, &values).unwrap();
+    arrays[1].copy_from_host(&stream, &[0; 32]).unwrap();
+    let surfaces = arrays.each_ref().map(|array| SurfaceObject::new(array).unwrap());
+    // SAFETY: the kernel takes two surfaces of 8 x 4 words; each thread reads and writes one of them.
+    unsafe {
+        cuda_launch! {
+            kernel: add_one, stream: stream, module: module, config: threads(8, 4, 1),
+            args: [surfaces[0].handle(), surfaces[1].handle()]
+        }
+    }
+    .unwrap();
+    let expected: Vec<u32> = values.iter().map(|x| x + 1).collect();
+    assert_eq!(arrays[1].to_host_vec(&stream).unwrap(), expected);
+}
+
+#[test]
+fn a_surface_reads_zero_outside() {
+    let (stream, module) = open();
+    let shape = ArrayShape::D1 { width: 4 };
+    let new = || CudaArray::<[u32; 4]>::new(stream.context(), shape, ArrayFlags::SURFACE).unwrap();
+    let (source, target) = (new(), new());
+    source.copy_from_host(&stream, &[[1; 4], [2; 4], [3; 4], [4; 4]]).unwrap();
+    let (from, to) = (SurfaceObject::new(&source).unwrap(), SurfaceObject::new(&target).unwrap());
+    // SAFETY: the kernel takes two surfaces of 16-byte elements in one dimension and stays inside by its `.zero`.
+    unsafe {
+        cuda_launch! {
+            kernel: shift_right, stream: stream, module: module, config: threads(8, 1, 1),
+            args: [from.handle(), to.handle()]
+        }
+    }
+    .unwrap();
+    assert_eq!(target.to_host_vec(&stream).unwrap(), [[0; 4], [1; 4], [2; 4], [3; 4]]);
+}
+
+#[test]
+fn what_cannot_be_filtered_or_written_is_an_error_before_the_driver() {
+    let ctx = CudaContext::new(0).unwrap();
+    let shape = ArrayShape::D2 { width: 4, height: 4 };
+    let words = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
+    let error = TextureObject::from_array(&words, &LINEAR).unwrap_err();
+    assert!(error.call().is_none() && error.to_string().contains("linear filtering of u32"), "{error}");
+    let error = SurfaceObject::new(&words).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Texture(TextureError::NoSurface)), "{error}");
+    TextureObject::from_array(&words, &POINT).unwrap();
+    let bytes = CudaArray::<[u8; 4]>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
+    TextureObject::from_array(&bytes, &LINEAR).unwrap();
+    let integer = TextureDescriptor { flags: TextureFlags::READ_AS_INTEGER, ..LINEAR };
+    assert!(TextureObject::from_array(&bytes, &integer).is_err());
+}

@@ -40,7 +40,9 @@
 //! # What is there
 //!
 //! Initialisation and device queries; primary and own contexts; streams, events, host functions and callbacks; linear
-//! device memory, stream-ordered allocation, pinned host memory, copies and fills; modules and libraries of PTX, also in
+//! device memory, stream-ordered allocation, pinned host memory, copies and fills of
+//! lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers, gradients or
+//! compressed formats); tensor maps, but not the instructions that take them; modules and libraries of PTX, also in
 //! fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0, clusters and cooperative
 //! grids; several devices, with access to each other's memory; green contexts; a log of the calls that failed. The other
 //! functions of the header answer `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error ([`unsupported_calls`] lists

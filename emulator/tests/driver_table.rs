@@ -131,7 +131,7 @@ fn the_shared_library_is_the_same_driver() {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(built.unwrap().success());
-    let name = format!("{}cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let name = format!("{}emulated_cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let cuda = unsafe { Driver::open(folder.join(name)) }.unwrap();
     let own = cuda_emulator::driver();
     for function in FUNCTIONS {

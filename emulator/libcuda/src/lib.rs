@@ -3,12 +3,12 @@
 //! ```sh
 //! cargo build --release -p cuda-emulator-libcuda
 //! mkdir -p ~/cuda-emulator
-//! ln -s "$PWD/target/release/libcuda.so" ~/cuda-emulator/libcuda.so.1
+//! ln -s "$PWD/target/release/libemulated_cuda.so" ~/cuda-emulator/libcuda.so.1
 //! LD_LIBRARY_PATH=~/cuda-emulator CUDA_LAUNCH_EMULATOR_MEMORY=2G ./program
 //! ```
 //!
-//! Programs ask for `libcuda.so.1`, the name that NVIDIA's driver installs, and cargo calls the file `libcuda.so`
-//! (`libcuda.dylib`, `cuda.dll`): hence the link. Put it into a folder of its own, named for the programs that shall use
+//! Programs ask for `libcuda.so.1`, the name that NVIDIA's driver installs, and cargo calls the file
+//! `libemulated_cuda.so` (`libemulated_cuda.dylib`, `emulated_cuda.dll`): hence the link. Put it into a folder of its own, named for the programs that shall use
 //! it: in a folder of the system it would stand before a real driver. The library has every function of the header that
 //! came with CUDA 13.0 or before, as driver 580 does. The crate `cuda-emulator` says which of them do something and
 //! which environment variables it reads.

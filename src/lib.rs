@@ -14,12 +14,14 @@ pub use cuda_launch_macros::DeviceCopy;
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::{
     AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
-    CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceAttribute, DeviceLimits,
-    DeviceUuid, EventFlags, EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, HostWait,
-    IpcEvent, IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel,
-    KernelEntry, LoadingMode, OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize,
-    PrimaryContextState, SharedCarveout, StreamFlags, StreamPriorities, TimingEvent, default_driver,
-    load_kernel_module,
+    Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaLibrary,
+    CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags,
+    EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, HostWait, IpcEvent,
+    IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
+    LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, LogLevel, LogListener,
+    OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
+    Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
+    default_driver, load_kernel_module,
 };
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,

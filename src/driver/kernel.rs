@@ -175,6 +175,13 @@ impl Kernel {
         function_attribute(&self.context, self.raw, attribute, &self.name)
     }
 
+    /// Asks again for the dynamic shared memory that launches may have.
+    pub(super) fn refresh_limits(&self) -> Result<(), Error> {
+        let bytes = self.attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
+        self.max_dynamic_shared.store(bytes.max(0) as u32, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Sets an attribute; see [`CudaFunction::set_attribute`](crate::CudaFunction::set_attribute).
     pub(super) fn set_attribute(&self, attribute: A, value: i32) -> Result<(), Error> {
         self.context.call(

@@ -4,7 +4,7 @@ use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    array, context, device, errors, event, function, graph, launch, memory, module, profiler, stream,
+    array, context, device, errors, event, function, graph, launch, logs, memory, module, profiler, stream,
     texture, unimplemented,
 };
 use cuda_driver_sys::*;
@@ -21,6 +21,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     device::peer::address,
     context::events::address,
     context::functions::address,
+    context::green::address,
     context::primary::address,
     stream::functions::address,
     stream::functions::attributes_address,
@@ -45,11 +46,13 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::virtual_memory::address,
     module::address,
     module::library::address,
+    module::link::address,
     function::address,
     function::occupancy::address,
     launch::address,
     graph::address,
     errors::address,
+    logs::address,
 ];
 
 /// The emulator's driver: a table over its own functions.

@@ -2,6 +2,7 @@
 
 use super::array::{Array, Mipmap};
 use super::config::Config;
+use super::context::green::{Green, Part};
 use super::context::{Context, Primary, current};
 use super::device::Device;
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
@@ -9,10 +10,11 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
+use super::graph::memory::GraphMemory;
 use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
-use super::module::{Kernel, Library, Module};
+use super::module::{Kernel, Library, Link, Module};
 use super::stream::Stream;
 use super::texture::Object;
 use crate::memory::Memory;
@@ -44,16 +46,20 @@ pub(super) struct State {
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
     pub(super) contexts: Handles<Context>,
+    pub(super) greens: Handles<Green>,
+    pub(super) descriptions: Handles<Part>,
     pub(super) streams: Handles<Stream>,
     pub(super) events: Handles<Event>,
     pub(super) modules: Handles<Module>,
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) links: Handles<Link>,
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
     pub(super) user_objects: Handles<UserObject>,
+    pub(super) graph_memory: GraphMemory,
     /// The captures that are not ended.
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
@@ -84,16 +90,20 @@ impl State {
             virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
             contexts,
+            greens: Handles::new(40),
+            descriptions: Handles::new(41),
             streams: Handles::new(1),
             events: Handles::new(2),
             modules: Handles::new(3),
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            links: Handles::new(48),
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),
             user_objects: Handles::new(35),
+            graph_memory: GraphMemory::default(),
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),

@@ -3,6 +3,7 @@
 pub(super) mod current;
 pub(super) mod events;
 pub(super) mod functions;
+pub(super) mod green;
 mod limits;
 pub(super) mod primary;
 

@@ -180,6 +180,11 @@ fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
+    if let Some(block) = state.graph_memory.release(address) {
+        state.synchronize();
+        drop(block);
+        return Ok(());
+    }
     let Some(record) = state.allocations.take(address) else {
         // Memory of a context that is gone: driver 580 says so only where that context is current.
         let gone = call.context().err().filter(|code| *code == CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);

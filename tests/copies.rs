@@ -65,6 +65,10 @@ fn pitched_fills_leave_other_rows_alone() {
     let mut floats = PitchedBuffer::<f32>::uninit(&stream, 5, 2).unwrap();
     floats.fill(&stream, 0.25).unwrap();
     assert_eq!(floats.to_host_vec(&stream).unwrap(), [0.25; 10]);
+    floats.row_mut(1).unwrap().fill(&stream, 4.0).unwrap();
+    assert_eq!(floats.to_host_vec(&stream).unwrap(), [[0.25; 5], [4.0; 5]].concat());
+    assert_eq!(floats.row(1).unwrap().slice(3..).to_host_vec(&stream).unwrap(), [4.0; 2]);
+    assert!(floats.row(2).is_none() && floats.row_mut(2).is_none());
 }
 
 #[test]

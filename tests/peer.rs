@@ -1,7 +1,7 @@
 //! Two devices of one process. The emulator plays two; on GPUs the tests need a machine with two and pass without one.
 
 #![allow(unsafe_code)] // The environment, and kernels.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_launch::sys::{CUdevice_P2PAttribute, CUresult};
 use cuda_launch::{

@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_launch::{
-    AddressMode, ArrayFlags, ArrayShape, CudaArray, CudaContext, CudaModule, CudaStream, DeviceBuffer,
-    ErrorKind, FilterMode, LaunchConfig, MipmappedArray, PitchedBuffer, SurfaceObject, TextureDescriptor,
-    TextureError, TextureFlags, TextureObject, cuda_launch,
+    AddressMode, ArrayFlags, ArrayShape, CopySource, CudaArray, CudaContext, CudaModule, CudaStream,
+    DeviceBuffer, ErrorKind, FilterMode, LaunchConfig, MipmappedArray, PitchedBuffer, RowLayout,
+    SurfaceObject, TensorMap, TextureDescriptor, TextureError, TextureFlags, TextureObject, cuda_launch,
 };
 
 const LINEAR: TextureDescriptor = TextureDescriptor { filter: FilterMode::Linear, ..POINT };
@@ -263,4 +263,50 @@ fn what_cannot_be_filtered_or_written_is_an_error_before_the_driver() {
     TextureObject::from_array(&bytes, &LINEAR).unwrap();
     let integer = TextureDescriptor { flags: TextureFlags::READ_AS_INTEGER, ..LINEAR };
     assert!(TextureObject::from_array(&bytes, &integer).is_err());
+}
+
+#[test]
+fn a_texture_orders_the_stream_that_reads_it() {
+    let (first, module) = open();
+    let second = first.context().new_stream().unwrap();
+    let (width, height) = (1 << 10, 1 << 8);
+    let shape = ArrayShape::D2 { width, height };
+    let array = CudaArray::<f32>::new(first.context(), shape, ArrayFlags::empty()).unwrap();
+    let texture = TextureObject::from_array(&array, &POINT).unwrap();
+    let layout = RowLayout::packed::<f32>(width, height);
+    let mut source = DeviceBuffer::<f32>::zeroed(&first, width * height).unwrap();
+    let mut out = DeviceBuffer::<f32>::zeroed(&second, 16).unwrap();
+    for round in 0..20u16 {
+        source.fill(&first, f32::from(round)).unwrap();
+        let from = CopySource::device(&source, layout);
+        first.copy_region(&from, &mut array.as_target(), array.extent()).unwrap();
+        texture.read_on(&second).unwrap();
+        // The last rows, which are copied last.
+        // SAFETY: the kernel takes a texture, an array of 4 x 4 floats and numbers, and writes one element per thread.
+        unsafe {
+            cuda_launch! {
+                kernel: sample_2d, stream: second, module: module, config: threads(4, 4, 1),
+                args: [texture.handle(), out.as_mut_device_ptr(), 4u32, 1000.5f32, 250.5f32, 1.0f32]
+            }
+        }
+        .unwrap();
+        assert_eq!(out.to_host_vec(&second).unwrap(), [f32::from(round); 16]);
+    }
+}
+
+#[test]
+fn a_tensor_map_is_an_argument_of_its_size() {
+    let (stream, module) = open();
+    let memory = DeviceBuffer::<f32>::zeroed(&stream, 64 * 64).unwrap();
+    let Ok(map) = TensorMap::tiled([64, 64], [32, 8]).encode(stream.context(), &memory) else { return };
+    let mut out = DeviceBuffer::<u64>::zeroed(&stream, 16).unwrap();
+    // SAFETY: the kernel takes a tensor map by value and writes its 16 words.
+    unsafe {
+        cuda_launch! {
+            kernel: map_words, stream: stream, module: module, config: threads(16, 1, 1),
+            args: [map, out.as_mut_device_ptr()]
+        }
+    }
+    .unwrap();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), map.raw().opaque);
 }

@@ -40,10 +40,13 @@
 //! # What is there
 //!
 //! Initialisation and device queries; primary and own contexts; streams, events, host functions and callbacks; linear
-//! device memory, stream-ordered allocation, pinned host memory, copies and fills; modules and libraries of PTX, also in
+//! device memory, stream-ordered allocation, pinned host memory, copies and fills of
+//! lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers, gradients or
+//! compressed formats); tensor maps, but not the instructions that take them; modules and libraries of PTX, also in
 //! fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0, clusters and cooperative
-//! grids. The other functions of the header answer `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error
-//! ([`unsupported_calls`] lists them); none pretends. Those that came after CUDA 13.0 are missing.
+//! grids; several devices, with access to each other's memory; green contexts; a log of the calls that failed. The other
+//! functions of the header answer `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error ([`unsupported_calls`] lists
+//! them); none pretends. Those that came after CUDA 13.0 are missing.
 //!
 //! The device's limits are an H200's. Abilities that an H200 has and the emulator lacks (managed memory, virtual memory
 //! management, mapped host memory, IPC, ..) are answered with 0, so that programs take another way.

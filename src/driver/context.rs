@@ -9,7 +9,7 @@ use super::choice::default_driver;
 use super::device::CudaDevice;
 use super::device_attribute::DeviceAttribute;
 use super::fault::FaultState;
-use super::hold::Hold;
+use super::hold::{Debt, Hold};
 use super::host_call;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
@@ -160,6 +160,7 @@ impl CudaContext {
 
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
+        super::capturing::forbid_here(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
         let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
@@ -314,7 +315,7 @@ impl CudaContext {
     /// # Errors
     /// Whatever the driver answers; the handle is gone in any case.
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.release())
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.debt().pay())
     }
 }
 
@@ -435,26 +436,19 @@ impl ContextInner {
         format!("device {}", self.device.ordinal())
     }
 
-    /// Gives back all that is held; the first error is told.
-    fn release(&mut self) -> Result<(), Error> {
+    /// What is held, to be given back.
+    fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let answers = holds.into_iter().map(|mut hold| hold.release(&self.device, self.raw));
-        answers.fold(Ok(()), |first: Result<(), Error>, next| first.and(next))
+        Debt::new(holds, &self.device, self.raw)
     }
 }
 
 impl Drop for ContextInner {
     fn drop(&mut self) {
         host_call::forget(std::ptr::from_ref(self).addr());
+        let debt = self.debt();
         // An error here cannot be reported, and the process goes on without the context: `close` reports.
-        let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
-        // A handle is a number: nobody here follows it, so it may go to the thread that ends the life of the context.
-        let (device, raw) = (self.device.clone(), self.raw.addr());
-        host_call::outside(move || {
-            for mut hold in holds {
-                let _ = hold.release(&device, std::ptr::without_provenance_mut(raw));
-            }
-        });
+        host_call::outside(move || drop(debt.pay()));
     }
 }
 

@@ -3,7 +3,6 @@
 #![allow(unsafe_code)] // Calls of the driver with the context current and outputs that outlive the call.
 
 use cuda_driver_sys::{CUfunc_cache, CUlimit};
-use std::ops::RangeInclusive;
 
 use super::cache_config::CacheConfig;
 use super::context::CudaContext;
@@ -68,12 +67,9 @@ impl CudaContext {
     #[doc(alias = "cuCtxGetLimit")]
     pub fn limit(&self, limit: impl Into<ContextLimit>) -> Result<usize, Error> {
         let (ContextLimit(limit), mut value) = (limit.into(), 0);
+        let asked = || format!("limit {}", limit.0);
         // SAFETY: the context is current, the output outlives the call.
-        self.call(
-            "cuCtxGetLimit",
-            || format!("limit {}", limit.0),
-            |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit) },
-        )?;
+        self.call("cuCtxGetLimit", asked, |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit) })?;
         Ok(value)
     }
 
@@ -157,23 +153,6 @@ impl CudaContext {
             || format!("{schedule:?}, {flags:?}"),
             |driver| unsafe { driver.cuCtxSetFlags(join(schedule, flags)) },
         )
-    }
-
-    /// The priorities that streams can have, the highest first: the smaller the number, the sooner. A device without
-    /// priorities has `0..=0`.
-    ///
-    /// Driver call: `cuCtxGetStreamPriorityRange`.
-    ///
-    /// # Errors
-    /// Whatever the driver answers.
-    #[doc(alias = "cuCtxGetStreamPriorityRange")]
-    pub fn stream_priority_range(&self) -> Result<RangeInclusive<i32>, Error> {
-        let (mut least, mut greatest) = (0, 0);
-        // SAFETY: the context is current, both outputs outlive the call.
-        self.call("cuCtxGetStreamPriorityRange", String::new, |driver| unsafe {
-            driver.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)
-        })?;
-        Ok(greatest..=least)
     }
 
     /// A number that no other context of this process ever has.

@@ -52,6 +52,31 @@ impl Hold {
     }
 }
 
+/// All holds on one context, to be given back together, on any thread.
+pub(super) struct Debt {
+    holds: Vec<Hold>,
+    device: CudaDevice,
+    raw: CUcontext,
+}
+
+// SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is Send.
+unsafe impl Send for Debt {}
+
+impl Debt {
+    pub(super) fn new(holds: Vec<Hold>, device: &CudaDevice, raw: CUcontext) -> Self {
+        Self { holds, device: device.clone(), raw }
+    }
+
+    /// Gives all back; the first error is told.
+    pub(super) fn pay(self) -> Result<(), Error> {
+        let mut first = Ok(());
+        for mut hold in self.holds {
+            first = first.and(hold.release(&self.device, self.raw));
+        }
+        first
+    }
+}
+
 impl fmt::Debug for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -294,7 +294,10 @@ impl CudaModule {
     pub(crate) fn find(&self, name: &str) -> Result<(Arc<Kernel>, Option<u16>), Error> {
         let inner = &*self.inner;
         inner.kernels.find(name, || {
-            Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name))
+            let kernel = Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name));
+            kernel
+                // Weak, because the module owns the kernel.
+                .map(|kernel| kernel.of(Arc::downgrade(&self.inner) as _))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })
         })
     }

@@ -87,6 +87,17 @@ elements! { u8 => U8, u16 => U16, u32 => U32, i8 => I8, i16 => I16, i32 => I32, 
 elements! { half::f16 => F16 }
 
 /// What an array is, as the driver tells it.
+///
+/// ```
+/// use cuda_launch::{ArrayFlags, ArrayFormat, ArrayShape, CudaArray, CudaContext};
+/// let shape = ArrayShape::Layered2D { width: 8, height: 4, layers: 3 };
+/// let array = CudaArray::<[u8; 4]>::new(&CudaContext::new(0)?, shape, ArrayFlags::SURFACE)?;
+/// let said = array.descriptor()?;
+/// assert_eq!((said.width, said.height, said.depth), (8, 4, 3));
+/// assert_eq!((said.format, said.channels), (ArrayFormat::U8, 4));
+/// assert_eq!(said.flags, ArrayFlags::SURFACE | ArrayFlags::LAYERED);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "CUDA_ARRAY3D_DESCRIPTOR")]
 pub struct ArrayDescriptor {

@@ -17,6 +17,18 @@ use super::pointer::{DevicePtr, DevicePtrMut};
 /// would count bytes as written that nobody wrote. Tuples are not, because Rust may order their fields as it likes, so
 /// that a kernel would read others than were written: use arrays, or a `repr(C)` struct. References and host pointers are not, because the device cannot follow them.
 ///
+/// Types of other crates that are `bytemuck::Pod` go through `Plain<T>` (feature `bytemuck`).
+///
+/// ```
+/// use cuda_launch::DeviceCopy;
+/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[repr(C)]
+/// struct Body { position: [f32; 3], mass: f32 }
+/// fn on_the_device<T: DeviceCopy>() {}
+/// on_the_device::<Body>();
+/// on_the_device::<[std::num::Wrapping<u32>; 4]>();
+/// ```
+///
 /// # Safety
 /// 1. Every bit pattern is a valid value of the type.
 /// 2. The type has a defined layout: a primitive, `repr(C)` or `repr(transparent)`.

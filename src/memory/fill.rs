@@ -147,7 +147,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
     /// empty view.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or whatever the driver answers: `CUDA_ERROR_INVALID_VALUE` for an array such as
+    /// `[u8; 4]` that does not start at a multiple of its size.
     #[doc(alias = "cuMemsetD8")]
     #[doc(alias = "cuMemsetD16")]
     #[doc(alias = "cuMemsetD32")]
@@ -159,7 +160,7 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         self.home().write_on(stream)?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
-        // SAFETY: the view has `count` elements of the word's size, aligned as the element is.
+        // SAFETY: the view has `count` elements of the word's size.
         self.context()
             .call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
     }

@@ -12,6 +12,7 @@ use super::fill::{FillElement, Rows, Word, fill_rows};
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::region::{Bounds, Extent, Owner, Place, RowLayout};
+use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
@@ -129,6 +130,20 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
         // SAFETY: 1: these are the rows that this value owns.
         unsafe { fill_rows(stream, rows, Word::of(value)) }
+    }
+
+    /// The elements of row `y`, to read; `None` if there is no such row.
+    pub fn row(&self, y: usize) -> Option<DeviceView<'_, T>> {
+        (y < self.height).then(|| DeviceView::new(self.row_address(y), self.width, &self.home))
+    }
+
+    /// The elements of row `y`, to write; `None` if there is no such row.
+    pub fn row_mut(&mut self, y: usize) -> Option<DeviceViewMut<'_, T>> {
+        (y < self.height).then(|| DeviceViewMut::new(self.row_address(y), self.width, &self.home))
+    }
+
+    fn row_address(&self, y: usize) -> u64 {
+        self.address + (y * self.pitch) as u64
     }
 
     /// What [`CudaStream::copy_region`] reads.

@@ -28,6 +28,7 @@ use super::device_copy::DeviceCopy;
 #[repr(transparent)]
 pub struct Plain<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 // SAFETY: 1: `Pod` says so, and `Plain` is transparent; 2: as for 1; 3: a `Pod` type has no references, and host
 // pointers are not `Pod`.
 unsafe impl<T: Pod> DeviceCopy for Plain<T> {}

@@ -49,6 +49,19 @@ pub struct TiledMap {
 }
 
 /// A tensor map that is being described: columns of pixels, as convolutions read them. Made by [`TensorMap::im2col`].
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, TensorDataType, TensorMap};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// // 4 images of 16 x 16 pixels of 64 channels; a filter of 3 x 3 with a border of one pixel.
+/// let images = DeviceBuffer::<u16>::zeroed(&stream, 4 * 16 * 16 * 64)?;
+/// let map = TensorMap::im2col([64, 16, 16, 4], &[-1, -1], &[-1, -1], 64, 128)
+///     .data_type(TensorDataType::F16)
+///     .encode(&ctx, &images);
+/// assert!(map.is_ok() || map.is_err_and(|error| error.is_unsupported()));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "it is nothing until it is encoded"]
 pub struct Im2colMap {
@@ -96,10 +109,10 @@ impl TensorMap {
     ) -> Result<Self, Error> {
         let (mut map, address) = (*self, memory.address());
         super::tensor_layout::check_address(address, 16)?;
-        // SAFETY: `map` is a tensor map at its alignment and outlives the call.
         context.call(
             "cuTensorMapReplaceAddress",
             || format!("{address:#x}"),
+            // SAFETY: `map` is a tensor map at its alignment and outlives the call.
             |driver| unsafe { driver.cuTensorMapReplaceAddress(&mut map.0, pointer(address)) },
         )?;
         Ok(map)
@@ -186,10 +199,10 @@ impl TiledMap {
         let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
         self.layout.check_tile(&self.tile, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
-        // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less.
         context.call(
             "cuTensorMapEncodeTiled",
             || format!("{self:?}"),
+            // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less.
             |driver| unsafe {
                 driver.cuTensorMapEncodeTiled(
                     &mut map,
@@ -228,11 +241,11 @@ impl Im2colMap {
         let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
         self.layout.check_pixels([&self.lower, &self.upper], self.channels, self.pixels, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
-        // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less and
-        // corners two less.
         context.call(
             "cuTensorMapEncodeIm2col",
             || format!("{self:?}"),
+            // SAFETY: `map` is aligned to 64 bytes; the lists have as many elements as the rank says, strides one less and
+            // corners two less.
             |driver| unsafe {
                 driver.cuTensorMapEncodeIm2col(
                     &mut map,

@@ -50,7 +50,10 @@ pub(super) fn call(name: &'static str, rule: Rule, body: impl FnOnce(&Call) -> O
     // A panic is a bug of the emulator. Unwinding into C would end the process; locks are taken over as they are.
     match catch_unwind(AssertUnwindSafe(guarded)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
-        Ok(Err(code)) => code,
+        Ok(Err(code)) => {
+            super::logs::note(name, code);
+            code
+        }
         Err(_) => {
             super::report::line(format_args!("{name}: internal error (the panic above), please report it"));
             CUresult::CUDA_ERROR_UNKNOWN

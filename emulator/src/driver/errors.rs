@@ -45,6 +45,11 @@ fn answer(found: Option<&str>, text: Out<*const c_char>) -> Outcome {
     Ok(())
 }
 
+/// What a code means, in words.
+pub(super) fn sentence(code: CUresult) -> String {
+    code.name().map(|name| describe(code, name)).unwrap_or_default()
+}
+
 /// A sentence for the codes that the emulator answers with; for others the name in words.
 fn describe(error: CUresult, name: &str) -> String {
     let text = match error {

@@ -67,6 +67,12 @@ impl<T> Handles<T> {
         self.objects.write().unwrap_or_else(PoisonError::into_inner).remove(&handle)
     }
 
+    /// The handle of the live object that is wanted.
+    pub(super) fn handle_of(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        objects.iter().find(|(_, object)| wanted(object)).map(|(handle, _)| *handle)
+    }
+
     /// All objects.
     pub(super) fn all(&self) -> Vec<Arc<T>> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -4,7 +4,7 @@ use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    array, context, device, errors, event, function, graph, launch, memory, module, profiler, stream,
+    array, context, device, errors, event, function, graph, launch, logs, memory, module, profiler, stream,
     texture, unimplemented,
 };
 use cuda_driver_sys::*;
@@ -19,7 +19,9 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     address,
     device::address,
     device::peer::address,
+    context::events::address,
     context::functions::address,
+    context::green::address,
     context::primary::address,
     stream::functions::address,
     stream::functions::attributes_address,
@@ -35,6 +37,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     memory::pointer::address,
     memory::pool::address,
     memory::set::address,
+    memory::values::address,
     array::address,
     array::linear::address,
     array::mipmap::address,
@@ -49,6 +52,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     launch::address,
     graph::address,
     errors::address,
+    logs::address,
 ];
 
 /// The emulator's driver: a table over its own functions.

@@ -15,6 +15,7 @@ mod function;
 mod graph;
 mod handles;
 mod launch;
+mod logs;
 mod lookup;
 mod memory;
 mod module;

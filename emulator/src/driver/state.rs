@@ -2,6 +2,7 @@
 
 use super::array::{Array, Mipmap};
 use super::config::Config;
+use super::context::green::{Green, Part};
 use super::context::{Context, Primary, current};
 use super::device::Device;
 use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
@@ -9,6 +10,7 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
+use super::graph::memory::GraphMemory;
 use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
@@ -44,6 +46,8 @@ pub(super) struct State {
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
     pub(super) contexts: Handles<Context>,
+    pub(super) greens: Handles<Green>,
+    pub(super) descriptions: Handles<Part>,
     pub(super) streams: Handles<Stream>,
     pub(super) events: Handles<Event>,
     pub(super) modules: Handles<Module>,
@@ -55,6 +59,7 @@ pub(super) struct State {
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
     pub(super) user_objects: Handles<UserObject>,
+    pub(super) graph_memory: GraphMemory,
     /// The captures that are not ended.
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
@@ -85,6 +90,8 @@ impl State {
             virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
             contexts,
+            greens: Handles::new(40),
+            descriptions: Handles::new(41),
             streams: Handles::new(1),
             events: Handles::new(2),
             modules: Handles::new(3),
@@ -96,6 +103,7 @@ impl State {
             nodes: Handles::new(33),
             execs: Handles::new(34),
             user_objects: Handles::new(35),
+            graph_memory: GraphMemory::default(),
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),

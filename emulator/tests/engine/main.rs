@@ -10,3 +10,4 @@ mod memory;
 mod print;
 mod support;
 mod sync;
+mod textures;

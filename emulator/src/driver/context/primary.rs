@@ -40,7 +40,13 @@ entries! {
 }
 
 fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
-    let (context, state) = (context.required()?, call.state()?);
+    let context = context.required()?;
+    context.set(to_c(hold(call.state()?, device)?));
+    Ok(())
+}
+
+/// One more retain; the handle.
+pub(super) fn hold(state: &State, device: CUdevice) -> Outcome<usize> {
     let mut primary = lock(&state.device(device)?.primary);
     if primary.active.is_none() {
         // A process with a fault gets no new context; one that is still there can be retained.
@@ -48,12 +54,15 @@ fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
         primary.active = Some(Context::create(state, primary.handle, device, true, primary.flags)?);
     }
     primary.count += 1;
-    context.set(to_c(primary.handle));
-    Ok(())
+    Ok(primary.handle)
 }
 
 fn release(call: &Call, device: CUdevice) -> Outcome {
-    let state = call.state()?;
+    let_go(call.state()?, device)
+}
+
+/// One retain less.
+pub(super) fn let_go(state: &State, device: CUdevice) -> Outcome {
     let mut primary = lock(&state.device(device)?.primary);
     primary.count = primary.count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
     if primary.count == 0 {

@@ -27,7 +27,7 @@ pub(crate) struct Fetch(u32);
 
 impl Fetch {
     /// `integer`: coordinates count elements.
-    pub(crate) fn new(shape: Shape, integer: bool) -> u32 {
+    pub(crate) fn word(shape: Shape, integer: bool) -> u32 {
         shape.dimensions as u32 | u32::from(shape.layered) << 2 | u32::from(integer) << 3
     }
 
@@ -46,13 +46,13 @@ pub(crate) struct Access(u32);
 
 impl Access {
     /// `count` elements of `bytes` bytes each; `wide` if their registers have 64 bits.
-    pub(crate) fn new(shape: Shape, edge: Edge, count: usize, bytes: usize, wide: bool) -> u32 {
+    pub(crate) fn word(shape: Shape, edge: Edge, count: usize, bytes: usize, wide: bool) -> u32 {
         let edge = match edge {
             Edge::Trap => 0,
             Edge::Clamp => 1,
             Edge::Zero => 2,
         };
-        Fetch::new(shape, wide) | edge << 4 | (count as u32) << 6 | (bytes as u32) << 10
+        Fetch::word(shape, wide) | edge << 4 | (count as u32) << 6 | (bytes as u32) << 10
     }
 
     fn shape(self) -> Shape {

@@ -80,7 +80,7 @@ fn fetch(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         dests.push(builder.dest(element, Class::Word)?);
     }
     let mut draft = Draft::new(TEX, &dests, &[object, packed]);
-    draft.aux = Fetch::new(shape, coordinates == cuda_ptx::Type::S32);
+    draft.aux = Fetch::word(shape, coordinates == cuda_ptx::Type::S32);
     builder.push(draft);
     Ok(())
 }
@@ -110,7 +110,7 @@ fn access<'a>(
     }
     let narrow = if bytes == 8 { Class::Wide } else { Class::Word };
     let class = texts.iter().find_map(|text| builder.class_of(text)).unwrap_or(narrow);
-    Ok((class, Access::new(shape(form), edge(form), count, bytes, class == Class::Wide)))
+    Ok((class, Access::word(shape(form), edge(form), count, bytes, class == Class::Wide)))
 }
 
 /// `suld.b.2d.b32.trap r, [surface, {x, y}]`

@@ -1,0 +1,261 @@
+//! Green contexts: parts of a device's multiprocessors. Here kernels of all contexts share the host's cores; what is kept is
+//! the arithmetic of the parts, and who has which.
+//!
+//! Relies on the caller for arrays of the lengths it gives, and for resources that this driver filled.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_int, c_uint, c_ulonglong};
+use std::sync::Arc;
+
+use super::Context;
+use super::functions::{GREATEST_PRIORITY, named};
+use super::primary;
+use crate::driver::device::{MULTIPROCESSORS, checked};
+use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::Call;
+use crate::driver::stream::Kind;
+
+entries! {
+    cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource, kind: CUdevResourceType) = of_device;
+    cuCtxGetDevResource(context: CUcontext, resource: *mut CUdevResource, kind: CUdevResourceType) = of_context;
+    cuGreenCtxGetDevResource(green: CUgreenCtx, resource: *mut CUdevResource, kind: CUdevResourceType) = of_green;
+    cuDevSmResourceSplitByCount(result: *mut CUdevResource, groups: *mut c_uint, input: *const CUdevResource, rest: *mut CUdevResource, flags: c_uint, least: c_uint) = split;
+    cuDevResourceGenerateDesc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource, count: c_uint) = describe;
+    cuGreenCtxCreate(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice, flags: c_uint) = create;
+    cuGreenCtxDestroy(green: CUgreenCtx) = destroy;
+    cuGreenCtxGetId(green: CUgreenCtx, id: *mut c_ulonglong) = get_id;
+    cuGreenCtxStreamCreate(stream: *mut CUstream, green: CUgreenCtx, flags: c_uint, priority: c_int) = create_stream;
+    cuCtxFromGreenCtx(context: *mut CUcontext, green: CUgreenCtx) = context_of;
+    cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx) = of_stream;
+}
+
+/// Some multiprocessors of a device: what a resource and a description mean.
+#[derive(Clone, Copy)]
+pub(in crate::driver) struct Part {
+    device: CUdevice,
+    multiprocessors: u32,
+}
+
+/// A green context.
+pub(in crate::driver) struct Green {
+    part: Part,
+    context: Arc<Context>,
+}
+
+/// Multiprocessors that are scheduled together on compute capability 9.0, and without that (`IGNORE_SM_COSCHEDULING`).
+const TOGETHER: u32 = 8;
+const APART: u32 = 2;
+/// A cluster of 16 blocks needs as many.
+const LARGEST_CLUSTER: u32 = 16;
+
+impl Part {
+    /// As the API passes it; the device goes into the bytes that are the driver's own.
+    fn to_c(self) -> CUdevResource {
+        let mut resource =
+            CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
+        let mark = [b'e', self.device as u8];
+        for (byte, value) in resource._internal_padding.iter_mut().zip(mark) {
+            *byte = value;
+        }
+        resource.__bindgen_anon_1.sm = CUdevSmResource {
+            smCount: self.multiprocessors,
+            minSmPartitionSize: TOGETHER,
+            smCoscheduledAlignment: TOGETHER,
+            ..Default::default()
+        };
+        resource
+    }
+
+    fn from_c(resource: &CUdevResource) -> Outcome<Part> {
+        if resource.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
+            return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
+        }
+        let [b'e', device, ..] = resource._internal_padding else { return Err(INVALID_VALUE) };
+        let device = CUdevice::from(device);
+        checked(device)?;
+        // SAFETY: this driver filled it as multiprocessors.
+        let multiprocessors = unsafe { resource.__bindgen_anon_1.sm.smCount };
+        if multiprocessors > MULTIPROCESSORS {
+            return Err(INVALID_VALUE);
+        }
+        Ok(Part { device, multiprocessors })
+    }
+
+    /// Answers with it, if multiprocessors are what is asked for.
+    fn answer(self, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
+        let place = resource.required()?;
+        if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
+            return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
+        }
+        place.set(self.to_c());
+        Ok(())
+    }
+}
+
+fn of_device(_: &Call, device: CUdevice, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
+    checked(device)?;
+    Part { device, multiprocessors: MULTIPROCESSORS }.answer(resource, kind)
+}
+
+fn of_context(
+    call: &Call,
+    context: CUcontext,
+    resource: Out<CUdevResource>,
+    kind: CUdevResourceType,
+) -> Outcome {
+    let context = named(call, context, INVALID_CONTEXT)?;
+    let greens = call.state()?.greens.all();
+    let own = greens.iter().find(|green| green.context.id == context.id).map(|green| green.part);
+    own.unwrap_or(Part { device: context.device, multiprocessors: MULTIPROCESSORS }).answer(resource, kind)
+}
+
+fn green(call: &Call, handle: CUgreenCtx) -> Outcome<Arc<Green>> {
+    call.state()?.greens.get(handle.addr()).ok_or(INVALID_HANDLE)
+}
+
+fn of_green(
+    call: &Call,
+    handle: CUgreenCtx,
+    resource: Out<CUdevResource>,
+    kind: CUdevResourceType,
+) -> Outcome {
+    green(call, handle)?.part.answer(resource, kind)
+}
+
+fn split(
+    _: &Call,
+    result: Out<CUdevResource>,
+    groups: Out<c_uint>,
+    input: In<CUdevResource>,
+    rest: Out<CUdevResource>,
+    flags: c_uint,
+    least: c_uint,
+) -> Outcome {
+    let asked = groups.get().ok_or(INVALID_VALUE)?;
+    let whole = Part::from_c(&input.read()?)?;
+    let step = match flags {
+        0 => TOGETHER,
+        1 => APART,
+        2 => LARGEST_CLUSTER,
+        _ => return Err(INVALID_VALUE),
+    };
+    let size = least.max(1).checked_next_multiple_of(step).ok_or(INVALID_VALUE)?;
+    let possible = whole.multiprocessors / size;
+    if result.is_null() {
+        groups.set(possible);
+        return Ok(());
+    }
+    let made = asked.min(possible);
+    if made == 0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    }
+    for index in 0..made {
+        // SAFETY: the caller gives as many places as it asks for.
+        let place = unsafe { result.element(index as usize) };
+        place.set(Part { multiprocessors: size, ..whole }.to_c());
+    }
+    groups.set(made);
+    rest.set(Part { multiprocessors: whole.multiprocessors - made * size, ..whole }.to_c());
+    Ok(())
+}
+
+/// Descriptions are never given back: there is no function for that.
+fn describe(
+    call: &Call,
+    description: Out<CUdevResourceDesc>,
+    resources: In<CUdevResource>,
+    count: c_uint,
+) -> Outcome {
+    let place = description.required()?;
+    if count == 0 || resources.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the array has that many elements.
+    let resources = unsafe { resources.read_array(count as usize)? };
+    let parts = resources.iter().map(Part::from_c).collect::<Outcome<Vec<_>>>()?;
+    let first = *parts.first().ok_or(INVALID_VALUE)?;
+    let multiprocessors = parts.iter().fold(0, |all: u32, part| all.saturating_add(part.multiprocessors));
+    let together = parts.iter().all(|part| part.device == first.device && part.multiprocessors > 0);
+    if !together || multiprocessors > MULTIPROCESSORS {
+        return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    }
+    let state = call.state()?;
+    let handle = state.descriptions.reserve();
+    state.descriptions.insert(handle, Arc::new(Part { multiprocessors, ..first }));
+    place.set(to_c(handle));
+    Ok(())
+}
+
+/// Retains the primary context, as the driver does.
+fn create(
+    call: &Call,
+    green: Out<CUgreenCtx>,
+    description: CUdevResourceDesc,
+    device: CUdevice,
+    flags: c_uint,
+) -> Outcome {
+    let (place, state) = (green.required()?, call.healthy()?);
+    checked(device)?;
+    // `CU_GREEN_CTX_DEFAULT_STREAM` is required.
+    let part = *state.descriptions.get(description.addr()).ok_or(INVALID_VALUE)?;
+    if flags != 1 || part.device != device {
+        return Err(INVALID_VALUE);
+    }
+    primary::hold(state, device)?;
+    let context = Context::create(state, state.contexts.reserve(), device, false, 0)?;
+    let handle = state.greens.reserve();
+    state.greens.insert(handle, Arc::new(Green { part, context }));
+    place.set(to_c(handle));
+    Ok(())
+}
+
+fn destroy(call: &Call, handle: CUgreenCtx) -> Outcome {
+    let state = call.state()?;
+    let green = state.greens.remove(handle.addr()).ok_or(INVALID_HANDLE)?;
+    if green.context.is_alive() {
+        green.context.destroy(state);
+    }
+    primary::let_go(state, green.part.device)
+}
+
+fn get_id(call: &Call, handle: CUgreenCtx, id: Out<c_ulonglong>) -> Outcome {
+    let green = green(call, handle)?;
+    id.required()?.set(green.context.id);
+    Ok(())
+}
+
+/// Streams that block would wait for a default stream that no context has.
+fn create_stream(
+    call: &Call,
+    stream: Out<CUstream>,
+    handle: CUgreenCtx,
+    flags: c_uint,
+    priority: c_int,
+) -> Outcome {
+    let (place, state) = (stream.required()?, call.healthy()?);
+    let green = green(call, handle)?;
+    if flags != 1 {
+        return Err(INVALID_VALUE);
+    }
+    let handle = state.streams.reserve();
+    let made = green.context.add_stream(handle, Kind::NonBlocking, priority.clamp(GREATEST_PRIORITY, 0));
+    state.streams.insert(handle, made);
+    place.set(to_c(handle));
+    Ok(())
+}
+
+fn context_of(call: &Call, context: Out<CUcontext>, handle: CUgreenCtx) -> Outcome {
+    let green = green(call, handle)?;
+    context.required()?.set(to_c(green.context.handle));
+    Ok(())
+}
+
+/// NULL for a stream of an ordinary context.
+fn of_stream(call: &Call, stream: CUstream, green: Out<CUgreenCtx>) -> Outcome {
+    let stream = call.stream(stream)?;
+    let handle = call.state()?.greens.handle_of(|green| green.context.id == stream.context.id);
+    green.required()?.set(to_c(handle.unwrap_or(0)));
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Green contexts: a device's multiprocessors in parts.
+
+#![allow(unsafe_code)] // Calls of the driver with resources that it filled and outputs that outlive the call.
+
+use bitflags::bitflags;
+use cuda_driver_sys::{
+    CUcontext, CUdevResource, CUdevResourceType, CUgreenCtx, CUgreenCtxCreate_flags, CUresult,
+};
+use std::fmt;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use super::context::CudaContext;
+use super::device::CudaDevice;
+use super::hold::Hold;
+use super::stream::{CudaStream, StreamFlags};
+use crate::error::{Error, check};
+
+/// Some multiprocessors of a device.
+///
+/// ```
+/// use cuda_launch::{CudaContext, SmSplitFlags};
+/// let ctx = CudaContext::new(0)?;
+/// let all = ctx.device().multiprocessors()?;
+/// let (parts, rest) = all.split(2, 16, SmSplitFlags::empty())?;
+/// assert!(parts.iter().all(|part| part.count() >= 16));
+/// let used: u32 = parts.iter().map(|part| part.count()).sum();
+/// assert_eq!(used + rest.count(), all.count());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "CUdevResource")]
+#[doc(alias = "CUdevSmResource")]
+pub struct SmResource {
+    raw: CUdevResource,
+    device: CudaDevice,
+}
+
+// SAFETY: the driver's resource is plain data; its pointer is a number for the driver, which takes it from any thread.
+unsafe impl Send for SmResource {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for SmResource {}
+
+bitflags! {
+    /// How multiprocessors are split (`CUdevSmResourceSplitByCount_flags`).
+    ///
+    /// ```
+    /// use cuda_launch::SmSplitFlags;
+    /// assert_eq!(SmSplitFlags::IGNORE_COSCHEDULING.bits(), 1);
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[doc(alias = "CUdevSmResourceSplitByCount_flags")]
+    pub struct SmSplitFlags: u32 {
+        /// Smaller parts, in which clusters may not be possible.
+        const IGNORE_COSCHEDULING = 1;
+        /// Parts in which the largest clusters are possible.
+        const MAX_POTENTIAL_CLUSTER_SIZE = 2;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+impl CudaDevice {
+    /// All its multiprocessors, to be split.
+    ///
+    /// Driver call: `cuDeviceGetDevResource`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4, or whatever the driver answers.
+    #[doc(alias = "cuDeviceGetDevResource")]
+    pub fn multiprocessors(&self) -> Result<SmResource, Error> {
+        let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
+        // SAFETY: the output outlives the call.
+        self.call("cuDeviceGetDevResource", |driver| unsafe {
+            driver.cuDeviceGetDevResource(self.raw(), &mut raw, kind)
+        })?;
+        Ok(SmResource { raw, device: self.clone() })
+    }
+}
+
+impl CudaContext {
+    /// The multiprocessors that kernels of this context run on: all, or those of a green context.
+    ///
+    /// Driver call: `cuCtxGetDevResource`.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::multiprocessors`].
+    #[doc(alias = "cuCtxGetDevResource")]
+    pub fn multiprocessors(&self) -> Result<SmResource, Error> {
+        let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
+        // SAFETY: the context lives, the output outlives the call.
+        self.call("cuCtxGetDevResource", String::new, |driver| unsafe {
+            driver.cuCtxGetDevResource(self.raw(), &mut raw, kind)
+        })?;
+        Ok(SmResource { raw, device: self.device() })
+    }
+}
+
+impl SmResource {
+    /// How many multiprocessors. No driver call.
+    pub fn count(&self) -> u32 {
+        // SAFETY: the driver filled it as multiprocessors, in every constructor; all bytes were set.
+        unsafe { self.raw.__bindgen_anon_1.sm.smCount }
+    }
+
+    /// The raw resource. No driver call.
+    pub fn raw(&self) -> &CUdevResource {
+        &self.raw
+    }
+
+    /// At most `groups` parts of at least `least` multiprocessors each, and the rest. The driver rounds up to what the
+    /// device can schedule together, 8 multiprocessors for example.
+    ///
+    /// Driver call: `cuDevSmResourceSplitByCount`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one part fits; some drivers answer
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    #[doc(alias = "cuDevSmResourceSplitByCount")]
+    pub fn split(
+        &self,
+        groups: u32,
+        least: u32,
+        flags: SmSplitFlags,
+    ) -> Result<(Vec<SmResource>, SmResource), Error> {
+        let mut parts = vec![CUdevResource::default(); groups as usize];
+        let (mut made, mut rest) = (groups, CUdevResource::default());
+        // SAFETY: there are `made` places for parts; all outputs outlive the call.
+        self.device.call("cuDevSmResourceSplitByCount", |driver| unsafe {
+            driver.cuDevSmResourceSplitByCount(
+                parts.as_mut_ptr(),
+                &mut made,
+                &self.raw,
+                &mut rest,
+                flags.bits(),
+                least,
+            )
+        })?;
+        parts.truncate(made as usize);
+        let owned = |raw| SmResource { raw, device: self.device.clone() };
+        Ok((parts.into_iter().map(owned).collect(), owned(rest)))
+    }
+}
+
+impl fmt::Debug for SmResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SmResource")
+            .field("device", &self.device.ordinal())
+            .field("count", &self.count())
+            .finish()
+    }
+}
+
+/// A context that runs its kernels on some of the multiprocessors only.
+///
+/// [`GreenContext::context`] is an ordinary [`CudaContext`]: load modules and allocate memory there. Work on
+/// [streams of the green context](GreenContext::new_stream) runs on its multiprocessors. It is destroyed with the last
+/// handle, the context and what is made from it included.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, GreenContext, SmSplitFlags};
+/// let ctx = CudaContext::new(0)?;
+/// let (parts, _) = ctx.device().multiprocessors()?.split(1, 16, SmSplitFlags::empty())?;
+/// let green = GreenContext::new(&ctx, &parts)?;
+/// let stream = green.new_stream(0)?;
+/// let buffer = DeviceBuffer::from_host(&stream, &[1_u32, 2, 3])?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [1, 2, 3]);
+/// assert_eq!(green.multiprocessors()?.count(), parts[0].count());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "cuGreenCtxCreate")]
+pub struct GreenContext {
+    inner: Arc<Green>,
+    context: CudaContext,
+}
+
+/// The green context itself: its `CudaContext` owns it.
+#[derive(Debug)]
+struct Green {
+    raw: CUgreenCtx,
+    /// Green contexts live in the primary one.
+    primary: CudaContext,
+}
+
+// SAFETY: a CUgreenCtx may be used from every thread (driver API, "Green Contexts"); the rest is Send and Sync.
+unsafe impl Send for Green {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for Green {}
+
+impl GreenContext {
+    /// A green context of the device of `primary`, with these multiprocessors, which come from one split.
+    ///
+    /// Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4; `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` or
+    /// `CUDA_ERROR_INVALID_VALUE` for no resources, or resources that do not belong together.
+    pub fn new(primary: &CudaContext, multiprocessors: &[SmResource]) -> Result<Self, Error> {
+        let device = primary.device();
+        let asked = || format!("device {}, {multiprocessors:?}", device.ordinal());
+        if multiprocessors.iter().any(|resource| resource.device != device) {
+            let code = CUresult::CUDA_ERROR_INVALID_DEVICE;
+            return Err(crate::error::failed(code, "cuDevResourceGenerateDesc", asked()));
+        }
+        let mut resources: Vec<_> = multiprocessors.iter().map(|resource| resource.raw).collect();
+        let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
+        let mut description = null_mut();
+        // SAFETY: there are `count` resources of the driver; they and the output outlive the call.
+        primary.call("cuDevResourceGenerateDesc", asked, |driver| unsafe {
+            driver.cuDevResourceGenerateDesc(&mut description, resources.as_mut_ptr(), count)
+        })?;
+        let (mut raw, flags) = (null_mut(), CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0);
+        // SAFETY: the description was just made; the output outlives the call.
+        primary.call("cuGreenCtxCreate", asked, |driver| unsafe {
+            driver.cuGreenCtxCreate(&mut raw, description, device.raw(), flags)
+        })?;
+        let inner = Arc::new(Green { raw, primary: primary.clone() });
+        let mut context: CUcontext = null_mut();
+        // SAFETY: the green context lives, the output outlives the call.
+        primary.call("cuCtxFromGreenCtx", asked, |driver| unsafe {
+            driver.cuCtxFromGreenCtx(&mut context, raw)
+        })?;
+        let context = CudaContext::adopt(device, context, Hold::Foreign(Some(inner.clone())))?;
+        Ok(Self { inner, context })
+    }
+
+    /// Its context, for modules, memory and events. No driver call.
+    pub fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// A stream whose work runs on its multiprocessors. The smaller `priority`, the sooner; 0 is the default.
+    ///
+    /// Driver call: `cuGreenCtxStreamCreate`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, or whatever the driver answers.
+    #[doc(alias = "cuGreenCtxStreamCreate")]
+    pub fn new_stream(&self, priority: i32) -> Result<CudaStream, Error> {
+        let (mut raw, flags) = (null_mut(), StreamFlags::NON_BLOCKING.bits());
+        // SAFETY: the green context lives, the output outlives the call. It takes streams that do not block only.
+        self.context.call(
+            "cuGreenCtxStreamCreate",
+            || format!("priority {priority}"),
+            |driver| unsafe { driver.cuGreenCtxStreamCreate(&mut raw, self.inner.raw, flags, priority) },
+        )?;
+        // SAFETY: 1. the stream was just made, of this context; 2. nobody else has it.
+        Ok(unsafe { CudaStream::from_raw_owned(&self.context, raw) })
+    }
+
+    /// Its multiprocessors.
+    ///
+    /// Driver call: `cuGreenCtxGetDevResource`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuGreenCtxGetDevResource")]
+    pub fn multiprocessors(&self) -> Result<SmResource, Error> {
+        let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
+        // SAFETY: the green context lives, the output outlives the call.
+        self.context.call("cuGreenCtxGetDevResource", String::new, |driver| unsafe {
+            driver.cuGreenCtxGetDevResource(self.inner.raw, &mut raw, kind)
+        })?;
+        Ok(SmResource { raw, device: self.context.device() })
+    }
+
+    /// The raw green context, valid as long as this handle. No driver call.
+    pub fn raw(&self) -> CUgreenCtx {
+        self.inner.raw
+    }
+}
+
+impl Drop for Green {
+    fn drop(&mut self) {
+        let driver = self.primary.driver();
+        // Nobody can be told here.
+        // SAFETY: this value owns it, and nothing made from it is left: each such thing keeps this value.
+        let _ = check(unsafe { driver.cuGreenCtxDestroy(self.raw) }, "cuGreenCtxDestroy", String::new);
+    }
+}

@@ -1,0 +1,229 @@
+//! What the driver logs about its errors.
+
+#![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
+
+use cuda_driver_sys::{CUlogIterator, CUlogLevel, CUlogsCallbackHandle, Driver};
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char, c_void};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::choice::initialise;
+use crate::error::{Error, ErrorKind, check};
+
+/// How bad it is (`CUlogLevel`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogLevel {
+    /// An error.
+    Error,
+    /// A warning.
+    Warning,
+    /// A level that this crate does not know, with its number.
+    Other(u32),
+}
+
+type Listener = dyn FnMut(LogLevel, &str) + Send;
+
+/// The listeners, by the number that the driver has for each. So a listener that is gone is not found, and one that is
+/// being called while it is taken off lives until it returns.
+static LISTENERS: Mutex<BTreeMap<usize, Arc<Mutex<Listener>>>> = Mutex::new(BTreeMap::new());
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// A function that the driver calls for each line of its log, until this is dropped.
+///
+/// ```
+/// use cuda_launch::{DriverLog, LogListener, default_driver};
+/// let driver = default_driver()?;
+/// let log = DriverLog::now(&driver)?;
+/// let listener = LogListener::new(&driver, |level, line| eprintln!("{level:?}: {line}"))?;
+/// let mistake = cuda_launch::CudaDevice::new(99);
+/// assert!(mistake.is_err());
+/// println!("logged since: {}", log.text()?);
+/// listener.close()?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[must_use = "the driver stops calling when this is dropped"]
+#[doc(alias = "cuLogsRegisterCallback")]
+pub struct LogListener {
+    driver: Arc<Driver>,
+    raw: CUlogsCallbackHandle,
+    number: usize,
+}
+
+// SAFETY: the handle is only given back to the driver, which takes it from any thread.
+unsafe impl Send for LogListener {}
+// SAFETY: as above; a shared listener can do nothing.
+unsafe impl Sync for LogListener {}
+
+impl LogListener {
+    /// Makes the driver call `listener`, on whatever thread something is logged: not on two at once.
+    ///
+    /// The listener must not call the driver. If it panics, the panic ends there.
+    ///
+    /// Driver call: `cuLogsRegisterCallback`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or whatever the driver answers.
+    pub fn new(
+        driver: &Arc<Driver>,
+        listener: impl FnMut(LogLevel, &str) + Send + 'static,
+    ) -> Result<Self, Error> {
+        initialise(driver)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        listeners().insert(number, Arc::new(Mutex::new(listener)));
+        let mut raw = null_mut();
+        // SAFETY: the function takes any number; `raw` outlives the call.
+        let code =
+            unsafe { driver.cuLogsRegisterCallback(Some(line), without_provenance_mut(number), &mut raw) };
+        // From here on the number is taken off by `Drop`, also after an error: then there is no handle.
+        let made = Self { driver: driver.clone(), raw, number };
+        check(code, "cuLogsRegisterCallback", String::new).map(|()| made)
+    }
+
+    /// Ends the calls, and says what the driver answered.
+    ///
+    /// Driver call: `cuLogsUnregisterCallback`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the listener is not called any more in any case.
+    #[doc(alias = "cuLogsUnregisterCallback")]
+    pub fn close(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        // Dropped after the lock: it is the program's code.
+        let listener = listeners().remove(&self.number);
+        drop(listener);
+        if self.raw.is_null() {
+            return Ok(());
+        }
+        let raw = std::mem::replace(&mut self.raw, null_mut());
+        // SAFETY: the driver gave the handle, and this is the one call that gives it back.
+        let code = unsafe { self.driver.cuLogsUnregisterCallback(raw) };
+        check(code, "cuLogsUnregisterCallback", String::new)
+    }
+}
+
+impl Drop for LogListener {
+    fn drop(&mut self) {
+        // `close` tells.
+        let _ = self.end();
+    }
+}
+
+impl fmt::Debug for LogListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogListener").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+fn listeners() -> std::sync::MutexGuard<'static, BTreeMap<usize, Arc<Mutex<Listener>>>> {
+    // Nothing panics while it is locked.
+    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the driver calls.
+unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut c_char, length: usize) {
+    let Some(listener) = listeners().get(&number.addr()).cloned() else { return };
+    let bytes = if message.is_null() {
+        &[]
+    } else {
+        // SAFETY: the driver passes a message of that length, which lives during the call.
+        unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) }
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let level = match level {
+        CUlogLevel::CU_LOG_LEVEL_ERROR => LogLevel::Error,
+        CUlogLevel::CU_LOG_LEVEL_WARNING => LogLevel::Warning,
+        CUlogLevel(number) => LogLevel::Other(number),
+    };
+    // A panic must not reach the driver, which is C.
+    let call = || {
+        let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
+        (*listener)(level, text.trim_end_matches(['\0', '\n']));
+    };
+    let _ = catch_unwind(AssertUnwindSafe(call));
+}
+
+/// A place in the driver's log: what was logged after it can be read, as far as the driver still has it (about the last
+/// 100 lines).
+///
+/// ```
+/// use cuda_launch::{DriverLog, default_driver};
+/// let log = DriverLog::now(&default_driver()?)?;
+/// assert_eq!(log.text()?, "", "nothing happened since");
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "cuLogsCurrent")]
+pub struct DriverLog {
+    driver: Arc<Driver>,
+    from: Option<CUlogIterator>,
+}
+
+/// Most bytes of the driver's log, the NUL included (driver API, `cuLogsDumpToMemory`).
+const LONGEST: usize = 25_601;
+
+impl DriverLog {
+    /// The end of the log as it is now.
+    ///
+    /// Driver call: `cuLogsCurrent`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or whatever the driver answers.
+    pub fn now(driver: &Arc<Driver>) -> Result<Self, Error> {
+        initialise(driver)?;
+        let mut from = 0;
+        // SAFETY: the output outlives the call; no flags exist.
+        check(unsafe { driver.cuLogsCurrent(&mut from, 0) }, "cuLogsCurrent", String::new)?;
+        Ok(Self { driver: driver.clone(), from: Some(from) })
+    }
+
+    /// The start of what the driver has. No driver call.
+    pub fn whole(driver: &Arc<Driver>) -> Self {
+        Self { driver: driver.clone(), from: None }
+    }
+
+    /// What was logged after this place.
+    ///
+    /// Driver call: `cuLogsDumpToMemory`.
+    ///
+    /// # Errors
+    /// As [`DriverLog::now`].
+    #[doc(alias = "cuLogsDumpToMemory")]
+    pub fn text(&self) -> Result<String, Error> {
+        initialise(&self.driver)?;
+        let (mut text, mut size, mut from) = (vec![0_u8; LONGEST], LONGEST, self.from);
+        let place = from.as_mut().map_or(null_mut(), |from| from);
+        // SAFETY: the buffer has `size` bytes; it, the place and the size outlive the call; no flags exist.
+        let code = unsafe { self.driver.cuLogsDumpToMemory(place, text.as_mut_ptr().cast(), &mut size, 0) };
+        check(code, "cuLogsDumpToMemory", String::new)?;
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// Writes what was logged after this place to a file.
+    ///
+    /// Driver call: `cuLogsDumpToFile`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Name`] for a path that is no UTF-8 or has a NUL inside; else as [`DriverLog::now`].
+    #[doc(alias = "cuLogsDumpToFile")]
+    pub fn write_to(&self, path: &Path) -> Result<(), Error> {
+        initialise(&self.driver)?;
+        let name = |reason| ErrorKind::Name { name: path.display().to_string(), reason };
+        let text = path.to_str().ok_or_else(|| name("the driver takes UTF-8"))?;
+        let text = CString::new(text).map_err(|_| name("it has a NUL inside"))?;
+        let mut from = self.from;
+        let place = from.as_mut().map_or(null_mut(), |from| from);
+        // SAFETY: the path ends with a NUL; it and the place outlive the call; no flags exist.
+        let code = unsafe { self.driver.cuLogsDumpToFile(place, text.as_ptr(), 0) };
+        check(code, "cuLogsDumpToFile", || path.display().to_string())
+    }
+}

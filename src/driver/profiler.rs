@@ -1,0 +1,92 @@
+//! What a profiler records.
+
+#![allow(unsafe_code)] // Calls two functions that the driver hands out by name: they take nothing.
+
+use cuda_driver_sys::{CUdriverProcAddressQueryResult, CUresult};
+use std::ffi::{CStr, c_void};
+use std::mem::transmute;
+use std::ptr::null_mut;
+
+use super::context::CudaContext;
+use crate::error::Error;
+
+/// A part of the program that a profiler records, from [`Profiler::start`] until this is dropped.
+///
+/// It matters under a profiler that was told to wait for it (`nsys profile -c cudaProfilerApi`,
+/// `ncu --profile-from-start off`); without one, nothing happens. One recording serves the whole process: starts are not
+/// counted, so the first end ends it.
+///
+/// ```
+/// use cuda_launch::{CudaContext, Profiler};
+/// let ctx = CudaContext::new(0)?;
+/// let recording = Profiler::start(&ctx)?;
+/// // the launches to look at
+/// recording.stop()?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "the recording ends when this is dropped"]
+#[doc(alias = "cuProfilerStart")]
+pub struct Profiler {
+    context: CudaContext,
+    running: bool,
+}
+
+impl Profiler {
+    /// Begins a recording.
+    ///
+    /// Driver calls: `cuGetProcAddress`, `cuProfilerStart`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.0, or whatever the driver answers.
+    pub fn start(context: &CudaContext) -> Result<Self, Error> {
+        call(context, "cuProfilerStart", c"cuProfilerStart")?;
+        Ok(Self { context: context.clone(), running: true })
+    }
+
+    /// Ends the recording, and says what the driver answered.
+    ///
+    /// Work that is still running is recorded to its end: wait for it first where that matters.
+    ///
+    /// Driver calls: `cuGetProcAddress`, `cuProfilerStop`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuProfilerStop")]
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.running) {
+            return Ok(());
+        }
+        call(&self.context, "cuProfilerStop", c"cuProfilerStop")
+    }
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        // `stop` tells.
+        let _ = self.end();
+    }
+}
+
+/// Calls a function of the profiler's header, which the table of the driver does not have.
+fn call(context: &CudaContext, call: &'static str, name: &CStr) -> Result<(), Error> {
+    let (mut found, version) = (null_mut(), i32::try_from(context.driver_version()).unwrap_or(i32::MAX));
+    let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+    // SAFETY: the name ends with a NUL; it and both outputs outlive the call.
+    context.call(
+        "cuGetProcAddress",
+        || format!("{name:?}"),
+        |driver| unsafe { driver.cuGetProcAddress(name.as_ptr(), &mut found, version, 0, &mut status) },
+    )?;
+    // SAFETY: both functions take nothing and return a code, since CUDA 4.0; a null pointer becomes `None`.
+    let function = unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn() -> CUresult>>(found) };
+    let Some(function) = function else {
+        return Err(context.failed(CUresult::CUDA_ERROR_NOT_FOUND, "cuGetProcAddress", format!("{name:?}")));
+    };
+    // SAFETY: the function has no duties; the context is current.
+    context.call(call, String::new, |_| unsafe { function() })
+}

@@ -1,0 +1,128 @@
+//! Surface objects: how kernels write arrays.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles; implementing `DeviceCopy` for a number.
+
+use cuda_driver_sys as sys;
+use std::sync::Arc;
+
+use super::array::{ArrayInner, CudaArray};
+use super::array_format::ArrayElement;
+use super::device_copy::DeviceCopy;
+use super::texture::of_array;
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::{Error, ErrorKind, TextureError};
+
+/// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
+/// [`TextureHandle`](crate::TextureHandle).
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "CUsurfObject")]
+pub struct SurfaceHandle(sys::CUsurfObject);
+
+// SAFETY: 1, 2: a transparent u64; 3: no address of the host.
+#[diagnostic::do_not_recommend]
+unsafe impl DeviceCopy for SurfaceHandle {}
+
+impl SurfaceHandle {
+    /// The raw object.
+    pub const fn raw(self) -> sys::CUsurfObject {
+        self.0
+    }
+}
+
+/// An array that kernels read and write by bytes and rows, without filtering.
+///
+/// It keeps the array alive. Kernels take [`SurfaceObject::handle`]; their use is
+/// noted only by [`SurfaceObject::write_on`].
+/// Dropping it waits for all work of its context.
+///
+/// ```
+/// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext, SurfaceObject};
+/// let ctx = CudaContext::new(0)?;
+/// let shape = ArrayShape::D2 { width: 4, height: 4 };
+/// let array = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::SURFACE)?;
+/// let surface = SurfaceObject::new(&array)?;
+/// assert_ne!(surface.handle().raw(), 0);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "cuSurfObjectCreate")]
+pub struct SurfaceObject {
+    raw: sys::CUsurfObject,
+    context: CudaContext,
+    array: Arc<ArrayInner>,
+}
+
+impl SurfaceObject {
+    /// A surface of an array that was made with [`ArrayFlags::SURFACE`](crate::ArrayFlags::SURFACE).
+    ///
+    /// Driver call: `cuSurfObjectCreate`.
+    ///
+    /// # Errors
+    /// The array is not for surfaces, or whatever the driver answers.
+    pub fn new<T: ArrayElement>(array: &CudaArray<T>) -> Result<Self, Error> {
+        let (owner, context) = (array.share(), array.context().clone());
+        if !owner.is_surface() {
+            return Err(ErrorKind::Texture(TextureError::NoSurface).into());
+        }
+        owner.escape();
+        let (mut raw, resource) = (0, of_array(array.raw()));
+        // SAFETY: the array is live, and kept; both structures outlive the call.
+        context.call("cuSurfObjectCreate", String::new, |driver| unsafe {
+            driver.cuSurfObjectCreate(&mut raw, &resource)
+        })?;
+        Ok(Self { raw, context, array: owner })
+    }
+
+    /// Makes work given to `stream` from now on wait for all work that is known to use the array, and work on other
+    /// streams for what comes: for a kernel that writes through the surface. Call it before the launch.
+    ///
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` for each other stream that used the array.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn write_on(&self, stream: &CudaStream) -> Result<(), Error> {
+        stream.same_context(&self.context, "the surface")?;
+        self.array.write_on(stream)
+    }
+
+    /// What a kernel takes.
+    pub fn handle(&self) -> SurfaceHandle {
+        SurfaceHandle(self.raw)
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// Destroys the surface now, after all work of its context, and says what the driver answered.
+    ///
+    /// Driver calls: `cuCtxSynchronize`, `cuSurfObjectDestroy`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the surface is gone in any case.
+    #[doc(alias = "cuSurfObjectDestroy")]
+    pub fn close(mut self) -> Result<(), Error> {
+        self.destroy()
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        let raw = std::mem::take(&mut self.raw);
+        if raw == 0 {
+            return Ok(());
+        }
+        // Kernels that were given the handle may still run. The error of a fault shows below as well.
+        let _ = self.context.synchronize();
+        // SAFETY: this value owned the object, and nothing uses it any more.
+        self.context
+            .call("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })
+    }
+}
+
+impl Drop for SurfaceObject {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

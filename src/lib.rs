@@ -3,6 +3,7 @@
 mod doctor;
 mod driver;
 mod error;
+pub mod graph;
 pub mod launch;
 mod memory;
 
@@ -12,34 +13,46 @@ pub use cuda_driver_sys::Driver;
 pub use cuda_launch_macros::DeviceCopy;
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
+pub use driver::CaptureStatus;
 pub use driver::{
     AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
-    Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule,
-    CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags, EventRecordFlags,
-    EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, IpcEvent, IpcEventHandle, JitCacheMode,
-    JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry, LoadingMode, LogLevel, LogListener,
+    Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaLibrary,
+    CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags,
+    EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, HostWait, IpcEvent,
+    IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
+    LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, LogLevel, LogListener,
     OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
     default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, CastError, CompilerLog, ContextInUse, ContextMismatch,
-    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, HostPanic,
-    InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound,
-    NoDriver, NotInCapture, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported, Wanted,
+    ArgumentMismatch, AttributeError, Axis, BadMapping, CastError, CompilerLog, ContextInUse,
+    ContextMismatch, DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given,
+    GlobalError, HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError,
+    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, TensorMapError,
+    TextureError, Tried, Unsupported, Wanted,
 };
+pub use error::{CaptureError, GraphError, PlanError, UpdateRefusal};
+pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, LaunchConfig,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,
     MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
-    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, Chunks, ChunksExact,
-    ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer, DeviceCopy,
-    DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent, FillElement,
-    FilterMode, Im2colMap, Interleave, L2Promotion, MipmappedArray, ModuleConstant, ModuleGlobal,
-    OutOfBoundsFill, PitchedBuffer, RegionBatch, RowLayout, SliceParts, SurfaceHandle, SurfaceObject,
-    Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags, TextureHandle, TextureObject,
-    TiledMap,
+    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks,
+    ChunksExact, ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer,
+    DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent,
+    ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, FillElement,
+    FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, L2Promotion, ManagedAttach,
+    ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool, MemoryType,
+    MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, OsHandle, OsHandleKinds,
+    OutOfBoundsFill, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView,
+    PinnedViewMut, PitchedBuffer, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
+    RawOwnership, RegionBatch, RegisterFlags, RowLayout, SliceParts, StreamMemoryOp, StreamValue,
+    SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags,
+    TextureHandle, TextureObject, TiledMap, Until, VirtualReservation, WaitValueFlags, WriteValueFlags,
 };
+#[cfg(feature = "dlpack")]
+pub use memory::{DlElement, DlTensor, dlpack_abi};

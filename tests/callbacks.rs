@@ -11,7 +11,7 @@ mod inject;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, HostPanic, LaunchConfig,
+    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, HostPanic, HostWait, LaunchConfig,
     cuda_launch,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -254,6 +254,21 @@ fn a_function_that_the_driver_does_not_take_is_dropped() {
     stream.synchronize().unwrap();
 }
 
+#[test]
+fn how_the_driver_waits_can_be_said_where_it_knows_the_call() {
+    let (ctx, _shared) = context();
+    let stream = ctx.new_stream().unwrap();
+    let owned = Arc::new(());
+    for wait in [HostWait::Blocking, HostWait::Spin] {
+        let inside = owned.clone();
+        if let Err(error) = stream.call_host_with(wait, move || drop(inside)) {
+            assert!(error.is_unsupported() && error.call() == Some("cuLaunchHostFunc_v2"), "{error}");
+        }
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(Arc::strong_count(&owned), 1);
+}
+
 /// A driver calls no host function behind a fault: it is dropped when the fault is seen.
 #[test]
 fn functions_behind_a_fault_are_dropped_uncalled() {
@@ -268,7 +283,7 @@ fn functions_behind_a_fault_are_dropped_uncalled() {
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     let (called, owned) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
     let (release, held) = mpsc::channel::<()>();
-    stream.call_host(move || drop(held.recv())).unwrap();
+    stream.call_host(move || held.recv().unwrap_or_default()).unwrap();
     unsafe {
         cuda_launch! { kernel: write_f32, module: module, stream: stream, config: LaunchConfig::for_num_elems(1),
         args: [DevicePtrMut::<u8>::from_raw(0), 16i64, 1.0f32] }

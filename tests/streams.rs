@@ -23,7 +23,7 @@ fn context() -> CudaContext {
 /// Keeps a stream from going on until the sender is dropped.
 fn hold(stream: &CudaStream) -> mpsc::Sender<()> {
     let (sender, receiver) = mpsc::channel::<()>();
-    stream.call_host(move || drop(receiver.recv())).unwrap();
+    stream.call_host(move || receiver.recv().unwrap_or_default()).unwrap();
     sender
 }
 
@@ -203,6 +203,27 @@ fn blocking_streams_wait_for_the_legacy_stream_and_others_do_not() {
     assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
+/// The other tests of this process wait meanwhile.
+#[test]
+fn an_event_may_stand_for_all_streams_of_a_context() {
+    let ctx = context();
+    let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let event = ctx.new_event().unwrap();
+    let held = [hold(&first), hold(&second)];
+    if let Err(error) = event.record_context() {
+        assert!(error.is_unsupported(), "{error}");
+        return;
+    }
+    ctx.wait(&event).unwrap();
+    assert!(!event.query().unwrap());
+    let third = ctx.new_stream().unwrap();
+    let zeros = DeviceBuffer::<u8>::zeroed(&third, 64).unwrap();
+    assert!(!third.query().unwrap(), "it waits for the context");
+    drop(held);
+    event.synchronize().unwrap();
+    assert_eq!(zeros.to_host_vec(&third).unwrap(), [0; 64]);
+}
+
 #[test]
 fn attributes_are_those_that_were_set() {
     let ctx = context();
@@ -298,6 +319,27 @@ fn a_stream_may_be_dropped_while_its_work_runs() {
         drop(held);
     }
     ctx.synchronize().unwrap();
+}
+
+/// cudarc: streams that it did not make itself switch no tracking on.
+#[test]
+fn buffers_follow_streams_that_other_code_made() {
+    let ctx = context();
+    let module = ctx.load_module(SAXPY).unwrap();
+    let saxpy = module.load_function("saxpy").unwrap();
+    let (foreign, reader) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let ones = DeviceBuffer::from_host(&foreign, &[1.0f32; 4096]).unwrap();
+    let mut buffer = DeviceBuffer::from_host(&reader, &[3.0f32; 4096]).unwrap();
+    // SAFETY: `foreign` lives to the end of the test, longer than what is done with it here.
+    let borrowed = unsafe { CudaStream::from_raw(&ctx, foreign.raw()) };
+    let held = hold(&foreign);
+    increment(&saxpy, &borrowed, &ones, &mut buffer);
+    let mut copy = DeviceBuffer::<f32>::uninit(&reader, 4096).unwrap();
+    copy.view_mut().copy_from_device(&reader, &buffer).unwrap();
+    assert!(!reader.query().unwrap(), "it waits for the foreign stream");
+    drop(held);
+    assert_eq!(copy.to_host_vec(&reader).unwrap(), [4.0; 4096]);
+    drop((copy, buffer, ones, borrowed));
 }
 
 #[test]

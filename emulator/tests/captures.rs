@@ -410,3 +410,52 @@ fn a_capture_can_be_asked_and_steered() {
     let code = unsafe { cuda.cuStreamUpdateCaptureDependencies(a, &mut by_hand, null(), 1, set) };
     assert_eq!(code, R::CUDA_ERROR_ILLEGAL_STATE);
 }
+
+#[test]
+fn rows_and_arrays_are_captured_too() {
+    let bench = Bench::new();
+    let (cuda, a) = (&bench.cuda, bench.a);
+    let description = CUDA_ARRAY_DESCRIPTOR {
+        Width: 8,
+        Height: 2,
+        Format: CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8,
+        NumChannels: 1,
+    };
+    let mut array = null_mut();
+    ok(unsafe { cuda.cuArrayCreate(&mut array, &description) });
+    let source: Vec<u8> = (0..32).collect();
+    let mut target = [0xee_u8; 16];
+    let into = CUDA_MEMCPY2D {
+        srcXInBytes: 1,
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: source.as_ptr().cast(),
+        srcPitch: 16,
+        dstXInBytes: 2,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        dstArray: array,
+        WidthInBytes: 6,
+        Height: 2,
+        ..Default::default()
+    };
+    let out = CUDA_MEMCPY2D {
+        srcXInBytes: 2,
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        srcArray: array,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: target.as_mut_ptr().cast(),
+        dstPitch: 8,
+        WidthInBytes: 6,
+        Height: 2,
+        ..Default::default()
+    };
+    begin(cuda, a, GLOBAL);
+    ok(unsafe { cuda.cuMemcpy2DAsync(&into, a) });
+    ok(unsafe { cuda.cuMemcpy2DAsync(&out, a) });
+    let graph = finish(cuda, a);
+    assert_eq!(kinds(cuda, graph), [1, 1]);
+    assert_eq!(target, [0xee; 16], "not yet");
+    run(cuda, exec(cuda, graph), a);
+    let hole = [0xee; 2];
+    let expected = [&source[1..7], &hole, &source[17..23], &hole].concat();
+    assert_eq!(target[..], expected[..]);
+}

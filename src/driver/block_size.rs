@@ -65,6 +65,7 @@ unsafe extern "C" fn shared_of(threads: c_int) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic)]
     use super::*;
 
     fn ask(callback: CUoccupancyB2DSize, threads: c_int) -> usize {
@@ -91,7 +92,7 @@ mod tests {
         let mut returned = false;
         let result = catch_unwind(AssertUnwindSafe(|| {
             with_callback(
-                |_| -> usize { std::panic::panic_any("boom") },
+                |_| -> usize { panic!("boom") },
                 |callback| {
                     returned = ask(callback, 1) == 0 && ask(callback, 2) == 0;
                 },

@@ -1,8 +1,13 @@
 //! What a stream that captures remembers: everything that the captured work uses, so that the graph can keep it.
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+#![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::packed::PackedArguments;
+use super::park::Keep;
 use super::stream::CudaStream;
 use super::uses::{Uses, Waits};
 use crate::error::Error;
@@ -14,10 +19,53 @@ pub(crate) trait Resource: Send + Sync {
 }
 
 /// The record of one capture, shared by all streams that take part in it.
-#[derive(Default)]
 pub(crate) struct Capture {
+    id: u64,
+    ended: AtomicBool,
     memory: Mutex<Vec<Captured>>,
-    objects: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    rest: Mutex<Recorded>,
+}
+
+/// What else was recorded.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    /// What captured work uses besides memory, such as modules.
+    pub(crate) objects: Vec<Keep>,
+    /// The numbers of the kernels.
+    pub(crate) kernels: Vec<u32>,
+    /// Launches with named arguments.
+    pub(crate) launches: Vec<RecordedLaunch>,
+    /// Streams forked into the capture, to be joined at its end.
+    forks: Vec<CudaStream>,
+}
+
+/// A captured launch some of whose arguments have names.
+#[derive(Debug)]
+pub(crate) struct RecordedLaunch {
+    pub(crate) kernel: String,
+    pub(crate) node: CUgraphNode,
+    /// As launched; `kernelParams` is null.
+    pub(crate) params: CUDA_KERNEL_NODE_PARAMS,
+    pub(crate) arguments: PackedArguments,
+    pub(crate) named: Vec<NamedArgument>,
+}
+
+// SAFETY: the handles inside may be used from every thread; the rest is plain data.
+unsafe impl Send for RecordedLaunch {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for RecordedLaunch {}
+
+/// Where in a packet a named argument is, and what it was.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedArgument {
+    pub(crate) name: String,
+    /// Index of its first parameter.
+    pub(crate) parameter: usize,
+    pub(crate) type_name: &'static str,
+    /// Bytes of a value.
+    pub(crate) size: usize,
+    /// Whether it is memory, address and length; `true` for memory that may be written.
+    pub(crate) slice: Option<bool>,
 }
 
 /// Memory that captured work uses.
@@ -31,6 +79,49 @@ pub(crate) struct Captured {
 }
 
 impl Capture {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id, ended: AtomicBool::new(false), memory: Mutex::default(), rest: Mutex::default() }
+    }
+
+    /// A number that no other capture has; never 0.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether the capture is over: then its streams serve nobody.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// A stream that must be joined at the end.
+    pub(super) fn add_fork(&self, fork: &CudaStream) {
+        self.rest().forks.push(fork.clone());
+    }
+
+    /// The streams that must be joined at the end.
+    pub(crate) fn forks(&self) -> Vec<CudaStream> {
+        self.rest().forks.clone()
+    }
+
+    /// Notes a launch: what may be blamed for a fault of the graph, and the module, which must stay.
+    pub(crate) fn add_kernel(&self, number: u32, module: Option<Keep>) {
+        let mut rest = self.rest();
+        rest.kernels.push(number);
+        rest.objects.extend(module);
+    }
+
+    /// Notes a launch with named arguments.
+    pub(crate) fn add_launch(&self, launch: RecordedLaunch) {
+        self.rest().launches.push(launch);
+    }
+
+    // Nothing panics while the lock is held, and every state of the lists is whole.
+    fn rest(&self) -> MutexGuard<'_, Recorded> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes a use and orders it after the uses on other streams of this capture.
     pub(super) fn touch(
         &self,
@@ -56,15 +147,15 @@ impl Capture {
     }
 
     /// Keeps an object that captured work uses, such as a module, as long as the graph can run.
-    pub(crate) fn keep(&self, object: Arc<dyn Any + Send + Sync>) {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner).push(object);
+    pub(crate) fn keep(&self, objects: impl IntoIterator<Item = Keep>) {
+        self.rest().objects.extend(objects);
     }
 
-    /// All that was noted, for the graph.
-    pub(crate) fn take(&self) -> (Vec<Captured>, Vec<Arc<dyn Any + Send + Sync>>) {
+    /// Ends the record; returns all that was noted, for the graph.
+    pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
+        self.ended.store(true, Ordering::Release);
         let memory = std::mem::take(&mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner));
-        let objects = std::mem::take(&mut *self.objects.lock().unwrap_or_else(PoisonError::into_inner));
-        (memory, objects)
+        (memory, std::mem::take(&mut *self.rest()))
     }
 }
 

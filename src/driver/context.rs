@@ -160,6 +160,7 @@ impl CudaContext {
 
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
+        super::capturing::forbid_here(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
         let standing = self.inner.fault.standing();
         // SAFETY: the context is current.

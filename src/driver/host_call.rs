@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
 
+use cuda_driver_sys::{CUresult, Driver};
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -20,6 +21,17 @@ use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, NotInCapture};
 
 type Call = Box<dyn FnOnce() + Send>;
+
+/// How a thread of the driver waits until a stream comes to a host function (`CUhostTaskSyncMode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum HostWait {
+    /// It sleeps, as with [`CudaStream::call_host`].
+    Blocking = 0,
+    /// It spins: the function is called sooner, and a core is busy until then.
+    Spin = 1,
+}
 
 /// A function that the driver has not called yet.
 struct Pending {
@@ -69,8 +81,8 @@ impl CudaStream {
     /// for it.
     ///
     /// The function cannot use CUDA: calls of this crate answer [`InHostCallback`], and a driver call that waits could wait
-    /// for the function itself. What it owns may be dropped in it, buffers and streams too: these are then freed by
-    /// another thread. It is dropped without being called if a kernel in front of it faults. The context lives until then.
+    /// for the function itself. What it owns may be dropped in it, also buffers, streams and events: another
+    /// thread frees these. Modules, arrays and textures should be dropped elsewhere: the driver does not free them there. It is dropped without being called if a kernel in front of it faults. The context lives until then.
     ///
     /// A panic stays inside: it is told, once, by the next wait for the stream or for the context
     /// ([`CudaStream::synchronize`], [`CudaStream::query`] when all is done, [`CudaContext::synchronize`]), as [`HostPanic`].
@@ -96,18 +108,49 @@ impl CudaStream {
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
     pub fn call_host(&self, function: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-        const CALL: &str = "cuLaunchHostFunc";
+        let stream = self.raw();
+        self.give("cuLaunchHostFunc", Box::new(function), |driver, number| {
+            // SAFETY: the stream is live; `run` may be called with any number, on any thread, at any time.
+            unsafe { driver.cuLaunchHostFunc(stream, Some(run), without_provenance_mut(number)) }
+        })
+    }
+
+    /// As [`call_host`](Self::call_host), and says how the driver's thread waits for the stream to come so far.
+    ///
+    /// Driver call: `cuLaunchHostFunc_v2`, in drivers since CUDA 13.1.
+    ///
+    /// # Errors
+    /// As [`call_host`](Self::call_host); [`Error::is_unsupported`] on older drivers. The function is then dropped.
+    #[doc(alias = "cuLaunchHostFunc_v2")]
+    pub fn call_host_with(
+        &self,
+        wait: HostWait,
+        function: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
+        let stream = self.raw();
+        self.give("cuLaunchHostFunc_v2", Box::new(function), |driver, number| {
+            // SAFETY: as in `call_host`.
+            unsafe {
+                driver.cuLaunchHostFunc_v2(stream, Some(run), without_provenance_mut(number), wait as u32)
+            }
+        })
+    }
+
+    /// Enters a function in the table and gives the driver its number by `call`; takes it out again where that fails.
+    fn give(
+        &self,
+        name: &'static str,
+        function: Call,
+        call: impl FnOnce(&Driver, usize) -> CUresult,
+    ) -> Result<(), Error> {
         if self.capture().is_some() {
             let help = "a graph calls its functions each time it runs: add a host node to it";
-            return Err(ErrorKind::NotInCapture(NotInCapture { call: CALL, help }).into());
+            return Err(ErrorKind::NotInCapture(NotInCapture { call: name, help }).into());
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (place, context) = (Place::of(self), self.context().clone());
-        locked(&PENDING).insert(number, Pending { call: Box::new(function), place, context });
-        // SAFETY: the stream is live; `run` may be called with any number, on any thread, at any time.
-        let given = self.context().call(CALL, String::new, |driver| unsafe {
-            driver.cuLaunchHostFunc(self.raw(), Some(run), without_provenance_mut(number))
-        });
+        locked(&PENDING).insert(number, Pending { call: function, place, context });
+        let given = self.context().call(name, String::new, |driver| call(driver, number));
         if given.is_err() {
             // The lock is not held while the function is dropped: its drop may do anything.
             let refused = locked(&PENDING).remove(&number);

@@ -10,6 +10,7 @@ use std::ffi::{CString, c_void};
 use super::context::CudaContext;
 use super::jit::{JitOptions, JitReport};
 use super::jit_slots::Slots;
+use super::linker::LinkInput;
 use crate::error::{CompilerLog, Error, ErrorKind, Wanted};
 
 /// What an image says of one kernel.
@@ -114,27 +115,25 @@ impl<'a> Image<'a> {
         origin: &str,
         report: JitReport,
     ) -> Error {
-        let JitReport { error_log, info_log, .. } = report;
-        let line = log_line(&error_log);
-        let excerpt = match self.checked {
-            Checked::Ptx(text) => {
-                line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string)
-            }
-            _ => None,
-        };
-        let hint =
-            context.and_then(|context| self.hint(code, context)).or_else(|| crate::error::device_hint(code));
-        ErrorKind::Compiler(CompilerLog {
-            call,
-            code,
-            origin: origin.to_string(),
-            error_log,
-            info_log,
-            line,
-            excerpt,
-            hint,
-        })
-        .into()
+        let mut log = log_of(call, code, origin, report);
+        if let Checked::Ptx(text) = self.checked {
+            log.excerpt =
+                log.line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string);
+        }
+        if let Some(hint) = context.and_then(|context| self.hint(code, context)) {
+            log.hint = Some(hint);
+        }
+        ErrorKind::Compiler(log).into()
+    }
+
+    /// What it is, as an input of a link.
+    pub(super) fn link_input(&self) -> LinkInput {
+        match self.checked {
+            Checked::Cubin(_) => LinkInput::Cubin,
+            Checked::Fatbin(_) => LinkInput::Fatbin,
+            // What is neither is text.
+            _ => LinkInput::Ptx,
+        }
     }
 
     /// What the code most likely means for this image on this device.
@@ -177,6 +176,26 @@ impl<'a> Image<'a> {
             other => (other.kernels().ok().map(|list| list.iter().map(signature).collect()), Vec::new()),
         };
         Signatures { complete: kernels.is_some(), kernels: kernels.unwrap_or_default(), variables }
+    }
+}
+
+/// The error for code that the driver refused, without a look at it.
+#[cold]
+pub(super) fn compiler_error(call: &'static str, code: CUresult, origin: &str, report: JitReport) -> Error {
+    ErrorKind::Compiler(log_of(call, code, origin, report)).into()
+}
+
+fn log_of(call: &'static str, code: CUresult, origin: &str, report: JitReport) -> CompilerLog {
+    let JitReport { error_log, info_log, .. } = report;
+    CompilerLog {
+        call,
+        code,
+        origin: origin.to_string(),
+        line: log_line(&error_log),
+        error_log,
+        info_log,
+        excerpt: None,
+        hint: crate::error::device_hint(code),
     }
 }
 

@@ -3,13 +3,15 @@
 #![allow(unsafe_code)] // Calls of the driver with a function of a live module.
 
 use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
+use std::any::Any;
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::context::CudaContext;
 use super::function_attribute::FunctionAttribute;
 use super::image::Signature;
+use super::park::Keep;
 use crate::error::{Error, ErrorKind, Wanted};
 
 /// Who knew a kernel's parameter list.
@@ -69,6 +71,8 @@ pub struct Kernel {
     /// Stands for it in the list of what may be blamed for a fault.
     pub(crate) number: u32,
     name: String,
+    /// The module or library, which owns this in turn.
+    owner: Option<Weak<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: a CUfunction may be used from every thread; the rest is plain data and atomics.
@@ -130,6 +134,7 @@ impl Kernel {
             parameters: parameters(context, raw, name, signature)?,
             number: context.fault().name(name),
             name: name.to_string(),
+            owner: None,
             context: context.clone(),
         })
     }
@@ -142,6 +147,17 @@ impl Kernel {
     /// The name it was looked up by.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same, of this module or library, which owns it.
+    pub(super) fn of(mut self, owner: Weak<dyn Any + Send + Sync>) -> Self {
+        self.owner = Some(owner);
+        self
+    }
+
+    /// A share in the module, for work that may run after everybody else has dropped it.
+    pub(crate) fn module_share(&self) -> Option<Keep> {
+        self.owner.as_ref()?.upgrade()
     }
 
     /// The raw function, valid as long as its module is loaded.
@@ -173,6 +189,13 @@ impl Kernel {
     pub(crate) fn attribute(&self, attribute: A) -> Result<i32, Error> {
         self.context.bind()?;
         function_attribute(&self.context, self.raw, attribute, &self.name)
+    }
+
+    /// Asks again for the dynamic shared memory that launches may have.
+    pub(super) fn refresh_limits(&self) -> Result<(), Error> {
+        let bytes = self.attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
+        self.max_dynamic_shared.store(bytes.max(0) as u32, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Sets an attribute; see [`CudaFunction::set_attribute`](crate::CudaFunction::set_attribute).

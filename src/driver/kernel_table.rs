@@ -57,6 +57,12 @@ impl KernelTable {
         Ok((kernel, index))
     }
 
+    /// The kernel of this name, if it was asked for before.
+    pub(super) fn known(&self, name: &str) -> Option<Arc<Kernel>> {
+        let names = self.names.lock().unwrap_or_else(|e| e.into_inner());
+        names.get(name).map(|entry| entry.kernel.clone())
+    }
+
     fn set(&self, index: u16, kernel: Arc<Kernel>) {
         let (chunk, offset) = place(index as usize);
         let Some(chunk_cell) = self.chunks.get(chunk) else { return };

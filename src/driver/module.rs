@@ -4,8 +4,8 @@
 
 use cuda_driver_sys::CUmodule;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::context::CudaContext;
 use super::function::CudaFunction;
@@ -13,6 +13,7 @@ use super::image::{Image, Signatures};
 use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
 use super::kernel_table::KernelTable;
+use super::library::CudaLibrary;
 use super::nearest::nearest;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, KernelNotFound};
@@ -45,9 +46,9 @@ struct ModuleInner {
     context: CudaContext,
     origin: String,
     info_log: String,
-    signatures: Signatures,
+    signatures: Arc<Signatures>,
     kernels: KernelTable,
-    symbols: Symbols,
+    symbols: Arc<Symbols>,
     owner: Owner,
 }
 
@@ -58,6 +59,18 @@ pub(super) enum Owner {
     Handle,
     /// Someone else, who promised to keep it loaded.
     Foreign,
+    /// Its library, which lives as long as this.
+    Library { _kept: CudaLibrary },
+}
+
+/// A module that others keep.
+#[derive(Debug)]
+pub(super) struct WeakModule(Weak<ModuleInner>);
+
+impl WeakModule {
+    pub(super) fn upgrade(&self) -> Option<CudaModule> {
+        self.0.upgrade().map(|inner| CudaModule { inner })
+    }
 }
 
 // SAFETY: a CUmodule may be used from every thread (driver API, "Module Management"); the rest is Send and Sync.
@@ -119,7 +132,8 @@ impl CudaModule {
         let image = Image::new(bytes, origin)?;
         let (raw, report) = image.load(context, origin, options)?;
         let info_log = report.info_log.clone();
-        Ok((Self::new(context, raw, origin, info_log, image.signatures(), Owner::Handle), report))
+        let (signatures, symbols) = (Arc::new(image.signatures()), Arc::default());
+        Ok((Self::new(context, raw, origin, info_log, signatures, symbols, Owner::Handle), report))
     }
 
     fn new(
@@ -127,7 +141,8 @@ impl CudaModule {
         raw: CUmodule,
         origin: &str,
         info_log: String,
-        signatures: Signatures,
+        signatures: Arc<Signatures>,
+        symbols: Arc<Symbols>,
         owner: Owner,
     ) -> Self {
         let inner = ModuleInner {
@@ -138,7 +153,7 @@ impl CudaModule {
             info_log,
             signatures,
             kernels: KernelTable::default(),
-            symbols: Symbols::default(),
+            symbols,
             owner,
         };
         Self { inner: Arc::new(inner) }
@@ -163,8 +178,24 @@ impl CudaModule {
     ///    function or variable from them lives.
     /// 2. A variable of it that has a mutable view here has no view from another handle of the module meanwhile.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
-        let (origin, signatures) = (format!("module at {raw:?}"), Signatures::default());
-        Self::new(context, raw, &origin, String::new(), signatures, Owner::Foreign)
+        let origin = format!("module at {raw:?}");
+        Self::new(context, raw, &origin, String::new(), Arc::default(), Arc::default(), Owner::Foreign)
+    }
+
+    /// The handle to a library's module in a context.
+    pub(super) fn of_library(
+        context: &CudaContext,
+        raw: CUmodule,
+        library: &CudaLibrary,
+        symbols: Arc<Symbols>,
+    ) -> Self {
+        let (signatures, log) = (library.signatures().clone(), library.report().info_log.clone());
+        let owner = Owner::Library { _kept: library.clone() };
+        Self::new(context, raw, library.origin(), log, signatures, symbols, owner)
+    }
+
+    pub(super) fn downgrade(&self) -> WeakModule {
+        WeakModule(Arc::downgrade(&self.inner))
     }
 
     /// Looks up a kernel. The result keeps the module loaded.
@@ -177,6 +208,21 @@ impl CudaModule {
     pub fn load_function(&self, name: &str) -> Result<CudaFunction, Error> {
         let (kernel, _) = self.find(name)?;
         Ok(CudaFunction::new(self.clone(), kernel))
+    }
+
+    /// The function of this name; `make` asks the driver the first time.
+    pub(super) fn function_with(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<Kernel, Error>,
+    ) -> Result<CudaFunction, Error> {
+        let (kernel, _) = self.inner.kernels.find(name, make)?;
+        Ok(CudaFunction::new(self.clone(), kernel))
+    }
+
+    /// The limits of the kernel of this name changed behind its back, if it was looked up.
+    pub(super) fn refresh_limits(&self, name: &str) -> Result<(), Error> {
+        self.inner.kernels.known(name).map_or(Ok(()), |kernel| kernel.refresh_limits())
     }
 
     /// Names of the kernels, where the image lists them (PTX and cubins do).
@@ -248,7 +294,10 @@ impl CudaModule {
     pub(crate) fn find(&self, name: &str) -> Result<(Arc<Kernel>, Option<u16>), Error> {
         let inner = &*self.inner;
         inner.kernels.find(name, || {
-            Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name))
+            let kernel = Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name));
+            kernel
+                // Weak, because the module owns the kernel.
+                .map(|kernel| kernel.of(Arc::downgrade(&self.inner) as _))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })
         })
     }
@@ -269,7 +318,7 @@ impl CudaModule {
 impl ModuleInner {
     fn unload(&mut self) -> Result<(), Error> {
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        if raw.is_null() || matches!(self.owner, Owner::Foreign) {
+        if raw.is_null() || !matches!(self.owner, Owner::Handle) {
             return Ok(());
         }
         self.context.call(

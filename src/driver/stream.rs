@@ -75,13 +75,23 @@ impl CudaStream {
     /// Whatever the driver answers.
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
+        Self::made_for(context, flags, priority, None)
+    }
+
+    /// As [`CudaStream::new`], for a capture.
+    pub(crate) fn made_for(
+        context: &CudaContext,
+        flags: StreamFlags,
+        priority: i32,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
         let asked = || format!("flags {flags:?}, priority {priority}");
         // SAFETY: the context is current, `raw` outlives the call.
         context.call("cuStreamCreateWithPriority", asked, |driver| unsafe {
             driver.cuStreamCreateWithPriority(&mut raw, flags.bits(), priority)
         })?;
-        Ok(Self::wrap(context, raw, true, None))
+        Ok(Self::wrap(context, raw, true, capture))
     }
 
     pub(super) fn legacy(context: &CudaContext) -> Self {
@@ -208,6 +218,7 @@ impl CudaStream {
     /// # Errors
     /// As [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
     pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
         // SAFETY: stream and event are live.
         self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
@@ -227,13 +238,19 @@ impl CudaStream {
 
     /// A new stream whose work waits for what this one has been given so far.
     ///
+    /// The fork of a stream that captures is part of the capture, and joined at its end if it was not before.
+    ///
     /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
     ///
     /// # Errors
     /// Whatever the driver answers.
     pub fn fork(&self) -> Result<CudaStream, Error> {
-        let fork = self.context().new_stream()?;
+        self.capture_is_open("cuStreamWaitEvent")?;
+        let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
         fork.join(self)?;
+        if let Some(capture) = self.capture() {
+            capture.add_fork(&fork);
+        }
         Ok(fork)
     }
 
@@ -291,6 +308,7 @@ impl CudaStream {
         if self.inner.capture.is_none() {
             return Ok(());
         }
+        self.capture_is_open(call)?;
         let help = "do it before or after the capture; inside, use memory that lives on, such as device or pinned buffers";
         Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }

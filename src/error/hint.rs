@@ -42,6 +42,33 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
             "the driver's PTX compiler library is missing: install the full driver package, or ship a cubin"
         }
         CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED => "unset CUDA_DISABLE_PTX_JIT, or ship a cubin",
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
+            "a stream is being captured, and this call cannot be recorded: waiting, querying, allocating and freeing \
+             belong before or after the capture"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => {
+            "an earlier call broke the capture: look for the first error inside it"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE => "two captures cannot become one: end one of them first",
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED => {
+            "the capture began on another stream: end it on the stream it began on"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED => {
+            "a stream that was forked into the capture was not joined: `stream.join(&fork)` before the end"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION => {
+            "a captured stream cannot wait for work outside its capture: wait for it before the capture begins"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
+            "work on the legacy default stream would have to wait for a stream that is being captured: give the work a \
+             stream of its own, or capture a stream with NON_BLOCKING"
+        }
+        CUresult::CUDA_ERROR_CAPTURED_EVENT => {
+            "the event was last recorded in a capture, so it marks no work that runs: record it on a stream outside"
+        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD => {
+            "the capture began on another thread: end it there, or begin it with `CaptureMode::Relaxed`"
+        }
         CUresult::CUDA_ERROR_NOT_PERMITTED => "driver calls are not allowed inside a host callback",
         _ => return None,
     };

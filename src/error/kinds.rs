@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
+use super::memory::{BadMapping, DlPackError, HostAccess};
 use super::state::{Faulted, Forked, NotInCapture};
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
@@ -75,6 +76,15 @@ pub enum ErrorKind {
         /// Why.
         error: std::io::Error,
     },
+    /// A stream capture does not allow this.
+    #[error(transparent)]
+    Capture(#[from] super::CaptureError),
+    /// A graph, a node of one, or a change of either.
+    #[error(transparent)]
+    Graph(#[from] super::GraphError),
+    /// An argument of a launch plan.
+    #[error(transparent)]
+    Plan(#[from] super::PlanError),
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
@@ -110,6 +120,15 @@ pub enum ErrorKind {
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
+    /// The host may not look at memory that it shares with the device.
+    #[error(transparent)]
+    HostAccess(#[from] HostAccess),
+    /// A tensor of another library is not what was asked for.
+    #[error(transparent)]
+    DlPack(#[from] DlPackError),
+    /// Memory cannot be mapped there.
+    #[error(transparent)]
+    Mapping(#[from] BadMapping),
     /// A name that cannot be passed to the driver.
     #[error("{name:?} is no valid name: {reason}")]
     Name {

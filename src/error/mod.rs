@@ -3,26 +3,32 @@
 //! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
 
 mod callback;
+mod capture;
 mod device;
 mod event;
+mod graph;
 mod hint;
 mod kinds;
+mod memory;
 mod module;
 mod region;
 mod state;
 mod texture;
 
 pub use callback::{HostPanic, InHostCallback};
+pub use capture::CaptureError;
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
 pub use device::ContextInUse;
 pub use event::EventError;
+pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
 pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
+pub use memory::{BadMapping, DlPackError, HostAccess};
 pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
@@ -53,6 +59,7 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
             ErrorKind::Compiler(e) => Some(e.code),
+            ErrorKind::Graph(GraphError::Instantiate { code, .. }) => Some(*code),
             ErrorKind::Faulted(e) => Some(e.code),
             _ => None,
         }
@@ -63,6 +70,8 @@ impl Error {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.call),
             ErrorKind::Compiler(e) => Some(e.call),
+            ErrorKind::Graph(GraphError::Instantiate { .. }) => Some("cuGraphInstantiate"),
+            ErrorKind::Graph(GraphError::Update { .. }) => Some("cuGraphExecUpdate"),
             ErrorKind::Faulted(e) => Some(e.call),
             ErrorKind::Forked(e) => Some(e.call),
             ErrorKind::NotInCapture(e) => Some(e.call),
@@ -83,6 +92,22 @@ impl Error {
     /// Objects of two contexts met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
+    }
+
+    /// A stream capture does not allow the call, or was broken by it.
+    pub fn is_capture_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Capture(_) | ErrorKind::NotInCapture(_))
+            || self.code().is_some_and(|code| (900..=908).contains(&code.0))
+    }
+
+    /// A graph, a node or an update that the driver or this crate refuses.
+    pub fn is_graph_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Graph(_))
+    }
+
+    /// An argument of a launch plan has another name or type.
+    pub fn is_plan_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Plan(_))
     }
 
     /// The time between two events was asked for, and one of them was never recorded or is not done.
@@ -160,6 +185,11 @@ impl Error {
     /// A stream that captures was asked for what it cannot do; the capture goes on.
     pub fn is_not_in_capture(&self) -> bool {
         matches!(self.kind(), ErrorKind::NotInCapture(_))
+    }
+
+    /// The host may not look at memory that it shares with the device now.
+    pub fn is_host_access(&self) -> bool {
+        matches!(self.kind(), ErrorKind::HostAccess(_))
     }
 }
 

@@ -8,6 +8,7 @@
 use std::any::type_name;
 use std::ffi::c_void;
 
+use super::record::Report;
 use crate::driver::{CudaContext, CudaStream, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
@@ -96,7 +97,15 @@ pub trait Memory {
     /// # Errors
     /// Whatever the driver answers.
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error>;
+
+    /// Tells what a recorded launch keeps; never called for a launch that runs.
+    fn report(&self, report: &mut Report);
 }
+
+/// A name in the list that [`ArgumentList::memory`] makes, and the parameters from the one it stands for on.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a>(&'a str, Option<&'static Signature>);
 
 /// The empty list.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +121,10 @@ pub struct Cons<A, R>(pub A, pub R);
 /// It is not asked for here, because the compiler would then repeat each of its objections for the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
+
+/// The name of the argument after it, by which a launch plan can set it between replays; no parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(pub &'a str);
 
 /// A device slice where its address and length stand: two parameters of 8 bytes each. `WRITE` where the kernel may write it.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +148,24 @@ unsafe impl ArgumentList for Nil {
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
         slots
+    }
+}
+
+// SAFETY: 1, 2: as the rest of the list.
+unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
+    const SIGNATURE: Option<&'static Signature> = R::SIGNATURE;
+    type Slots = R::Slots;
+    type Memory = Cons<Labelled<'a>, R::Memory>;
+
+    #[inline(always)]
+    fn memory(&self) -> Self::Memory {
+        Cons(Labelled(self.0.0, R::SIGNATURE), self.1.memory())
+    }
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` is that of the rest.
+        unsafe { self.1.pack(slots) }
     }
 }
 
@@ -218,6 +249,29 @@ impl Memory for Nil {
     fn order(&self, _: &CudaStream, _: &mut Waits) -> Result<(), Error> {
         Ok(())
     }
+
+    fn report(&self, _: &mut Report) {}
+}
+
+impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
+    #[inline(always)]
+    fn is_ready(&self, stream: &CudaStream) -> bool {
+        self.1.is_ready(stream)
+    }
+
+    #[inline(always)]
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        self.1.stranger(context)
+    }
+
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.1.order(stream, waits)
+    }
+
+    fn report(&self, report: &mut Report) {
+        report.name(self.0.0, self.0.1);
+        self.1.report(report);
+    }
 }
 
 impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, WRITE>, R> {
@@ -242,6 +296,11 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
             home.read_with(stream, waits)?
         }
         self.1.order(stream, waits)
+    }
+
+    fn report(&self, report: &mut Report) {
+        report.memory(self.0.0.home, WRITE);
+        self.1.report(report);
     }
 }
 

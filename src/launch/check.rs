@@ -288,6 +288,9 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
         let names: Vec<&str> = all.iter().map(|a| a.name()).collect();
         asked.push_str(&format!(", attributes {}", names.join(", ")));
     }
+    if request.stream.capture().is_some() {
+        asked.push_str(&format!(", recorded on {}", request.stream.label()));
+    }
     let cooperative = all.iter().any(|a| a.is_cooperative());
     let hint = launch_hint(code, kernel, config, cooperative).or_else(|| crate::error::device_hint(code));
     ErrorKind::Driver(DriverError { call: "cuLaunchKernelEx", code, asked, hint }).into()

@@ -54,6 +54,7 @@
 /// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
 /// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address of what `slice(x)`, `slice_mut(x)` take |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value, such as a closure; none if the size is zero |
+/// | `named("n", x)` | those of `x`, which is one of these: a [`LaunchPlan`](crate::LaunchPlan) can set it by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
 /// Each entry is one step of the macro's recursion: more than about 110 of them need `#![recursion_limit = "256"]` or more.
@@ -85,6 +86,17 @@
 macro_rules! cuda_launch {
     ($($fields:tt)*) => {
         $crate::__cuda_launch_fields!({[] [] [] [] [] [] [] [] []} $($fields)*)
+    };
+}
+
+/// A list of arguments for [`KernelNode::new`](crate::KernelNode::new), written as in [`cuda_launch!`].
+///
+/// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
+/// for types of your own bring [`SliceMutArgument`](crate::launch::SliceMutArgument) into scope.
+#[macro_export]
+macro_rules! kernel_args {
+    ($($args:tt)*) => {
+        $crate::__cuda_launch_args!($($args)*)
     };
 }
 
@@ -312,6 +324,19 @@ macro_rules! __cuda_launch_args {
             $crate::__cuda_launch_args!($($($rest)*)?),
         )
     };
+    (named($name:expr, $x:expr, $($more:tt)*) $(, $($rest:tt)*)?) => {
+        $crate::__cuda_launch_args!(named())
+    };
+    (named($name:expr, $($x:tt)+) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(
+            $crate::launch::Name(::core::convert::AsRef::<str>::as_ref(&$name)),
+            $crate::__cuda_launch_args!($($x)+ $(, $($rest)*)?),
+        )
+    };
+    (named() $(, $($rest:tt)*)?) => {
+        ::core::compile_error!("cuda_launch!: `named(name, x)` in `args` takes a name and one argument")
+    };
+    (named($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_args!(named()) };
     (slice($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice", $($x)*) };
     (slice_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice_mut", $($x)*) };
     (ptr($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr", $($x)*) };

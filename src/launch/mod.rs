@@ -8,6 +8,8 @@
 //! | `stream_attributes` | those of them that streams have |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
+//! | `record` | what a capture keeps of a launch that is recorded instead of run |
+//! | `node` | a checked kernel with its arguments as a value, for graphs |
 //! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
 //! | `macros` | `cuda_launch!`, which puts these together |
 
@@ -18,19 +20,25 @@ mod cluster;
 mod config;
 mod guess;
 mod macros;
+pub(crate) mod node;
 mod packet;
+mod record;
 pub(crate) mod site;
 mod stream_attributes;
 mod submit;
 
 pub use crate::driver::Waits;
-pub use args::{ArgumentList, Cons, Memory, Nil, ParameterType, Pointer, Role, Signature, Slice, Value};
+pub use args::{
+    ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
+};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use config::{Dim3, LaunchConfig};
+pub use node::KernelNode;
 pub use packet::Packet;
+pub use record::Report;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
     config, kernel_by_name, plain, ptr, slice,

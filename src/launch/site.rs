@@ -9,7 +9,7 @@ use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use crate::driver::{CudaFunction, CudaModule, CudaStream, Kernel};
 use crate::error::{Error, ErrorKind};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceBuffer, DeviceCopy, DeviceSlice, DeviceSliceMut, DeviceViewMut};
 
 /// The memory of one `cuda_launch!` that names its kernel: which module it saw last, and where the kernel is in it.
 ///
@@ -196,6 +196,30 @@ pub trait SliceMutArgument: DeviceSliceMut {
 }
 
 impl<T: DeviceSliceMut + ?Sized> SliceMutArgument for T {}
+
+/// The same where the trait cannot be brought into scope: in `kernel_args!`, which is an expression alone.
+macro_rules! slice_mut_method {
+    ($({$($of:tt)*} $memory:ty;)*) => {$(
+        impl<$($of)*> $memory {
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn slice_mut_argument(&mut self) -> Slice<'_, T, true> {
+                Slice(self.parts_mut())
+            }
+
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn ptr_mut_argument(&mut self) -> Pointer<'_, T, true> {
+                Pointer(self.parts_mut())
+            }
+        }
+    )*};
+}
+
+slice_mut_method! {
+    {T: DeviceCopy} DeviceBuffer<T>;
+    {T: DeviceCopy} DeviceViewMut<'_, T>;
+}
 
 /// The value of `config:`, so that the compiler points at it if it is of another type.
 #[doc(hidden)]

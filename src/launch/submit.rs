@@ -15,6 +15,7 @@ use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::packet::Packet;
+use super::record::{Report, record};
 use crate::driver::{CudaStream, Kernel, Waits, host_call};
 use crate::error::Error;
 
@@ -57,7 +58,9 @@ pub unsafe fn submit<L: ArgumentList>(
 ) -> Result<(), Error> {
     // Memory that is ready is of the stream's context.
     let memory = arguments.memory();
-    let ready = memory.is_ready(stream) & kernel.context.is_same(stream.context());
+    // A recorded launch leaves with the capture what it uses: that is for the cold path.
+    let ready =
+        memory.is_ready(stream) & kernel.context.is_same(stream.context()) & stream.capture().is_none();
     let mut packet = Packet::new(&arguments);
     let params = packet.kernel_params();
     let raw = config.raw(stream.raw());
@@ -113,6 +116,7 @@ unsafe fn examined(
     check::arguments(request.kernel, signature)?;
     check::contexts(request, memory)?;
     check::dimensions(request)?;
+    request.stream.capture_is_open("cuLaunchKernelEx")?;
     request.kernel.context.bind()?;
     memory.order(request.stream, &mut Waits::default())?;
     // A copy: the driver may write into attributes.
@@ -131,8 +135,14 @@ unsafe fn examined(
     if code != CUresult::SUCCESS {
         return Err(check::refused(code, request));
     }
-    request.stream.launches().note(request.kernel.number);
-    Ok(())
+    let Some(capture) = request.stream.capture() else {
+        request.stream.launches().note(request.kernel.number);
+        return Ok(());
+    };
+    let mut report = Report::new(signature);
+    memory.report(&mut report);
+    // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
+    unsafe { record(capture, request, &raw, params, report) }
 }
 
 impl LaunchConfig {

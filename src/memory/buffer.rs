@@ -11,7 +11,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut, SliceParts};
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, despite_captures};
 use crate::error::{Error, ErrorKind};
 
 /// `len` elements of device memory.
@@ -69,8 +69,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             Origin::Pool(stream.clone())
         } else {
             stream.refuse_in_capture("cuMemAlloc")?;
-            // SAFETY: the context is current, `address` outlives the call.
-            context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
+            despite_captures(context, || {
+                // SAFETY: the context is current, `address` outlives the call.
+                context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
+            })?;
             Origin::Plain
         };
         let buffer = Self::from_home(len, address, Home::new(address, context, origin));
@@ -89,6 +91,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The owner of the memory.
     pub(crate) fn home(&self) -> &Arc<Home> {
         &self.home
+    }
+
+    /// The same, if nothing else keeps the memory: no capture and no graph.
+    pub(super) fn sole_home(&mut self) -> Option<&mut Home> {
+        Arc::get_mut(&mut self.home)
     }
 
     /// Allocates `len` elements whose bytes are zero.

@@ -140,11 +140,15 @@ unsafe fn read_to<T: DeviceCopy>(
     copied.and(stream.synchronize())
 }
 
-fn asked(bytes: usize) -> impl FnOnce() -> String {
+pub(super) fn asked(bytes: usize) -> impl FnOnce() -> String {
     move || format!("{bytes} bytes")
 }
 
-fn same_length(call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {
+pub(super) fn same_length(
+    call: &'static str,
+    source_len: usize,
+    destination_len: usize,
+) -> Result<(), Error> {
     if source_len == destination_len {
         return Ok(());
     }

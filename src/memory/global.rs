@@ -232,6 +232,14 @@ impl<T: DeviceCopy> ModuleGlobal<T> {
     }
 }
 
+impl<T: DeviceCopy> ModuleConstant<T> {
+    /// All elements, for copies to write. Kernels read constants through a cache that knows nothing of other kernels: one
+    /// that is given this view must not write it (duty 4 of [`cuda_launch!`](crate::cuda_launch)).
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        self.0.view_mut()
+    }
+}
+
 // SAFETY: 1: it is the only handle of its variable.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {

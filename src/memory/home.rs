@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
-use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, host_call};
+use crate::driver::{
+    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, host_call,
+};
 use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
@@ -89,7 +91,10 @@ impl Home {
 
     /// Gives the memory up without freeing it.
     pub(crate) fn disown(&mut self) {
-        self.origin = Origin::Borrowed;
+        if let Origin::Foreign(owner) = std::mem::replace(&mut self.origin, Origin::Borrowed) {
+            // Dropping it would free the memory.
+            std::mem::forget(owner);
+        }
     }
 
     /// Gives the memory back after all work that uses it; once.
@@ -135,7 +140,7 @@ impl Home {
     ) -> Result<(), Error> {
         // Also where it cannot be bound: it may be current all the same, and an error is told below.
         let _ = self.context.bind();
-        let code = free(self.address, self.context.driver());
+        let code = despite_captures(&self.context, || free(self.address, self.context.driver()));
         self.context.check(code, call, || format!("{:#x}", self.address))
     }
 }

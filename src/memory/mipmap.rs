@@ -151,7 +151,7 @@ impl MipmapInner {
             return Ok(());
         }
         // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = if *self.escaped.get_mut() { self.context.synchronize() } else { self.uses.wait() };
+        let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
         self.context.call("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)

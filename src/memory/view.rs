@@ -231,7 +231,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
 }
 
 /// `range` with its ends filled in, if it is inside `0..len`.
-fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
+pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(&s) => s,
         Bound::Excluded(&s) => s.checked_add(1)?,

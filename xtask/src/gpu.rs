@@ -35,7 +35,16 @@ pub(crate) fn bundle() -> Result<()> {
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
     let examples = build(&[&["build", "--examples"], &package[..]].concat())?;
-    let bench = build(&["bench", "--no-run", "--package", "cuda-launch", "--bench", "launch_cost"])?;
+    let bench = build(&[
+        "bench",
+        "--no-run",
+        "--package",
+        "cuda-launch",
+        "--bench",
+        "launch_cost",
+        "--bench",
+        "launch_plan",
+    ])?;
     let bin = content.join("bin");
     put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
     put(&bin.join("examples"), examples.iter())?;

@@ -10,10 +10,11 @@ use super::event::Event;
 use super::fault::FaultLatch;
 use super::function::Function;
 use super::graph::capture::Captures;
+use super::graph::memory::GraphMemory;
 use super::graph::{Exec, Graph, Home, UserObject};
 use super::handles::{Found, Handles};
 use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
-use super::module::{Kernel, Library, Module};
+use super::module::{Kernel, Library, Link, Module};
 use super::stream::Stream;
 use super::texture::Object;
 use crate::memory::Memory;
@@ -53,10 +54,12 @@ pub(super) struct State {
     pub(super) functions: Handles<Function>,
     pub(super) libraries: Handles<Library>,
     pub(super) kernels: Handles<Kernel>,
+    pub(super) links: Handles<Link>,
     pub(super) graphs: Handles<Graph>,
     pub(super) nodes: Handles<Home>,
     pub(super) execs: Handles<Exec>,
     pub(super) user_objects: Handles<UserObject>,
+    pub(super) graph_memory: GraphMemory,
     /// The captures that are not ended.
     pub(super) captures: Captures,
     pub(super) arrays: Handles<Array>,
@@ -95,10 +98,12 @@ impl State {
             functions: Handles::new(4),
             libraries: Handles::new(5),
             kernels: Handles::new(6),
+            links: Handles::new(48),
             graphs: Handles::new(32),
             nodes: Handles::new(33),
             execs: Handles::new(34),
             user_objects: Handles::new(35),
+            graph_memory: GraphMemory::default(),
             captures: Captures::default(),
             arrays: Handles::new(20),
             mipmaps: Handles::new(21),

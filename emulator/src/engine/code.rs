@@ -214,6 +214,8 @@ pub(crate) enum Extern {
     Vprintf,
     /// `void __assertfail(const void*, const void*, unsigned, const void*, size_t)`
     AssertFail,
+    /// `void cudaGraphSetConditional(unsigned long long, unsigned)`
+    SetConditional,
 }
 
 /// A call: rows of the caller's frame for arguments and results.
@@ -260,6 +262,7 @@ impl Extern {
         match name {
             "vprintf" => Some(Extern::Vprintf),
             "__assertfail" => Some(Extern::AssertFail),
+            "cudaGraphSetConditional" => Some(Extern::SetConditional),
             _ => None,
         }
     }

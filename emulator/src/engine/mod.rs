@@ -10,6 +10,7 @@ mod barrier;
 mod block;
 mod cluster;
 mod code;
+pub(crate) mod conditions;
 mod decode;
 mod env;
 mod exec;

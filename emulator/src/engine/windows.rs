@@ -43,7 +43,7 @@ pub(crate) fn base(space: Space) -> u64 {
 /// Whether a generic address lies between the first window and the last: below is device memory, below and above the host's.
 #[inline(always)]
 pub(crate) fn inside_any(address: u64) -> bool {
-    address >= SHARED && address < FUNCTION + SIZE
+    (SHARED..FUNCTION + SIZE).contains(&address)
 }
 
 /// Whether a generic address lies in the window that starts at `window`.

@@ -9,12 +9,12 @@ mod timing;
 use bitflags::bitflags;
 use cuda_driver_sys::{CUevent, CUresult};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::context::CudaContext;
 use super::host_call;
 use super::stream::CudaStream;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, NotInCapture};
 pub use ipc::{IpcEvent, IpcEventHandle};
 pub use timing::TimingEvent;
 
@@ -77,6 +77,8 @@ pub struct AnyEvent {
     owned: bool,
     /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
     recorded: AtomicBool,
+    /// The capture that it was last recorded in; 0 for none.
+    captured_by: AtomicU64,
 }
 
 // SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
@@ -189,7 +191,13 @@ impl AnyEvent {
     }
 
     fn wrap(context: &CudaContext, raw: CUevent, owned: bool) -> Self {
-        Self { raw, context: context.clone(), owned, recorded: AtomicBool::new(false) }
+        Self {
+            raw,
+            context: context.clone(),
+            owned,
+            recorded: AtomicBool::new(false),
+            captured_by: AtomicU64::new(0),
+        }
     }
 
     /// Marks the work given to `stream` so far; an earlier mark is forgotten.
@@ -201,11 +209,13 @@ impl AnyEvent {
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
+        stream.may_record("cuEventRecord", EventRecordFlags::empty())?;
         // SAFETY: event and stream are live and of one context, which is current.
         self.context.call("cuEventRecord", String::new, |driver| unsafe {
             driver.cuEventRecord(self.raw, stream.raw())
         })?;
         self.recorded.store(true, Ordering::Relaxed);
+        self.captured_by.store(stream.capture_id(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -218,13 +228,30 @@ impl AnyEvent {
     #[doc(alias = "cuEventRecordWithFlags")]
     pub fn record_with(&self, stream: &CudaStream, flags: EventRecordFlags) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
+        stream.may_record("cuEventRecordWithFlags", flags)?;
         let asked = || format!("flags {flags:?}");
         // SAFETY: event and stream are live and of one context, which is current.
         self.context.call("cuEventRecordWithFlags", asked, |driver| unsafe {
             driver.cuEventRecordWithFlags(self.raw, stream.raw(), flags.bits())
         })?;
         self.recorded.store(true, Ordering::Relaxed);
+        self.captured_by.store(stream.capture_id(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The capture that it was last recorded in; 0 for none.
+    pub(super) fn captured_by(&self) -> u64 {
+        self.captured_by.load(Ordering::Relaxed)
+    }
+
+    /// An error where the event marks work that is recorded, not run.
+    fn marks_work(&self, call: &'static str) -> Result<(), Error> {
+        if self.captured_by() == 0 {
+            return Ok(());
+        }
+        let help =
+            "it was last recorded in a capture, where work does not run: record it on a stream outside";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
     /// Waits until the marked work is done.
@@ -235,6 +262,7 @@ impl AnyEvent {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.marks_work("cuEventSynchronize")?;
         // SAFETY: the event is live.
         self.context
             .call("cuEventSynchronize", String::new, |driver| unsafe { driver.cuEventSynchronize(self.raw) })
@@ -248,6 +276,7 @@ impl AnyEvent {
     /// The first fault of work of the context, which is sticky.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
+        self.marks_work("cuEventQuery")?;
         self.context.enter("cuEventQuery")?;
         // SAFETY: the event is live.
         match unsafe { self.context.driver().cuEventQuery(self.raw) } {

@@ -57,6 +57,8 @@ twins! {
     byval_closure_of_vec,
     byval_string,
     byval_two,
+    call_host_borrows,
+    call_host_not_send,
     cluster_dim_integer,
     cluster_dim_two,
     config_integer,

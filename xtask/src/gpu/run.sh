@@ -85,6 +85,8 @@ examples() {
 bench() {
     one "bench launch_cost" timeout -k 10 "$TEST_SECONDS" bin/bench/launch_cost time
     cat "$logs/bench-launch_cost.log"
+    one "bench launch_plan" timeout -k 10 "$TEST_SECONDS" bin/bench/launch_plan
+    cat "$logs/bench-launch_plan.log"
 }
 
 # Binaries with `fault` in their name stop kernels on purpose. The other tests provoke errors of the driver, which are not the

@@ -1,6 +1,7 @@
 //! Contexts: what `cuCtxCreate` and `cuDevicePrimaryCtxRetain` make, and the stack of current ones.
 
 pub(super) mod current;
+pub(super) mod events;
 pub(super) mod functions;
 pub(super) mod green;
 mod limits;
@@ -8,7 +9,7 @@ pub(super) mod primary;
 
 use super::entry::{INVALID_VALUE, Outcome};
 use super::state::{State, lock};
-use super::stream::{Kind, Stream};
+use super::stream::{Completion, Kind, Stream};
 use crate::memory::Memory;
 use cuda_driver_sys::{CUdevice, CUfunc_cache, CUresult, CUsharedconfig};
 use limits::Limits;
@@ -36,6 +37,8 @@ pub(super) struct Context {
     /// All its streams. The lock is held while work is given to any of them: it makes the order of submission, by
     /// which the legacy stream and the others wait for each other, one for the whole context.
     pub(super) order: Mutex<Vec<Arc<Stream>>>,
+    /// What all work that is given from now on comes after.
+    pub(super) gates: Mutex<Vec<Arc<Completion>>>,
     pub(super) settings: Mutex<Settings>,
 }
 
@@ -98,6 +101,7 @@ impl Context {
             flags: AtomicU32::new(flags),
             alive: AtomicBool::new(true),
             order: Mutex::default(),
+            gates: Mutex::default(),
             settings: Mutex::new(settings),
         }
     }

@@ -105,8 +105,7 @@ fn set_copy(
 ) -> Outcome {
     let parameters = parameters.read()?;
     context(call, of)?;
-    let state = call.state()?;
-    replace(call, exec, node, |_| Ok(Operation::Copy(Copy3d::read(state, &parameters)?)))
+    replace(call, exec, node, |_| Ok(Operation::Copy(Copy3d::read(call, &parameters)?)))
 }
 
 fn set_fill(

@@ -60,7 +60,7 @@ fn clone(call: &Call, clone: Out<CUgraph>, graph: CUgraph) -> Outcome {
     let place = clone.required()?;
     let graph = call.graph(graph)?;
     if graph.is_unique() {
-        return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        return Err(INVALID_VALUE);
     }
     place.set(to_c(graph.duplicate(call.state()?).handle));
     Ok(())

@@ -60,6 +60,14 @@ impl Contents {
     }
 }
 
+impl Contents {
+    /// Nothing can be taken out of a graph that allocates or frees.
+    pub(super) fn check_memory(&self) -> Outcome {
+        let memory = self.nodes.values().any(|node| node.operation.is_memory());
+        if memory { Err(INVALID_VALUE) } else { Ok(()) }
+    }
+}
+
 /// Whether nodes of those kinds have such an edge: only kernels have ports, and only between kernels is an edge
 /// programmatic.
 fn is_possible(data: &CUgraphEdgeData, from: &Operation, to: &Operation) -> bool {
@@ -116,6 +124,7 @@ fn remove(
     // SAFETY: as in `add`.
     let (from, to) = unsafe { (read(&from, &data, count)?, to.read_array(count)?) };
     let mut contents = graph.contents();
+    contents.check_memory()?;
     let same = |one: &Edge, other: &Edge| {
         let ports = |edge: &Edge| (edge.from, edge.data.from_port, edge.data.to_port, edge.data.type_);
         ports(one) == ports(other)

@@ -4,11 +4,11 @@ use cuda_driver_sys::*;
 use std::ffi::c_ulonglong;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::Graph;
 use super::capture::record::{outside, recorder};
 use super::operation::Operation;
 use super::operation::Turn;
 use super::plan::{Circle, Plan};
+use super::{Graph, memory};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::{Call, lock};
@@ -38,6 +38,7 @@ pub(super) struct Inner {
 }
 
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_*`
+const AUTO_FREE: u64 = 1;
 const UPLOAD: u64 = 2;
 const DEVICE_LAUNCH: u64 = 4;
 const KNOWN_FLAGS: u64 = 0xf;
@@ -76,6 +77,29 @@ impl From<Circle> for Refusal {
     }
 }
 
+/// Refuses conditions without a node, and in the bodies of conditional nodes what is not for the device alone.
+fn check(graph: &Graph) -> Result<(), Refusal> {
+    use CUgraphInstantiateResult as R;
+    let contents = graph.contents();
+    if !contents.conditions.iter().all(|condition| condition.is_used()) {
+        let result = R::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+        return Err(Refusal { code: INVALID_VALUE, result, node: to_c(0) });
+    }
+    for node in contents.nodes.values() {
+        for inner in node.operation.graphs() {
+            let conditional = matches!(node.operation, Operation::Conditional(_));
+            let nodes = &inner.contents().nodes;
+            let wrong = nodes.iter().find(|(_, node)| conditional && !node.operation.is_for_bodies());
+            if let Some((node, _)) = wrong {
+                let result = R::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+                return Err(Refusal { code: INVALID_VALUE, result, node: to_c(*node) });
+            }
+        }
+        node.operation.graphs().iter().try_for_each(|graph| check(graph))?;
+    }
+    Ok(())
+}
+
 fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal> {
     let graph = call.graph(graph)?;
     if flags & !KNOWN_FLAGS != 0 {
@@ -86,6 +110,7 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
         let result = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
         return Err(Refusal { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, result, node: to_c(0) });
     }
+    check(&graph)?;
     let plan = Arc::new(Plan::of(&graph)?);
     let state = call.state()?;
     let handle = state.execs.reserve();
@@ -147,14 +172,24 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let exec = call.exec(exec)?;
     let state = call.state()?;
     if let Some(recorder) = recorder(&stream)? {
-        let graph = Graph::of(state, &exec.inner().plan).embed();
+        let plan = Arc::clone(&exec.inner().plan);
+        if plan.operations().iter().any(|operation| operation.is_unique()) {
+            return Err(INVALID_VALUE);
+        }
+        let graph = Graph::of(state, &plan).embed();
         return recorder.add(state, Operation::Child(graph)).map(|_| ());
     }
     let mut inner = exec.inner();
     inner.plan.check(state)?;
     let (plan, handle) = (Arc::clone(&inner.plan), stream.handle);
+    let freed = memory::launch(state, &plan.operations(), exec.flags & AUTO_FREE != 0)?;
     let turn = Turn { state, stream: handle, points: plan.points() };
-    let run = move || plan.run(&turn);
+    let run = move || {
+        plan.begin();
+        let outcome = plan.run(&turn);
+        drop(freed);
+        outcome
+    };
     let before = inner.last.take();
     inner.last = Some(stream.submit(before, Work::Run(Box::new(run)))?);
     Ok(())

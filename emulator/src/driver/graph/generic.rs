@@ -5,14 +5,16 @@
 
 use cuda_driver_sys::*;
 
+use super::conditional::Conditional;
 use super::copy::Copy3d;
 use super::event::Signal;
 use super::fill::Fill;
 use super::host::HostCall;
 use super::kernel::KernelCall;
+use super::memory::Alloc;
 use super::nodes::insert_after;
 use super::operation::Operation;
-use super::{change, child, edges, fill};
+use super::{change, child, edges, fill, memory};
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::state::Call;
 
@@ -45,7 +47,7 @@ fn read(
             }
             T::CU_GRAPH_NODE_TYPE_MEMCPY => {
                 in_context(call, union.memcpy.copyCtx)?;
-                Ok(Operation::Copy(Copy3d::read(state, &union.memcpy.copyParams)?))
+                Ok(Operation::Copy(Copy3d::read(call, &union.memcpy.copyParams)?))
             }
             T::CU_GRAPH_NODE_TYPE_MEMSET => {
                 let CUDA_MEMSET_NODE_PARAMS_v2 { dst, pitch, value, elementSize, width, height, ctx } =
@@ -65,6 +67,7 @@ fn read(
             T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
                 Ok(Operation::Record(Signal::new(call, union.eventRecord.event)?))
             }
+            T::CU_GRAPH_NODE_TYPE_MEM_FREE => memory::free(state, union.free.dptr),
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
             | T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
             | T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Err(NOT_SUPPORTED),
@@ -96,6 +99,13 @@ fn ordinary(parameters: &CUDA_KERNEL_NODE_PARAMS_v3) -> CUDA_KERNEL_NODE_PARAMS 
     }
 }
 
+/// The parameters of an allocation in the older structure, which has the same members.
+fn older(parameters: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> CUDA_MEM_ALLOC_NODE_PARAMS {
+    let CUDA_MEM_ALLOC_NODE_PARAMS_v2 { poolProps, accessDescs, accessDescCount, bytesize, dptr } =
+        *parameters;
+    CUDA_MEM_ALLOC_NODE_PARAMS { poolProps, accessDescs, accessDescCount, bytesize, dptr }
+}
+
 /// The parameters, with zeros where nothing is defined.
 fn given(parameters: &Out<'_, CUgraphNodeParams>) -> Outcome<CUgraphNodeParams> {
     let given = parameters.get().ok_or(INVALID_VALUE)?;
@@ -111,10 +121,31 @@ fn add(
     count: usize,
     parameters: Out<CUgraphNodeParams>,
 ) -> Outcome {
-    let given = given(&parameters)?;
+    use CUgraphNodeType as T;
+    let mut given = given(&parameters)?;
     // SAFETY: by the function's contract the arrays have `count` elements.
     let after = unsafe { edges::read(&after, &data, count)? };
-    insert_after(call, node, graph, after, |call| read(call, graph, None, &given))
+    let made = |call: &Call| {
+        let union = &mut given.__bindgen_anon_1;
+        // SAFETY: the caller sets the member that the type names.
+        unsafe {
+            match given.type_ {
+                T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
+                    let alloc = Alloc::read(call, &older(&union.alloc))?;
+                    union.alloc.dptr = alloc.address();
+                    Ok(Operation::Alloc(alloc))
+                }
+                T::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                    Ok(Operation::Conditional(Conditional::read(call, graph, &mut union.conditional)?))
+                }
+                _ => read(call, graph, None, &given),
+            }
+        }
+    };
+    insert_after(call, node, graph, after, made)?;
+    // Where the memory or the graphs of the node are.
+    parameters.set(given);
+    Ok(())
 }
 
 fn set(call: &Call, node: CUgraphNode, parameters: Out<CUgraphNodeParams>) -> Outcome {

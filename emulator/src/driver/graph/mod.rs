@@ -8,6 +8,7 @@ mod attribute;
 pub(super) mod capture;
 mod change;
 mod child;
+mod conditional;
 pub(super) mod copy;
 mod dot;
 mod edges;
@@ -17,6 +18,7 @@ pub(super) mod fill;
 mod generic;
 pub(super) mod host;
 pub(super) mod kernel;
+pub(super) mod memory;
 mod nodes;
 pub(super) mod operation;
 mod plan;
@@ -32,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::entry::{INVALID_VALUE, Outcome};
 use super::state::{Call, State, lock};
+use conditional::Condition;
 pub(super) use event::Signal;
 pub(super) use exec::Exec;
 use operation::Operation;
@@ -52,6 +55,8 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     change::address,
     update::address,
     child::address,
+    memory::address,
+    conditional::address,
     generic::address,
     attribute::address,
     user_object::address,
@@ -81,6 +86,8 @@ struct Contents {
     nodes: BTreeMap<usize, Node>,
     /// Objects of the program that live as long as the graph.
     objects: Vec<Hold>,
+    /// Values that decide about conditional nodes.
+    conditions: Vec<Condition>,
 }
 
 /// A node.

@@ -66,6 +66,7 @@ fn add_empty(
 fn destroy(call: &Call, node: CUgraphNode) -> Outcome {
     let Place { graph, node } = call.node(node)?;
     let mut contents = graph.contents();
+    contents.check_memory()?;
     let gone = contents.nodes.remove(&node).ok_or(INVALID_VALUE)?;
     for other in contents.nodes.values_mut() {
         other.after.retain(|edge| edge.from != node);

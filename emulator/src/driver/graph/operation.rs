@@ -4,11 +4,13 @@ use cuda_driver_sys::CUgraphNodeType;
 use std::sync::Arc;
 
 use super::Graph;
+use super::conditional::Conditional;
 use super::copy::Copy3d;
 use super::event::{Points, Signal};
 use super::fill::Fill;
 use super::host::HostCall;
 use super::kernel::KernelCall;
+use super::memory::Alloc;
 use super::plan::Plan;
 use crate::driver::entry::Outcome;
 use crate::driver::state::State;
@@ -27,6 +29,12 @@ pub(in crate::driver) enum Operation {
     Wait(Signal),
     /// Does all that a graph of its own does.
     Child(Arc<Graph>),
+    /// Allocates memory.
+    Alloc(Alloc),
+    /// Gives memory back.
+    Free(u64),
+    /// Does what a condition says.
+    Conditional(Conditional),
     /// Nothing: a place where edges meet.
     Empty,
 }
@@ -51,6 +59,9 @@ impl Operation {
             Operation::Record(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
             Operation::Wait(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
             Operation::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
+            Operation::Alloc(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+            Operation::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
+            Operation::Conditional(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
             Operation::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
         }
     }
@@ -59,6 +70,7 @@ impl Operation {
     pub(super) fn graphs(&self) -> &[Arc<Graph>] {
         match self {
             Operation::Child(graph) => std::slice::from_ref(graph),
+            Operation::Conditional(conditional) => conditional.graphs(),
             _ => &[],
         }
     }
@@ -81,13 +93,21 @@ impl Operation {
             Operation::Record(_) => "EVENT_RECORD",
             Operation::Wait(_) => "EVENT_WAIT",
             Operation::Child(_) => "GRAPH",
+            Operation::Alloc(_) => "MEM_ALLOC",
+            Operation::Free(_) => "MEM_FREE",
+            Operation::Conditional(_) => "CONDITIONAL",
             Operation::Empty => "EMPTY",
         }
     }
 
     /// Whether a graph with such a node cannot be cloned.
     pub(super) fn is_unique(&self) -> bool {
-        false
+        matches!(self, Operation::Alloc(_) | Operation::Free(_) | Operation::Conditional(_))
+    }
+
+    /// Whether it allocates or frees.
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(self, Operation::Alloc(_) | Operation::Free(_))
     }
 
     /// Whether it is a kernel.
@@ -119,7 +139,9 @@ impl Operation {
                 Ok(())
             }
             Operation::Child(_) => inner.iter().try_for_each(|plan| plan.run(turn)),
-            Operation::Empty => Ok(()),
+            Operation::Conditional(conditional) => conditional.run(inner, turn),
+            // Memory is there for as long as the graph is.
+            Operation::Alloc(_) | Operation::Free(_) | Operation::Empty => Ok(()),
         }
     }
 }

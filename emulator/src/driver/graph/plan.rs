@@ -84,6 +84,17 @@ impl Plan {
         })
     }
 
+    /// What it does, in the order in which it is done, its parts included.
+    pub(super) fn operations(&self) -> Vec<&Operation> {
+        let steps = self.order.iter().filter_map(|index| self.steps.get(*index)).filter(|step| step.enabled);
+        steps
+            .flat_map(|step| {
+                let inner = step.inner.iter().flat_map(|plan| plan.operations());
+                std::iter::once(&step.operation).chain(inner)
+            })
+            .collect()
+    }
+
     /// The objects that it keeps.
     pub(super) fn objects(&self) -> Vec<Hold> {
         self.objects.clone()
@@ -113,6 +124,15 @@ impl Plan {
         for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
             points.set(step.node, &step.operation);
             step.inner.iter().for_each(|plan| plan.set_points(points));
+        }
+    }
+
+    /// A launch begins: conditions are what they are then.
+    pub(super) fn begin(&self) {
+        for operation in self.operations() {
+            if let Operation::Conditional(conditional) = operation {
+                conditional.begin();
+            }
         }
     }
 

@@ -28,7 +28,7 @@ entries! {
 }
 
 /// One end of a copy.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) enum End {
     Device(u64),
     /// Memory that only this call may touch.
@@ -38,12 +38,14 @@ pub(in crate::driver) enum End {
 }
 
 /// A host address.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) struct Host(*mut u8);
 
 // SAFETY: pinned memory may be touched from any thread until the copy is done; pageable memory never leaves the calling
 // thread, which `start` sees to.
 unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
 
 /// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
 const DEVICE_WINDOW: std::ops::Range<u64> = virtual_memory::FIRST..0x5000_0000_0000;
@@ -57,6 +59,14 @@ impl End {
             End::Device(address) => End::Device(address.wrapping_add(offset as u64)),
             End::Pageable(host) => End::Pageable(Host(host.0.wrapping_add(offset))),
             End::Pinned(host) => End::Pinned(Host(host.0.wrapping_add(offset))),
+        }
+    }
+
+    /// The same memory for a copy that is kept: host memory is touched when its turn comes, of whatever kind it is.
+    pub(super) fn kept(self) -> End {
+        match self {
+            End::Pageable(host) => End::Pinned(host),
+            end => end,
         }
     }
 
@@ -172,7 +182,7 @@ pub(in crate::driver) fn start(
 ) -> Outcome {
     let (state, name) = (call.state()?, call.name);
     if let Some(recorder) = recorder(stream)? {
-        let copy = Copy3d::line(state, target.address(), source.address(), bytes)?;
+        let copy = Copy3d::line(call, target.address(), source.address(), bytes)?;
         return recorder.add(state, Operation::Copy(copy)).map(|_| ());
     }
     let run = move |target, source| -> Result<(), Box<Fault>> {

@@ -11,7 +11,7 @@ use super::copy::{CHUNK, End, Mode, submit, transfer};
 use super::fault;
 use super::peer::context;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, entries};
-use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::capture::record::{outside, recorder};
 use crate::driver::graph::copy::Copy3d;
 use crate::driver::graph::operation::Operation;
 use crate::driver::state::{Call, State};
@@ -30,16 +30,16 @@ entries! {
 }
 
 /// How much is copied.
-#[derive(Clone, Copy)]
-pub(super) struct Size {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Size {
     /// Bytes of a row.
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) depth: usize,
+    pub(in crate::driver) width: usize,
+    pub(in crate::driver) height: usize,
+    pub(in crate::driver) depth: usize,
 }
 
 /// One side as a structure of the API names it.
-pub(super) struct Named {
+pub(in crate::driver) struct Named {
     pub(super) kind: CUmemorytype,
     pub(super) host: *mut c_void,
     pub(super) device: CUdeviceptr,
@@ -52,8 +52,8 @@ pub(super) struct Named {
 }
 
 /// One side of a copy: where its first row starts, and how far the others are.
-#[derive(Clone, Copy)]
-struct Region {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Region {
     first: End,
     /// Bytes from row to row, and from plane to plane.
     row: usize,
@@ -62,7 +62,7 @@ struct Region {
 
 impl Named {
     /// The region, if it lies inside its memory.
-    fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
+    pub(in crate::driver) fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
         let state = call.healthy()?;
         match self.kind {
             CUmemorytype::CU_MEMORYTYPE_ARRAY => self.of_array(call, size),
@@ -142,6 +142,16 @@ fn parameters(target: &Named, source: &Named, size: Size) -> CUDA_MEMCPY3D {
 }
 
 impl Region {
+    /// The same for a copy that is kept and done later, again and again.
+    pub(in crate::driver) fn kept(self) -> Region {
+        Region { first: self.first.kept(), ..self }
+    }
+
+    /// Whether it is in device memory.
+    pub(in crate::driver) fn is_device(self) -> bool {
+        matches!(self.first, End::Device(_))
+    }
+
     fn row(self, y: usize, z: usize) -> End {
         self.first.further(z * self.plane + y * self.row)
     }
@@ -152,7 +162,12 @@ impl Region {
 /// # Safety
 ///
 /// Host regions are valid.
-unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
+pub(in crate::driver) unsafe fn transfer_rows(
+    memory: &Memory,
+    target: Region,
+    source: Region,
+    size: Size,
+) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
         // SAFETY: the caller's promise, for each row of the region.
         unsafe { transfer(memory, target.row(y, z), source.row(y, z), size.width)? }
@@ -169,13 +184,15 @@ fn start(
     size: Size,
     mode: Mode,
 ) -> Outcome {
+    // Copies that can be captured are captured before.
+    outside(stream)?;
     let (state, name) = (call.state()?, call.name);
     let run = move || -> Result<(), Box<Fault>> {
         // SAFETY: device ends are checked; pinned ends are valid until the copy is done, and pageable ones only get here
         // while the call lasts.
         unsafe { transfer_rows(&state.memory, target, source, size) }.map_err(|error| fault(name, &error))
     };
-    let device = |region: Region| matches!(region.first, End::Device(_));
+    let device = Region::is_device;
     let pageable = |region: Region| matches!(region.first, End::Pageable(_));
     let blocking = mode == Mode::Blocking && !(device(target) && device(source));
     if pageable(target) || pageable(source) || blocking {
@@ -211,16 +228,40 @@ pub(super) fn copy(
     size: Size,
     mode: Mode,
 ) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     if size.width == 0 || size.height == 0 || size.depth == 0 {
         return Ok(());
     }
     if let Some(recorder) = recorder(stream)? {
-        let copy = Copy3d::read(state, &parameters(target, source, size))?;
-        return recorder.add(state, Operation::Copy(copy)).map(|_| ());
+        let copy = Copy3d::read(call, &parameters(target, source, size))?;
+        return recorder.add(call.state()?, Operation::Copy(copy)).map(|_| ());
     }
     let (target, source) = (target.region(call, size)?, source.region(call, size)?);
     start(call, stream, target, source, size, mode)
+}
+
+/// Both sides of a copy as the structure names them, the target first.
+pub(in crate::driver) fn sides(whole: &CUDA_MEMCPY3D) -> (Named, Named, Size) {
+    let source = Named {
+        kind: whole.srcMemoryType,
+        host: whole.srcHost.cast_mut(),
+        device: whole.srcDevice,
+        array: whole.srcArray,
+        pitch: whole.srcPitch,
+        rows: whole.srcHeight,
+        at: [whole.srcXInBytes, whole.srcY, whole.srcZ],
+    };
+    let target = Named {
+        kind: whole.dstMemoryType,
+        host: whole.dstHost,
+        device: whole.dstDevice,
+        array: whole.dstArray,
+        pitch: whole.dstPitch,
+        rows: whole.dstHeight,
+        at: [whole.dstXInBytes, whole.dstY, whole.dstZ],
+    };
+    let size = Size { width: whole.WidthInBytes, height: whole.Height, depth: whole.Depth };
+    (target, source, size)
 }
 
 fn rows(call: &Call, copy: In<CUDA_MEMCPY2D>) -> Outcome {
@@ -266,25 +307,7 @@ fn volume(call: &Call, stream: &Arc<Stream>, whole: &CUDA_MEMCPY3D, mode: Mode) 
     if whole.srcLOD != 0 || whole.dstLOD != 0 {
         return Err(INVALID_VALUE);
     }
-    let source = Named {
-        kind: whole.srcMemoryType,
-        host: whole.srcHost.cast_mut(),
-        device: whole.srcDevice,
-        array: whole.srcArray,
-        pitch: whole.srcPitch,
-        rows: whole.srcHeight,
-        at: [whole.srcXInBytes, whole.srcY, whole.srcZ],
-    };
-    let target = Named {
-        kind: whole.dstMemoryType,
-        host: whole.dstHost,
-        device: whole.dstDevice,
-        array: whole.dstArray,
-        pitch: whole.dstPitch,
-        rows: whole.dstHeight,
-        at: [whole.dstXInBytes, whole.dstY, whole.dstZ],
-    };
-    let size = Size { width: whole.WidthInBytes, height: whole.Height, depth: whole.Depth };
+    let (target, source, size) = sides(whole);
     copy(call, stream, &target, &source, size, mode)
 }
 

@@ -101,6 +101,7 @@ fn range(state: &State, address: u64, bytes: usize) -> Outcome<(u64, Range<u64>)
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint) -> Outcome {
     let context = call.context()?;
+    call.unsafe_in_capture()?;
     let place = address.required()?;
     if bytes == 0 || !matches!(CUmemAttach_flags(flags), GLOBAL | HOST) {
         return Err(INVALID_VALUE);

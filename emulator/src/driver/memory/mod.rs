@@ -10,6 +10,7 @@ pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
 pub(super) mod set;
+pub(super) mod values;
 pub(super) mod virtual_memory;
 
 use super::context::Context;
@@ -177,6 +178,11 @@ fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     let state = call.healthy()?;
     call.unsafe_in_capture()?;
     if address == 0 {
+        return Ok(());
+    }
+    if let Some(block) = state.graph_memory.release(address) {
+        state.synchronize();
+        drop(block);
         return Ok(());
     }
     let Some(record) = state.allocations.take(address) else {

@@ -12,8 +12,11 @@ use super::location::Location;
 use super::{OUT_OF_MEMORY, Record, fault};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Untyped, entries};
+use crate::driver::graph::capture::record::recorder;
+use crate::driver::graph::memory::{capture_alloc, capture_free};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::state::{Call, lock};
+use crate::driver::stream::Stream;
 use crate::memory::{ALIGNMENT, BadRange, Reach};
 
 entries! {
@@ -135,8 +138,9 @@ impl Pools {
 }
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Outcome {
-    let context = &call.stream(stream)?.context;
-    take(call, address, bytes, context.id, &call.state()?.pools.current_of(context.device)?)
+    let stream = call.stream(stream)?;
+    let pool = call.state()?.pools.current_of(stream.context.device)?;
+    take(call, address, bytes, &stream, &pool)
 }
 
 fn allocate_from_pool(
@@ -147,13 +151,23 @@ fn allocate_from_pool(
     stream: CUstream,
 ) -> Outcome {
     let pool = call.state()?.pools.get(pool)?;
-    take(call, address, bytes, call.stream(stream)?.context.id, &pool)
+    take(call, address, bytes, &call.stream(stream)?, &pool)
 }
 
-fn take(call: &Call, address: Out<CUdeviceptr>, bytes: usize, context: u64, pool: &Arc<Pool>) -> Outcome {
+fn take(
+    call: &Call,
+    address: Out<CUdeviceptr>,
+    bytes: usize,
+    stream: &Arc<Stream>,
+    pool: &Arc<Pool>,
+) -> Outcome {
     let place = address.required()?;
     if bytes == 0 {
         place.set(0);
+        return Ok(());
+    }
+    if let Some(recorder) = recorder(stream)? {
+        place.set(capture_alloc(call, &recorder, pool.device, bytes)?);
         return Ok(());
     }
     let state = call.state()?;
@@ -165,6 +179,7 @@ fn take(call: &Call, address: Out<CUdeviceptr>, bytes: usize, context: u64, pool
         pool.give_back(bytes as u64);
         OUT_OF_MEMORY
     })?;
+    let context = stream.context.id;
     let record = Record { context, pool: Some(Arc::clone(pool)), released: false, id: state.id() };
     state.allocations.add(address, record);
     place.set(address);
@@ -176,7 +191,16 @@ fn free(call: &Call, address: CUdeviceptr, stream: CUstream) -> Outcome {
     if address == 0 {
         return Ok(());
     }
+    if let Some(recorder) = recorder(&stream)? {
+        return capture_free(call, &recorder, address);
+    }
     let (state, name) = (call.state()?, call.name);
+    if let Some(block) = state.graph_memory.release(address) {
+        return stream.submit_small(move || {
+            drop(block);
+            Ok(())
+        });
+    }
     if state.memory.find(address).is_some_and(|allocation| allocation.is_managed()) {
         return Err(INVALID_VALUE);
     }

@@ -6,12 +6,14 @@
 
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_uint, c_void};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use super::log::Refusal;
 use super::shape;
 use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome, Text};
 use crate::driver::handles::to_c;
+use crate::driver::state::lock;
 
 /// The array of option numbers.
 pub(super) type RawOptions<'call> = In<'call, CUjit_option>;
@@ -151,6 +153,7 @@ impl<'call> Options<'call> {
 
     fn write(&self, log: Log, text: &str) {
         let (Some(values), Some(size_at)) = (&self.values, log.size_at) else { return };
+        // As it was when the options were read: the slot holds the answer of the last step.
         let size = self.all.get(size_at).map_or(0, |value| value.addr() as u32 as usize);
         if let Some(buffer) = log.buffer {
             // SAFETY: the buffer has the size that stands at `size_at`.
@@ -158,6 +161,33 @@ impl<'call> Options<'call> {
         }
         // The length without the NUL, or the whole buffer where the text was cut.
         values.put(size_at, to_c(text.len().min(size)));
+    }
+}
+
+/// The options of a link, whose logs are filled as long as it lasts.
+pub(super) struct KeptOptions(Mutex<Options<'static>>);
+
+// SAFETY: the caller of `cuLinkCreate` keeps what the options point to as long as the link, for whatever thread goes on
+// with it; the lock lets one at a time write there.
+unsafe impl Send for KeptOptions {}
+// SAFETY: as above.
+unsafe impl Sync for KeptOptions {}
+
+impl KeptOptions {
+    pub(super) fn new(options: Options<'static>) -> Self {
+        KeptOptions(Mutex::new(options))
+    }
+
+    /// Refuses a target that the PTX is too new for, or that is none.
+    pub(super) fn check_target(&self, text: &str) -> Result<(), Refusal> {
+        lock(&self.0).check_target(text)
+    }
+
+    /// Fills the logs with the outcome of a step.
+    pub(super) fn finish<T>(&self, outcome: Result<T, Refusal>) -> Outcome<T> {
+        let log = outcome.as_ref().err().map_or("", |refusal| refusal.log.as_str());
+        lock(&self.0).finish(log);
+        outcome.map_err(|refusal| refusal.code)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Module, image};
 use crate::driver::context::Context;
 use crate::driver::context::functions::checked_cache;
 use crate::driver::device::checked;
-use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, Text, entries};
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::function::{Function, attributes};
 use crate::driver::handles::to_c;
 use crate::driver::state::{Call, State, lock};
@@ -28,6 +28,7 @@ entries! {
     cuLibraryGetModule(module: *mut CUmodule, library: CUlibrary) = get_module;
     cuLibraryGetGlobal(address: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) = get_global;
     cuLibraryGetManaged(address: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) = get_managed;
+    cuLibraryGetUnifiedFunction(function: *mut *mut c_void, library: CUlibrary, name: *const c_char) = get_unified;
     cuKernelGetFunction(function: *mut CUfunction, kernel: CUkernel) = get_function;
     cuKernelGetLibrary(library: *mut CUlibrary, kernel: CUkernel) = get_library;
     cuKernelGetName(name: *mut *const c_char, kernel: CUkernel) = get_name;
@@ -163,21 +164,41 @@ fn load_data(
     jit: RawOptions,
     jit_values: RawValues,
     jit_count: c_uint,
-    _options: In<CUlibraryOption>,
-    _values: In<*mut c_void>,
-    _count: c_uint,
+    options: In<CUlibraryOption>,
+    values: In<*mut c_void>,
+    count: c_uint,
 ) -> Outcome {
     let place = library.required()?;
     if image.is_null() {
         return Err(INVALID_VALUE);
     }
-    let symbols = Options::read(jit_count, jit, jit_values)?.symbols()?;
+    check_options(&options, &values, count)?;
+    let mut jit = Options::read(jit_count, jit, jit_values)?;
+    let symbols = jit.symbols()?;
+    jit.finish("");
     let state = call.state()?;
     let handle = state.libraries.reserve();
     let text = image::text(image).map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
     let library = Library { handle, text, symbols, sample: OnceLock::new(), state: Mutex::default() };
     state.libraries.insert(handle, Arc::new(library));
     place.set(to_c(handle));
+    Ok(())
+}
+
+/// That the image stays where it is helps nobody here; tables of host functions are not emulated.
+#[allow(unsafe_code, reason = "the size of an array is the caller's word")]
+fn check_options(options: &In<CUlibraryOption>, values: &In<*mut c_void>, count: c_uint) -> Outcome {
+    if count != 0 && values.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the array has `count` elements.
+    for option in unsafe { options.read_array(count as usize)? } {
+        match option {
+            CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED => {}
+            CUlibraryOption::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE => return Err(NOT_SUPPORTED),
+            _ => return Err(INVALID_VALUE),
+        }
+    }
     Ok(())
 }
 
@@ -286,6 +307,14 @@ fn get_managed(
     if address.is_null() && bytes.is_null() {
         return Err(INVALID_VALUE);
     }
+    Err(CUresult::CUDA_ERROR_NOT_FOUND)
+}
+
+/// The device has no unified function pointers.
+fn get_unified(call: &Call, function: Out<*mut c_void>, handle: CUlibrary, name: Text) -> Outcome {
+    library(call, handle)?;
+    function.required()?;
+    name.required()?;
     Err(CUresult::CUDA_ERROR_NOT_FOUND)
 }
 

@@ -5,7 +5,7 @@ use cuda_driver_sys::CUresult;
 use crate::engine::{LoadFailure, LoadFailureKind};
 
 /// A code and the error log that goes with it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Refusal {
     pub(super) code: CUresult,
     pub(super) log: String,

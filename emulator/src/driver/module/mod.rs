@@ -3,7 +3,10 @@
 mod image;
 mod jit;
 pub(super) mod library;
+pub(super) mod link;
 mod log;
+mod merge;
+mod scan;
 mod shape;
 
 use cuda_driver_sys::*;
@@ -20,6 +23,7 @@ use crate::engine::Program;
 use crate::memory::Memory;
 use jit::{Options, RawOptions};
 pub(super) use library::{Kernel, Library};
+pub(super) use link::Link;
 pub(super) use shape::Shape;
 
 entries! {

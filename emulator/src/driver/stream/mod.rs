@@ -122,7 +122,14 @@ impl Stream {
         }
     }
 
-    /// What the next piece of work has to wait for, besides events. `streams` are those of the context.
+    /// What the next piece of work has to wait for, besides the events that it names.
+    fn before(&self, streams: &[Arc<Stream>]) -> Vec<Arc<Completion>> {
+        let mut before = self.turn(streams);
+        before.extend(lock(&self.context.gates).iter().filter(|gate| !gate.is_done()).cloned());
+        before
+    }
+
+    /// What it has to wait for of its own context. `streams` are those of the context.
     fn turn(&self, streams: &[Arc<Stream>]) -> Vec<Arc<Completion>> {
         let ordered = |other: &&Arc<Stream>| match self.kind {
             Kind::Legacy => other.kind != Kind::NonBlocking,

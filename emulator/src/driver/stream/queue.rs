@@ -51,14 +51,14 @@ impl Stream {
     /// Gives work to the stream, to be done after `after` and after all that the stream waits for.
     pub(in crate::driver) fn submit(
         self: &Arc<Self>,
-        after: Option<Arc<Completion>>,
+        after: impl IntoIterator<Item = Arc<Completion>>,
         work: Work,
     ) -> Outcome<Arc<Completion>> {
         // What can be captured never comes here.
         outside(self)?;
         let streams = lock(&self.context.order);
-        let mut before = self.turn(&streams);
-        before.extend(after.filter(|completion| !completion.is_done()));
+        let mut before = self.before(&streams);
+        before.extend(after.into_iter().filter(|completion| !completion.is_done()));
         let done = Arc::new(Completion::default());
         let task = Task { after: before, work, done: Arc::clone(&done) };
         if task.after.is_empty() && matches!(task.work, Work::Point) {
@@ -77,7 +77,7 @@ impl Stream {
         let done = Arc::new(Completion::default());
         let before = {
             let streams = lock(&self.context.order);
-            let before = self.turn(&streams);
+            let before = self.before(&streams);
             *lock(&self.last) = Arc::clone(&done);
             before
         };
@@ -97,7 +97,7 @@ impl Stream {
         let done = Arc::new(Completion::default());
         {
             let streams = lock(&self.context.order);
-            if !self.turn(&streams).is_empty() {
+            if !self.before(&streams).is_empty() {
                 drop(streams);
                 return self.submit(None, Work::Run(Box::new(work))).map(|_| ());
             }

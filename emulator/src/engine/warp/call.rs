@@ -9,7 +9,7 @@ use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
 use super::super::load::function_at;
-use super::super::print;
+use super::super::{conditions, print};
 use super::frames::Caller;
 use super::{Surroundings, Warp};
 
@@ -187,6 +187,9 @@ impl Warp {
                     {
                         row.0[lane] = printed;
                     }
+                }
+                Extern::SetConditional => {
+                    conditions::set(argument(self, 0, lane), argument(self, 1, lane) as u32);
                 }
                 Extern::AssertFail => {
                     let [message, file, line, function] =

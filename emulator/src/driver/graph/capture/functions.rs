@@ -138,6 +138,7 @@ fn is_capturing(call: &Call, stream: CUstream, answer: Out<CUstreamCaptureStatus
     Ok(())
 }
 
+#[allow(clippy::too_many_arguments, reason = "a C function")]
 fn get_info(
     call: &Call,
     stream: CUstream,

@@ -1,0 +1,161 @@
+//! Conditional nodes: graphs that run once, again and again, or not at all, as a kernel said.
+//!
+//! The values are set by `cudaGraphSetConditional` in kernels; the engine keeps them, by the handle.
+
+use cuda_driver_sys::*;
+use std::ffi::c_uint;
+use std::sync::Arc;
+
+use super::Graph;
+use super::operation::{Operation, Turn};
+use super::plan::Plan;
+use crate::driver::context::Context;
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::state::{Call, State};
+use crate::engine::{Fault, conditions};
+
+entries! {
+    cuGraphConditionalHandleCreate(handle: *mut CUgraphConditionalHandle, graph: CUgraph, context: CUcontext, default: c_uint, flags: c_uint) = create;
+}
+
+/// A value that decides, of one graph.
+#[derive(Clone, Copy)]
+pub(super) struct Condition {
+    handle: u64,
+    /// What it is when a launch begins, if that is wanted.
+    default: Option<u32>,
+    /// Whether a node has it.
+    used: bool,
+}
+
+impl Condition {
+    pub(super) fn is_used(&self) -> bool {
+        self.used
+    }
+}
+
+/// A conditional node.
+#[derive(Clone)]
+pub(in crate::driver) struct Conditional(Arc<Kept>);
+
+struct Kept {
+    condition: Condition,
+    kind: CUgraphConditionalNodeType,
+    bodies: Vec<Arc<Graph>>,
+    /// The handles of the bodies, for the program.
+    handles: Box<[usize]>,
+}
+
+impl Conditional {
+    /// The node that the parameters ask for; writes where its graphs are listed.
+    pub(super) fn read(
+        call: &Call,
+        graph: CUgraph,
+        parameters: &mut CUDA_CONDITIONAL_NODE_PARAMS,
+    ) -> Outcome<Conditional> {
+        use CUgraphConditionalNodeType as T;
+        let graph = call.graph(graph)?;
+        let possible = match parameters.type_ {
+            T::CU_GRAPH_COND_TYPE_IF => (1..=2).contains(&parameters.size),
+            T::CU_GRAPH_COND_TYPE_WHILE => parameters.size == 1,
+            T::CU_GRAPH_COND_TYPE_SWITCH => parameters.size >= 1,
+            _ => false,
+        };
+        if !possible {
+            return Err(INVALID_VALUE);
+        }
+        let mut contents = graph.contents();
+        let mut conditions = contents.conditions.iter_mut();
+        let free = |condition: &&mut Condition| condition.handle == parameters.handle && !condition.used;
+        let condition = conditions.find(free).ok_or(INVALID_VALUE)?;
+        condition.used = true;
+        let condition = *condition;
+        drop(contents);
+        let state = call.state()?;
+        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create(state).embed()).collect();
+        let handles: Box<[usize]> = bodies.iter().map(|body| body.handle).collect();
+        parameters.phGraph_out = handles.as_ptr().cast_mut().cast();
+        Ok(Conditional(Arc::new(Kept { condition, kind: parameters.type_, bodies, handles })))
+    }
+
+    pub(super) fn graphs(&self) -> &[Arc<Graph>] {
+        &self.0.bodies
+    }
+
+    /// The condition as it is when a launch begins.
+    pub(super) fn begin(&self) {
+        if let Some(default) = self.0.condition.default {
+            conditions::set(self.0.condition.handle, default);
+        }
+    }
+
+    /// Runs what the condition says. `bodies` are the plans of its graphs.
+    pub(super) fn run(&self, bodies: &[Plan], turn: &Turn) -> Result<(), Box<Fault>> {
+        use CUgraphConditionalNodeType as T;
+        let value = || conditions::get(self.0.condition.handle);
+        match self.0.kind {
+            T::CU_GRAPH_COND_TYPE_WHILE => {
+                while value() != 0 && turn.state.fault.check().is_ok() {
+                    bodies.iter().try_for_each(|body| body.run(turn))?;
+                }
+                Ok(())
+            }
+            kind => {
+                let chosen = if kind == T::CU_GRAPH_COND_TYPE_IF { u32::from(value() == 0) } else { value() };
+                bodies.get(chosen as usize).map_or(Ok(()), |body| body.run(turn))
+            }
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        conditions::forget(self.condition.handle);
+        debug_assert_eq!(self.handles.len(), self.bodies.len());
+    }
+}
+
+impl Operation {
+    /// Whether it can stand in a body of a conditional node: what runs on the device alone.
+    pub(super) fn is_for_bodies(&self) -> bool {
+        matches!(
+            self,
+            Operation::Kernel(_)
+                | Operation::Copy(_)
+                | Operation::Fill(_)
+                | Operation::Empty
+                | Operation::Child(_)
+                | Operation::Conditional(_)
+        )
+    }
+}
+
+fn context(call: &Call, state: &State, context: CUcontext) -> Outcome<Arc<Context>> {
+    if context.is_null() {
+        return call.context();
+    }
+    let found = state.contexts.get(context.addr()).filter(|context| context.is_alive());
+    found.ok_or(INVALID_VALUE)
+}
+
+fn create(
+    call: &Call,
+    handle: Out<CUgraphConditionalHandle>,
+    graph: CUgraph,
+    of: CUcontext,
+    default: c_uint,
+    flags: c_uint,
+) -> Outcome {
+    let place = handle.required()?;
+    let graph = call.graph(graph)?;
+    let state = call.state()?;
+    context(call, state, of)?;
+    if flags & !CU_GRAPH_COND_ASSIGN_DEFAULT != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let default = (flags & CU_GRAPH_COND_ASSIGN_DEFAULT != 0).then_some(default);
+    let handle = state.id();
+    graph.contents().conditions.push(Condition { handle, default, used: false });
+    place.set(handle);
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! `cuLink*`: PTX with PTX. What comes out is PTX again, which loads wherever a cubin would.
+//!
+//! Relies on the program for its options, which it must keep as long as the link, and for the sizes of its inputs.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_char, c_uint, c_void};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::jit::{KeptOptions, Options, RawOptions, RawValues};
+use super::log::Refusal;
+use super::merge::{Part, UNLINKABLE, merge};
+use super::{image, shape};
+use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, lock};
+use crate::engine::{LoadFailureKind, Program};
+use crate::memory::Memory;
+
+entries! {
+    cuLinkCreate_v2(count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void, state: *mut CUlinkState) = create;
+    cuLinkAddData_v2(state: CUlinkState, kind: CUjitInputType, data: *mut c_void, size: usize, name: *const c_char, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void) = add_data;
+    cuLinkAddFile_v2(state: CUlinkState, kind: CUjitInputType, path: *const c_char, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void) = add_file;
+    cuLinkComplete(state: CUlinkState, image: *mut *mut c_void, size: *mut usize) = complete;
+    cuLinkDestroy(state: CUlinkState) = destroy;
+}
+
+/// A link that is under way, or done.
+pub(in crate::driver) struct Link {
+    options: KeptOptions,
+    parts: Mutex<Vec<Part>>,
+    /// What came out, until the link is destroyed.
+    image: OnceLock<Box<[u8]>>,
+}
+
+fn create(
+    call: &Call,
+    count: c_uint,
+    options: RawOptions,
+    values: RawValues<'static>,
+    state: Out<CUlinkState>,
+) -> Outcome {
+    call.context()?;
+    let place = state.required()?;
+    let options = KeptOptions::new(Options::read(count, options, values)?);
+    let links = &call.state()?.links;
+    let handle = links.reserve();
+    links.insert(handle, Arc::new(Link { options, parts: Mutex::default(), image: OnceLock::new() }));
+    place.set(to_c(handle));
+    Ok(())
+}
+
+fn link(call: &Call, state: CUlinkState) -> Outcome<Arc<Link>> {
+    call.healthy()?.links.get(state.addr()).ok_or(INVALID_HANDLE)
+}
+
+#[allow(clippy::too_many_arguments, reason = "a C function")]
+fn add_data(
+    call: &Call,
+    state: CUlinkState,
+    kind: CUjitInputType,
+    data: *mut c_void,
+    size: usize,
+    name: Text,
+    count: c_uint,
+    options: RawOptions,
+    values: RawValues,
+) -> Outcome {
+    let link = link(call, state)?;
+    Options::read(count, options, values)?;
+    if data.is_null() || size == 0 {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the caller's data has `size` bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec();
+    link.add(kind, bytes, name.required().unwrap_or("<unnamed>"))
+}
+
+fn add_file(
+    call: &Call,
+    state: CUlinkState,
+    kind: CUjitInputType,
+    path: Text,
+    count: c_uint,
+    options: RawOptions,
+    values: RawValues,
+) -> Outcome {
+    let link = link(call, state)?;
+    Options::read(count, options, values)?;
+    let path = path.name()?;
+    link.add(kind, image::file(path)?, path)
+}
+
+impl Link {
+    fn add(&self, kind: CUjitInputType, bytes: Vec<u8>, name: &str) -> Outcome {
+        if self.image.get().is_some() {
+            return Err(INVALID_VALUE);
+        }
+        let added = text(kind, bytes).and_then(|text| check(&text).map(|()| text));
+        let text = self.options.finish(added)?;
+        lock(&self.parts).push(Part { name: name.to_owned(), text });
+        Ok(())
+    }
+
+    /// The image of all parts, made once.
+    fn image(&self) -> Outcome<&[u8]> {
+        if let Some(image) = self.image.get() {
+            return Ok(image);
+        }
+        let linked = self.link();
+        let text = self.options.finish(linked)?;
+        Ok(self.image.get_or_init(|| text.into_bytes().into_iter().chain([0]).collect()))
+    }
+
+    fn link(&self) -> Result<String, Refusal> {
+        let parts = lock(&self.parts);
+        if parts.is_empty() {
+            return Err(INVALID_VALUE.into());
+        }
+        let text = merge(&parts)?;
+        self.options.check_target(&text)?;
+        match loads(&text) {
+            Err((LoadFailureKind::Unresolved, refusal)) => {
+                // The engine's sentence ends in the name.
+                let name = refusal.log.rsplit('\'').nth(1).unwrap_or_default();
+                let part = parts.iter().find(|part| part.text.contains(name)).map_or("", |part| &part.name);
+                let log = format!("error   : Undefined reference to '{name}' in '{part}'");
+                Err(Refusal::new(UNLINKABLE, log))
+            }
+            Err((_, refusal)) => Err(refusal),
+            Ok(()) => Ok(text),
+        }
+    }
+}
+
+/// The PTX of an input.
+fn text(kind: CUjitInputType, mut bytes: Vec<u8>) -> Result<String, Refusal> {
+    match kind {
+        CUjitInputType::CU_JIT_INPUT_PTX
+        | CUjitInputType::CU_JIT_INPUT_FATBINARY
+        | CUjitInputType::CU_JIT_INPUT_CUBIN => {
+            // Text ends in a NUL, and a cut header is read to its end all the same.
+            bytes.resize(bytes.len() + 64, 0);
+            image::text(bytes.as_ptr().cast()).map(|text| text.into_owned())
+        }
+        CUjitInputType::CU_JIT_INPUT_OBJECT
+        | CUjitInputType::CU_JIT_INPUT_LIBRARY
+        | CUjitInputType::CU_JIT_INPUT_NVVM => {
+            Err(Refusal::new(NOT_SUPPORTED, "error   : the emulator links PTX only".into()))
+        }
+        _ => Err(INVALID_VALUE.into()),
+    }
+}
+
+/// Refuses what no link can use.
+fn check(text: &str) -> Result<(), Refusal> {
+    shape::outline(text)?;
+    match loads(text) {
+        // Other inputs may have it.
+        Ok(()) | Err((LoadFailureKind::Unresolved, _)) => Ok(()),
+        Err((_, refusal)) => Err(refusal),
+    }
+}
+
+/// Loads a text into memory of no device.
+fn loads(text: &str) -> Result<(), (LoadFailureKind, Refusal)> {
+    let memory = Arc::new(Memory::new(u64::MAX >> 1));
+    Program::load(text, &memory).map(drop).map_err(|failure| (failure.kind, Refusal::of(&failure, text)))
+}
+
+fn complete(call: &Call, state: CUlinkState, image: Out<*mut c_void>, size: Out<usize>) -> Outcome {
+    let link = link(call, state)?;
+    let (place, size) = (image.required()?, size.required()?);
+    let image = link.image()?;
+    place.set(image.as_ptr().cast_mut().cast());
+    size.set(image.len());
+    Ok(())
+}
+
+fn destroy(call: &Call, state: CUlinkState) -> Outcome {
+    let removed = call.state()?.links.remove(state.addr());
+    removed.map(drop).ok_or(INVALID_HANDLE)
+}

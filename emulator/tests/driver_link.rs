@@ -1,0 +1,149 @@
+//! The linker's C functions: codes, logs, and what stays valid how long.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "driver_support/mod.rs"]
+mod support;
+
+use cuda_driver_sys::*;
+use std::ffi::{CString, c_void};
+use std::ptr::{null, null_mut, without_provenance_mut};
+use support::*;
+
+const PTX: CUjitInputType = CUjitInputType::CU_JIT_INPUT_PTX;
+const HEAD: &str = ".version 7.0\n.target sm_52\n.address_size 64\n";
+
+fn create(cuda: &Driver) -> CUlinkState {
+    let mut state = null_mut();
+    ok(unsafe { cuda.cuLinkCreate(0, null_mut(), null_mut(), &mut state) });
+    state
+}
+
+fn add(cuda: &Driver, state: CUlinkState, kind: CUjitInputType, data: &[u8]) -> CUresult {
+    let data_ = data.as_ptr().cast_mut().cast();
+    unsafe { cuda.cuLinkAddData(state, kind, data_, data.len(), c"it".as_ptr(), 0, null_mut(), null_mut()) }
+}
+
+fn complete(cuda: &Driver, state: CUlinkState) -> (CUresult, *mut c_void, usize) {
+    let (mut image, mut size) = (null_mut(), 0);
+    (unsafe { cuda.cuLinkComplete(state, &mut image, &mut size) }, image, size)
+}
+
+#[test]
+fn a_link_is_an_image_until_it_is_destroyed() {
+    let (cuda, _) = with_own_context();
+    let state = create(&cuda);
+    // With and without a NUL at its end.
+    let callee = format!("{HEAD}.visible .func f() {{ ret; }}");
+    let caller = format!("{HEAD}.extern .func f();\n.visible .entry k() {{ call f; ret; }}\0");
+    ok(add(&cuda, state, PTX, callee.as_bytes()));
+    ok(add(&cuda, state, PTX, caller.as_bytes()));
+    let (code, image, size) = complete(&cuda, state);
+    ok(code);
+    assert!(!image.is_null() && size > callee.len() + caller.len() - 100);
+    assert_eq!(complete(&cuda, state).1, image, "the same image again");
+    let mut module = null_mut();
+    ok(unsafe { cuda.cuModuleLoadData(&mut module, image) });
+    assert!(!function(&cuda, module, "k").is_null());
+    assert_eq!(add(&cuda, state, PTX, callee.as_bytes()), CUresult::CUDA_ERROR_INVALID_VALUE, "it is done");
+    ok(unsafe { cuda.cuLinkDestroy(state) });
+    assert_eq!(unsafe { cuda.cuLinkDestroy(state) }, CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(complete(&cuda, state).0, CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(add(&cuda, state, PTX, callee.as_bytes()), CUresult::CUDA_ERROR_INVALID_HANDLE);
+}
+
+#[test]
+fn inputs_that_are_none() {
+    let (cuda, _) = with_own_context();
+    let state = create(&cuda);
+    let image = |name: &str| {
+        std::fs::read(format!("{}/../tests/kernels/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    };
+    for (kind, data, expected) in [
+        (0, image("vecadd_sm90.cubin"), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU),
+        (1, b"hello".to_vec(), CUresult::CUDA_ERROR_INVALID_IMAGE),
+        (1, HEAD.replace("7.0", "9.9").into_bytes(), CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+        (1, format!("{HEAD}.visible .entry k() {{ frob; }}").into_bytes(), CUresult::CUDA_ERROR_INVALID_PTX),
+        (2, image("vecadd.fatbin"), CUresult::SUCCESS),
+        (3, b"\x7fELF".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        (4, b"!<arch>\n".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        (5, b"BC".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        (6, b"x".to_vec(), CUresult::CUDA_ERROR_INVALID_VALUE),
+    ] {
+        assert_eq!(add(&cuda, state, CUjitInputType(kind), &data), expected, "kind {kind}");
+    }
+    unsafe {
+        let add = |data: *mut c_void, size| {
+            cuda.cuLinkAddData(state, PTX, data, size, null(), 0, null_mut(), null_mut())
+        };
+        assert_eq!(add(null_mut(), 5), CUresult::CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(add(c"x".as_ptr().cast_mut().cast(), 0), CUresult::CUDA_ERROR_INVALID_VALUE);
+        let file = cuda.cuLinkAddFile(state, PTX, c"no/such/file".as_ptr(), 0, null_mut(), null_mut());
+        assert_eq!(file, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
+        assert_eq!(
+            cuda.cuLinkCreate(0, null_mut(), null_mut(), null_mut()),
+            CUresult::CUDA_ERROR_INVALID_VALUE
+        );
+        assert_eq!(cuda.cuLinkComplete(state, null_mut(), &mut 0), CUresult::CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(complete(&cuda, create(&cuda)).0, CUresult::CUDA_ERROR_INVALID_VALUE, "nothing to link");
+    }
+}
+
+/// The log of each step stands in the buffers that the link was made with.
+#[test]
+fn logs_are_written_as_long_as_the_link_lasts() {
+    let (cuda, _) = with_own_context();
+    let mut log = vec![0_u8; 400];
+    let mut ids = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), without_provenance_mut(log.len())];
+    let mut state = null_mut();
+    ok(unsafe { cuda.cuLinkCreate(2, ids.as_mut_ptr(), values.as_mut_ptr(), &mut state) });
+    let text = |log: &[u8]| {
+        String::from_utf8_lossy(log.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+    };
+    let bad = format!("{HEAD}.visible .entry k() {{\nfrob;\n}}");
+    assert_eq!(add(&cuda, state, PTX, bad.as_bytes()), CUresult::CUDA_ERROR_INVALID_PTX);
+    assert!(
+        text(&log).contains("line 5; error   : Not a name of any known instruction: 'frob'"),
+        "{}",
+        text(&log)
+    );
+    let definition = format!("{HEAD}.visible .global .u32 x;");
+    ok(add(&cuda, state, PTX, definition.as_bytes()));
+    assert_eq!((text(&log).as_str(), values[1].addr()), ("", 0));
+    ok(add(&cuda, state, PTX, definition.as_bytes()));
+    assert_eq!(complete(&cuda, state).0, CUresult::CUDA_ERROR_UNKNOWN);
+    assert_eq!(text(&log), "error   : Multiple definition of 'x' in 'it', first defined in 'it'");
+    assert_eq!(values[1].addr(), text(&log).len());
+    ok(unsafe { cuda.cuLinkDestroy(state) });
+}
+
+/// A variable that the image only declares lies where an option says, and is not freed with the module.
+#[test]
+fn variables_that_lie_elsewhere() {
+    let (cuda, _) = with_own_context();
+    let memory = alloc(&cuda, 64);
+    write(&cuda, memory, &41_u32.to_ne_bytes());
+    let text = format!(
+        "{HEAD}.extern .global .u32 x;\n.visible .entry k() {{ .reg .b32 %r<2>; ld.global.u32 %r1, [x]; \
+         add.u32 %r1, %r1, 1; st.global.u32 [x], %r1; ret; }}"
+    );
+    let text = CString::new(text).unwrap();
+    let image = text.as_ptr().cast();
+    assert_eq!(unsafe { cuda.cuModuleLoadData(&mut null_mut(), image) }, CUresult::CUDA_ERROR_INVALID_PTX);
+    let (name, mut address) = (c"x".as_ptr(), memory);
+    let mut at = without_provenance_mut::<c_void>(std::mem::take(&mut address) as usize);
+    let mut ids = [17, 18, 19].map(CUjit_option);
+    let mut values: [*mut c_void; 3] =
+        [(&raw const name).cast_mut().cast(), (&raw mut at).cast(), without_provenance_mut(1)];
+    let mut module = null_mut();
+    ok(unsafe { cuda.cuModuleLoadDataEx(&mut module, image, 3, ids.as_mut_ptr(), values.as_mut_ptr()) });
+    ok(launch(&cuda, function(&cuda, module, "k"), null_mut(), &mut []));
+    ok(unsafe { cuda.cuCtxSynchronize() });
+    let (mut found, mut bytes) = (0, 0);
+    ok(unsafe { cuda.cuModuleGetGlobal(&mut found, &mut bytes, module, c"x".as_ptr()) });
+    assert_eq!((found, bytes), (memory, 4));
+    ok(unsafe { cuda.cuModuleUnload(module) });
+    assert_eq!(read(&cuda, memory, 4), 42_u32.to_ne_bytes());
+    ok(unsafe { cuda.cuMemFree(memory) });
+}

@@ -1,0 +1,273 @@
+//! Graphs that allocate, and graphs that decide.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "driver_support/mod.rs"]
+mod support;
+
+use cuda_driver_sys::*;
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+use support::graphs::*;
+use support::*;
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+fn properties() -> CUmemPoolProps {
+    let mut properties = CUmemPoolProps {
+        allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        ..Default::default()
+    };
+    properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    properties
+}
+
+/// A node that allocates; it and the address.
+fn allocation(cuda: &Driver, graph: CUgraph, bytes: usize) -> (CUgraphNode, CUdeviceptr) {
+    let mut parameters =
+        CUDA_MEM_ALLOC_NODE_PARAMS { poolProps: properties(), bytesize: bytes, ..Default::default() };
+    let mut node = null_mut();
+    ok(unsafe { cuda.cuGraphAddMemAllocNode(&mut node, graph, null(), 0, &mut parameters) });
+    let mut told = CUDA_MEM_ALLOC_NODE_PARAMS::default();
+    ok(unsafe { cuda.cuGraphMemAllocNodeGetParams(node, &mut told) });
+    assert_eq!((told.dptr, told.bytesize), (parameters.dptr, bytes));
+    (node, parameters.dptr)
+}
+
+fn in_use(cuda: &Driver) -> u64 {
+    let mut bytes = 0_u64;
+    let attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+    ok(unsafe { cuda.cuDeviceGetGraphMemAttribute(0, attribute, argument(&mut bytes)) });
+    bytes
+}
+
+/// One test: the counts are of the whole device.
+#[test]
+fn memory_is_allocated_by_launches_and_freed_once() {
+    let (cuda, context) = with_own_context();
+    let module = load(&cuda, KERNELS);
+    let (store, stream) = (function(&cuda, module, "store"), stream(&cuda, 1));
+    // In one graph.
+    let both = graph(&cuda);
+    let (node, address) = allocation(&cuda, both, 4096);
+    let stored = number(&cuda, both, &[node], store, address, 5);
+    let mut seen = 0_u32;
+    let (mut copied, mut freed) = (null_mut(), null_mut());
+    let copy = to_host(argument(&mut seen), address, 4);
+    ok(unsafe { cuda.cuGraphAddMemcpyNode(&mut copied, both, &stored, 1, &copy, context) });
+    ok(unsafe { cuda.cuGraphAddMemFreeNode(&mut freed, both, &copied, 1, address) });
+    let mut again = null_mut();
+    assert_eq!(unsafe { cuda.cuGraphAddMemFreeNode(&mut again, both, null(), 0, address) }, INVALID);
+    assert_eq!(unsafe { cuda.cuGraphDestroyNode(copied) }, INVALID, "such graphs keep their nodes");
+    assert_eq!(unsafe { cuda.cuGraphClone(&mut null_mut(), both) }, INVALID);
+    let exec = instantiate(&cuda, both);
+    for _ in 0..3 {
+        seen = 0;
+        run(&cuda, exec, stream);
+        assert_eq!((unsafe { std::ptr::read_volatile(&seen) }, in_use(&cuda)), (5, 0));
+    }
+    // Allocated by one graph, freed by the program.
+    let one = graph(&cuda);
+    let (node, address) = allocation(&cuda, one, 4096);
+    number(&cuda, one, &[node], store, address, 6);
+    let exec = instantiate(&cuda, one);
+    assert_eq!(unsafe { cuda.cuMemFreeAsync(address, stream) }, INVALID, "not allocated yet");
+    run(&cuda, exec, stream);
+    assert_eq!(in_use(&cuda), 4096);
+    assert_eq!(unsafe { cuda.cuGraphLaunch(exec, stream) }, INVALID, "still allocated");
+    assert_eq!(read(&cuda, address, 4), 6_u32.to_ne_bytes());
+    ok(unsafe { cuda.cuMemFreeAsync(address, stream) });
+    assert_eq!(unsafe { cuda.cuMemFreeAsync(address, stream) }, INVALID);
+    run(&cuda, exec, stream);
+    ok(unsafe { cuda.cuMemFree(address) });
+    assert_eq!(in_use(&cuda), 0);
+    // Freed by the next launch.
+    let mut auto = null_mut();
+    ok(unsafe { cuda.cuGraphInstantiateWithFlags(&mut auto, one, 1) });
+    run(&cuda, auto, stream);
+    run(&cuda, auto, stream);
+    // What a launch allocated outlives its graph.
+    ok(unsafe { cuda.cuGraphExecDestroy(auto) });
+    ok(unsafe { cuda.cuGraphExecDestroy(exec) });
+    ok(unsafe { cuda.cuGraphDestroy(one) });
+    assert_eq!(read(&cuda, address, 4), 6_u32.to_ne_bytes());
+    ok(unsafe { cuda.cuMemFree(address) });
+    assert_eq!(unsafe { cuda.cuMemFree(address) }, INVALID);
+    ok(unsafe { cuda.cuDeviceGraphMemTrim(0) });
+    captured(&cuda, stream, store);
+}
+
+/// Allocations in a stream that is captured are the graph's.
+fn captured(cuda: &Driver, stream: CUstream, store: CUfunction) {
+    let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let outside = {
+        let mut address = 0;
+        ok(unsafe { cuda.cuMemAllocAsync(&mut address, 64, stream) });
+        address
+    };
+    ok(unsafe { cuda.cuStreamBeginCapture(stream, relaxed) });
+    let (mut address, mut value, mut seen) = (0, 9_u32, 0_u32);
+    ok(unsafe { cuda.cuMemAllocAsync(&mut address, 64, stream) });
+    ok(launch(cuda, store, stream, &mut [argument(&mut address), argument(&mut value)]));
+    ok(unsafe { cuda.cuMemcpyDtoHAsync(argument(&mut seen), address, 4, stream) });
+    ok(unsafe { cuda.cuMemFreeAsync(address, stream) });
+    assert_eq!(unsafe { cuda.cuMemFreeAsync(outside, stream) }, INVALID, "not a graph's");
+    let mut graph = null_mut();
+    ok(unsafe { cuda.cuStreamEndCapture(stream, &mut graph) });
+    assert_eq!(nodes(cuda, graph).len(), 4);
+    run(cuda, instantiate(cuda, graph), stream);
+    assert_eq!((unsafe { std::ptr::read_volatile(&seen) }, in_use(cuda)), (9, 0));
+}
+
+/// `decide`: adds one to `*p` and sets the condition to whether it is below the limit.
+const DECIDE: &str = "
+.version 7.0
+.target sm_52
+.address_size 64
+.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
+.visible .entry decide(.param .u64 handle, .param .u64 p, .param .u32 limit)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [handle];
+    ld.param.u64 %rd2, [p];
+    ld.param.u32 %r1, [limit];
+    cvta.to.global.u64 %rd3, %rd2;
+    ld.global.u32 %r2, [%rd3];
+    add.u32 %r3, %r2, 1;
+    st.global.u32 [%rd3], %r3;
+    setp.lt.u32 %p1, %r3, %r1;
+    selp.u32 %r4, 1, 0, %p1;
+    {
+    .param .b64 handle_;
+    st.param.b64 [handle_], %rd1;
+    .param .b32 value_;
+    st.param.b32 [value_], %r4;
+    call.uni cudaGraphSetConditional, (handle_, value_);
+    }
+    ret;
+}
+";
+
+struct Decisions {
+    cuda: Arc<Driver>,
+    decide: CUfunction,
+    memory: CUdeviceptr,
+    stream: CUstream,
+}
+
+impl Decisions {
+    fn handle(&self, graph: CUgraph, default: u32) -> CUgraphConditionalHandle {
+        let mut handle = 0;
+        ok(unsafe { self.cuda.cuGraphConditionalHandleCreate(&mut handle, graph, null_mut(), default, 1) });
+        handle
+    }
+
+    /// A conditional node; its graphs, or the code.
+    fn node(
+        &self,
+        graph: CUgraph,
+        handle: CUgraphConditionalHandle,
+        kind: CUgraphConditionalNodeType,
+        size: u32,
+    ) -> Result<Vec<CUgraph>, CUresult> {
+        let mut parameters = CUgraphNodeParams::default();
+        parameters.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        parameters.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
+            handle,
+            type_: kind,
+            size,
+            phGraph_out: null_mut(),
+            ctx: null_mut(),
+        };
+        let mut node = null_mut();
+        let code = unsafe { self.cuda.cuGraphAddNode(&mut node, graph, null(), null(), 0, &mut parameters) };
+        if code != CUresult::SUCCESS {
+            return Err(code);
+        }
+        let bodies = unsafe { parameters.__bindgen_anon_1.conditional.phGraph_out };
+        Ok((0..size as usize).map(|index| unsafe { bodies.add(index).read() }).collect())
+    }
+
+    fn deciding(&self, graph: CUgraph, mut handle: CUgraphConditionalHandle, mut limit: u32) {
+        let mut target = self.memory;
+        let mut arguments = [argument(&mut handle), argument(&mut target), argument(&mut limit)];
+        let parameters = kernel(self.decide, &mut arguments);
+        let mut node = null_mut();
+        ok(unsafe { self.cuda.cuGraphAddKernelNode(&mut node, graph, null(), 0, &parameters) });
+    }
+
+    fn result(&self, graph: CUgraph) -> u32 {
+        write(&self.cuda, self.memory, &[0; 4]);
+        run(&self.cuda, instantiate(&self.cuda, graph), self.stream);
+        u32::from_ne_bytes(read(&self.cuda, self.memory, 4).try_into().unwrap())
+    }
+}
+
+#[test]
+fn conditions_choose_and_repeat() {
+    use CUgraphConditionalNodeType as T;
+    // The function that sets a condition is in a library of the device's, which is linked to kernels that call it.
+    if on_system() {
+        return;
+    }
+    let (cuda, _) = with_own_context();
+    let (store, decide) = {
+        let module = load(&cuda, KERNELS);
+        (function(&cuda, module, "store"), function(&cuda, load(&cuda, DECIDE), "decide"))
+    };
+    let (memory, stream) = (alloc(&cuda, 4), stream(&cuda, 1));
+    let bench = Decisions { cuda: Arc::clone(&cuda), decide, memory, stream };
+    let repeat = graph(&cuda);
+    let handle = bench.handle(repeat, 1);
+    let bodies = bench.node(repeat, handle, T::CU_GRAPH_COND_TYPE_WHILE, 1).unwrap();
+    bench.deciding(bodies[0], handle, 7);
+    assert_eq!(bench.result(repeat), 7);
+    assert_eq!(bench.result(repeat), 7, "the default counts again");
+    for (default, expected) in [(0, 22), (3, 11)] {
+        let choice = graph(&cuda);
+        let handle = bench.handle(choice, default);
+        let bodies = bench.node(choice, handle, T::CU_GRAPH_COND_TYPE_IF, 2).unwrap();
+        number(&cuda, bodies[0], &[], store, memory, 11);
+        number(&cuda, bodies[1], &[], store, memory, 22);
+        assert_eq!(bench.result(choice), expected);
+    }
+    for (default, expected) in [(0, 100), (2, 102), (3, 0)] {
+        let choice = graph(&cuda);
+        let handle = bench.handle(choice, default);
+        let bodies = bench.node(choice, handle, T::CU_GRAPH_COND_TYPE_SWITCH, 3).unwrap();
+        for (body, value) in bodies.into_iter().zip(100..) {
+            number(&cuda, body, &[], store, memory, value);
+        }
+        assert_eq!(bench.result(choice), expected);
+    }
+}
+
+#[test]
+fn conditions_have_one_node_each() {
+    use CUgraphConditionalNodeType as T;
+    let (cuda, _) = with_own_context();
+    let decide = null_mut();
+    let bench = Decisions { cuda: Arc::clone(&cuda), decide, memory: 0, stream: null_mut() };
+    let (graph, other) = (graph(&cuda), graph(&cuda));
+    let handle = bench.handle(graph, 0);
+    let mut exec = null_mut();
+    let mut parameters = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
+    let code = unsafe { cuda.cuGraphInstantiateWithParams(&mut exec, graph, &mut parameters) };
+    assert_eq!(code, INVALID);
+    let unused = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+    assert_eq!(parameters.result_out, unused);
+    assert_eq!(bench.node(other, handle, T::CU_GRAPH_COND_TYPE_IF, 1), Err(INVALID), "of another graph");
+    assert_eq!(bench.node(graph, handle, T::CU_GRAPH_COND_TYPE_WHILE, 2), Err(INVALID));
+    let body = bench.node(graph, handle, T::CU_GRAPH_COND_TYPE_IF, 1).unwrap()[0];
+    assert_eq!(bench.node(graph, handle, T::CU_GRAPH_COND_TYPE_IF, 1), Err(INVALID), "it has one");
+    assert_eq!(unsafe { cuda.cuGraphDestroy(body) }, INVALID, "it is the node's");
+    empty(&cuda, body, &[]);
+    instantiate(&cuda, graph);
+    let event = event(&cuda, 2);
+    let mut node = null_mut();
+    ok(unsafe { cuda.cuGraphAddEventRecordNode(&mut node, body, null(), 0, event) });
+    let code = unsafe { cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 0) };
+    assert_ne!(code, CUresult::SUCCESS, "not on the device alone");
+}

@@ -1,0 +1,270 @@
+//! Kernels of libraries: usable in every context.
+
+#![allow(unsafe_code)] // Calls of the driver with a kernel that its library keeps loaded.
+
+use cuda_driver_sys::{CUkernel, CUresult};
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use super::cache_config::CacheConfig;
+use super::context::CudaContext;
+use super::function::CudaFunction;
+use super::function_attribute::FunctionAttribute;
+use super::kernel::{Kernel, kernel_name};
+use super::library::CudaLibrary;
+use super::nearest::nearest;
+use crate::error::{Error, ErrorKind, KernelNotFound, check};
+
+/// A kernel of a [`CudaLibrary`], that belongs to no context; keeps its library loaded.
+///
+/// [`LibraryKernel::function`] is what a launch takes.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaLibrary, FunctionAttribute};
+/// let ctx = CudaContext::new(0)?;
+/// let library = CudaLibrary::load(ctx.driver(), include_str!("../../examples/kernels/fill.ptx"))?;
+/// let kernel = library.kernel("fill")?;
+/// assert_eq!(kernel.parameter_sizes()?, [8, 4, 4]);
+/// kernel.set_attribute(&ctx, FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, 60_000)?;
+/// assert_eq!(kernel.function(&ctx)?.max_dynamic_shared_memory(), 60_000);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "CUkernel")]
+pub struct LibraryKernel {
+    raw: CUkernel,
+    name: Arc<str>,
+    library: CudaLibrary,
+}
+
+// SAFETY: a CUkernel may be used from every thread, as long as its library is loaded; the rest is Send and Sync.
+unsafe impl Send for LibraryKernel {}
+// SAFETY: as above.
+unsafe impl Sync for LibraryKernel {}
+
+impl CudaLibrary {
+    /// Looks up a kernel.
+    ///
+    /// Driver call: `cuLibraryGetKernel`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Kernel`] with the nearest names if there is none; what the driver's compiler minds about the image.
+    #[doc(alias = "cuLibraryGetKernel")]
+    pub fn kernel(&self, name: &str) -> Result<LibraryKernel, Error> {
+        let c_name: CString = kernel_name(name)?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the library is live; name and output outlive the call.
+        let code = unsafe { self.driver().cuLibraryGetKernel(&mut raw, self.raw(), c_name.as_ptr()) };
+        if code == CUresult::CUDA_ERROR_NOT_FOUND {
+            return Err(self.no_kernel(name));
+        }
+        check(code, "cuLibraryGetKernel", || format!("kernel {name:?} of {}", self.origin()))?;
+        Ok(LibraryKernel { raw, name: name.into(), library: self.clone() })
+    }
+
+    #[cold]
+    fn no_kernel(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.signatures().names().collect();
+        ErrorKind::Kernel(KernelNotFound {
+            name: name.to_string(),
+            module: self.origin().to_string(),
+            nearest: nearest(name, &names),
+            available: self.signatures().complete().then_some(names.len()),
+        })
+        .into()
+    }
+
+    /// All kernels, in no particular order.
+    ///
+    /// Driver calls: `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, and `cuKernelGetName` for each (CUDA 12.4).
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    #[doc(alias = "cuLibraryEnumerateKernels")]
+    pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
+        let asked = || self.origin().to_string();
+        let mut count = 0;
+        // SAFETY: the library is live, `count` outlives the call.
+        let code = unsafe { self.driver().cuLibraryGetKernelCount(&mut count, self.raw()) };
+        check(code, "cuLibraryGetKernelCount", asked)?;
+        let mut kernels = vec![std::ptr::null_mut(); count as usize];
+        if count != 0 {
+            // SAFETY: as above; `kernels` has `count` elements.
+            let code =
+                unsafe { self.driver().cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, self.raw()) };
+            check(code, "cuLibraryEnumerateKernels", asked)?;
+        }
+        kernels.into_iter().filter(|raw| !raw.is_null()).map(|raw| self.named(raw)).collect()
+    }
+
+    fn named(&self, raw: CUkernel) -> Result<LibraryKernel, Error> {
+        let mut name = std::ptr::null();
+        // SAFETY: the kernel is of this library, `name` outlives the call.
+        let code = unsafe { self.driver().cuKernelGetName(&mut name, raw) };
+        check(code, "cuKernelGetName", || self.origin().to_string())?;
+        // SAFETY: the driver answers a C string that lives as long as the library.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        Ok(LibraryKernel { raw, name: name.as_ref().into(), library: self.clone() })
+    }
+
+    /// The names of all kernels: the driver's list (CUDA 12.4), else the image's.
+    ///
+    /// Driver calls: those of [`CudaLibrary::kernels`].
+    ///
+    /// # Errors
+    /// Whatever the driver answers; [`Error::is_unsupported`] where neither driver nor image can list them.
+    pub fn kernel_names(&self) -> Result<Vec<String>, Error> {
+        match self.kernels() {
+            Err(error) if error.is_unsupported() && self.signatures().complete() => {
+                Ok(self.signatures().names().map(str::to_string).collect())
+            }
+            kernels => Ok(kernels?.iter().map(|kernel| kernel.name().to_string()).collect()),
+        }
+    }
+}
+
+impl LibraryKernel {
+    /// Its function in a context, where the library is loaded now if it was not: what `function:` of a launch takes.
+    ///
+    /// Driver calls: `cuKernelGetFunction`, `cuLibraryGetModule`, and those of [`CudaModule::load_function`] that ask about
+    /// a function; the first time for a context.
+    ///
+    /// [`CudaModule::load_function`]: crate::CudaModule::load_function
+    ///
+    /// # Errors
+    /// The context is of another driver, or the driver refuses the image there.
+    #[doc(alias = "cuKernelGetFunction")]
+    pub fn function(&self, context: &CudaContext) -> Result<CudaFunction, Error> {
+        let module = self.library.module(context)?;
+        let signature = self.library.signatures().get(&self.name);
+        module.function_with(&self.name, || {
+            let mut raw = std::ptr::null_mut();
+            context.call(
+                "cuKernelGetFunction",
+                || self.name.to_string(),
+                // SAFETY: the kernel's library is live, the context current, `raw` outlives the call.
+                |driver| unsafe { driver.cuKernelGetFunction(&mut raw, self.raw) },
+            )?;
+            Kernel::describe(context, raw, &self.name, signature)
+        })
+    }
+
+    /// The sizes of its parameters, in bytes.
+    ///
+    /// Driver call: `cuKernelGetParamInfo`, once for each parameter and once more (CUDA 12.4).
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuKernelGetParamInfo")]
+    pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
+        let known =
+            self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref().map(Vec::len));
+        let mut sizes = Vec::new();
+        // Where the image says how many there are, none past the end is asked for.
+        while known.is_none_or(|count| sizes.len() < count) {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the kernel's library is live, both outputs outlive the call.
+            let code = unsafe {
+                self.library.driver().cuKernelGetParamInfo(self.raw, sizes.len(), &mut offset, &mut size)
+            };
+            match code {
+                CUresult::CUDA_ERROR_INVALID_VALUE => break,
+                code => check(code, "cuKernelGetParamInfo", || {
+                    format!("parameter {} of {}", sizes.len(), self.name)
+                })?,
+            }
+            sizes.push(size);
+        }
+        Ok(sizes)
+    }
+
+    /// Any attribute, on the device of a context.
+    ///
+    /// Driver call: `cuKernelGetAttribute`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for one that this driver does not know.
+    #[doc(alias = "cuKernelGetAttribute")]
+    pub fn attribute(
+        &self,
+        context: &CudaContext,
+        attribute: impl Into<FunctionAttribute>,
+    ) -> Result<i32, Error> {
+        self.library.same_driver(context)?;
+        let (attribute, mut value) = (attribute.into(), 0);
+        context.call(
+            "cuKernelGetAttribute",
+            || format!("{attribute:?} of {}", self.name),
+            // SAFETY: the kernel's library is live, `value` outlives the call.
+            |driver| unsafe {
+                driver.cuKernelGetAttribute(&mut value, attribute.raw(), self.raw, context.raw_device())
+            },
+        )?;
+        Ok(value)
+    }
+
+    /// Sets an attribute on the device of a context, for all contexts there. What is set on a function itself wins.
+    ///
+    /// Driver calls: `cuKernelSetAttribute`, which takes locks of the whole device; `cuFuncGetAttribute` for the dynamic
+    /// shared memory of each function of it.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that cannot be set, or not to this value.
+    #[doc(alias = "cuKernelSetAttribute")]
+    pub fn set_attribute(
+        &self,
+        context: &CudaContext,
+        attribute: impl Into<FunctionAttribute>,
+        value: i32,
+    ) -> Result<(), Error> {
+        self.library.same_driver(context)?;
+        let attribute = attribute.into();
+        context.call(
+            "cuKernelSetAttribute",
+            || format!("{attribute:?} of {} to {value}", self.name),
+            // SAFETY: the kernel's library is live.
+            |driver| unsafe {
+                driver.cuKernelSetAttribute(attribute.raw(), value, self.raw, context.raw_device())
+            },
+        )?;
+        if attribute == FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            for module in self.library.live_modules() {
+                module.refresh_limits(&self.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says whether it likes L1 cache or shared memory more, on the device of a context.
+    ///
+    /// Driver call: `cuKernelSetCacheConfig`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a number that is no configuration.
+    #[doc(alias = "cuKernelSetCacheConfig")]
+    pub fn set_cache_config(&self, context: &CudaContext, config: CacheConfig) -> Result<(), Error> {
+        self.library.same_driver(context)?;
+        context.call(
+            "cuKernelSetCacheConfig",
+            || format!("{} to {config:?}", self.name),
+            // SAFETY: the kernel's library is live.
+            |driver| unsafe { driver.cuKernelSetCacheConfig(self.raw, config.raw(), context.raw_device()) },
+        )
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its library.
+    #[doc(alias = "cuKernelGetLibrary")]
+    pub fn library(&self) -> &CudaLibrary {
+        &self.library
+    }
+
+    /// The raw kernel, valid as long as this handle.
+    pub fn raw(&self) -> CUkernel {
+        self.raw
+    }
+}

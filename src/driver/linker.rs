@@ -1,0 +1,320 @@
+//! The driver's linker.
+
+#![allow(unsafe_code)] // Calls of the driver with a link that this value owns, and inputs that were checked.
+
+use cuda_driver_sys::{CUjitInputType, CUlinkState, CUresult};
+use std::ffi::{CString, c_void};
+use std::path::Path;
+
+use super::context::CudaContext;
+use super::image::{Image, compiler_error};
+use super::jit::{JitOptions, JitReport};
+use super::jit_slots::Slots;
+use super::kernel::kernel_name;
+use super::module::CudaModule;
+use crate::error::{Error, ErrorKind};
+
+/// What kind of code an input of a link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "CUjitInputType")]
+pub enum LinkInput {
+    /// Machine code for one architecture.
+    Cubin,
+    /// PTX text.
+    Ptx,
+    /// Several of these in one.
+    Fatbin,
+    /// An object file of the host with device code in it.
+    Object,
+    /// An archive of such object files.
+    Library,
+    /// Intermediate code for optimisation at link time (LTO-IR, NVVM).
+    Nvvm,
+    /// A kind that this crate does not know, by its number.
+    Other(u32),
+}
+
+impl LinkInput {
+    fn raw(self) -> CUjitInputType {
+        match self {
+            Self::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
+            Self::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
+            Self::Fatbin => CUjitInputType::CU_JIT_INPUT_FATBINARY,
+            Self::Object => CUjitInputType::CU_JIT_INPUT_OBJECT,
+            Self::Library => CUjitInputType::CU_JIT_INPUT_LIBRARY,
+            Self::Nvvm => CUjitInputType::CU_JIT_INPUT_NVVM,
+            Self::Other(number) => CUjitInputType(number),
+        }
+    }
+}
+
+/// Links device code to one image: resolves what one input declares `.extern` and another defines.
+///
+/// ```
+/// use cuda_launch::{CudaContext, JitOptions, Linker};
+/// let head = ".version 7.0\n.target sm_52\n.address_size 64\n";
+/// let ctx = CudaContext::new(0)?;
+/// let mut linker = Linker::new(&ctx, &JitOptions::new())?;
+/// linker.add(format!("{head}.visible .func helper() {{ ret; }}"), "helper.ptx")?;
+/// linker.add(format!("{head}.extern .func helper();\n.visible .entry k() {{ call helper; ret; }}"), "kernel.ptx")?;
+/// let module = linker.complete()?.load(&ctx)?;
+/// assert_eq!(module.load_function("k")?.name(), "k");
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUlinkState")]
+pub struct Linker {
+    raw: CUlinkState,
+    context: CudaContext,
+    /// The driver writes into them until the link is destroyed.
+    slots: Slots,
+    inputs: Vec<String>,
+}
+
+// SAFETY: a CUlinkState may be used from every thread, one at a time, which `&mut self` sees to.
+unsafe impl Send for Linker {}
+
+/// A linked image, copied out of the driver.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LinkedImage {
+    /// The image, as [`CudaContext::load_module`] takes it: a cubin, from the emulator PTX.
+    pub bytes: Vec<u8>,
+    /// What the compiler and the linker had to say.
+    pub report: JitReport,
+    /// The names of the inputs.
+    pub inputs: Vec<String>,
+}
+
+impl Linker {
+    /// A link without inputs.
+    ///
+    /// Driver call: `cuLinkCreate`.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] for an option that is newer than the driver, or whatever the driver answers.
+    #[doc(alias = "cuLinkCreate")]
+    pub fn new(context: &CudaContext, options: &JitOptions) -> Result<Self, Error> {
+        let mut slots = Slots::new(options, context.driver_version())?;
+        let (count, ids, values) = slots.parts();
+        let mut raw = std::ptr::null_mut();
+        context.call(
+            "cuLinkCreate",
+            || format!("{options:?}"),
+            // SAFETY: the context is current; options and values are as many as said, and live as long as the link.
+            |driver| unsafe { driver.cuLinkCreate(count, ids, values, &mut raw) },
+        )?;
+        Ok(Self { raw, context: context.clone(), slots, inputs: Vec::new() })
+    }
+
+    /// Adds PTX text, a cubin or a fatbin, whichever it is; `name` is what logs call it.
+    ///
+    /// The bytes are checked before the driver sees them. Driver call: `cuLinkAddData`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Image`] for bytes that are no whole image, [`ErrorKind::Compiler`] with the log where the driver
+    /// refuses them.
+    #[doc(alias = "cuLinkAddData")]
+    pub fn add(&mut self, image: impl AsRef<[u8]>, name: &str) -> Result<(), Error> {
+        let image = Image::new(image.as_ref(), name)?;
+        // SAFETY: 1: it is what it was found to be.
+        unsafe { self.add_data(image.link_input(), image.as_ptr(), image.len(), name, Some(&image)) }
+    }
+
+    /// Adds a file of PTX text, a cubin or a fatbin. It is read here, and checked like any image.
+    ///
+    /// Driver call: `cuLinkAddData`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::File`] if it cannot be read, and those of [`Linker::add`].
+    pub fn add_file(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path)
+            .map_err(|error| Error::from(ErrorKind::File { path: path.to_path_buf(), error }))?;
+        self.add(bytes, &path.display().to_string())
+    }
+
+    /// Adds code of any kind, unseen: also object files, archives and LTO-IR, which this crate cannot check.
+    ///
+    /// Driver call: `cuLinkAddData`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Compiler`] with the log where the driver refuses them.
+    ///
+    /// # Safety
+    /// 1. The bytes are a whole input of this kind; PTX ends in NUL. Drivers read past the end of cut ones.
+    #[doc(alias = "cuLinkAddData")]
+    pub unsafe fn add_unchecked(&mut self, kind: LinkInput, bytes: &[u8], name: &str) -> Result<(), Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { self.add_data(kind, bytes.as_ptr().cast(), bytes.len(), name, None) }
+    }
+
+    /// As [`Linker::add_unchecked`], from a file that the driver reads.
+    ///
+    /// Driver call: `cuLinkAddFile`.
+    ///
+    /// # Errors
+    /// As [`Linker::add_unchecked`]; [`ErrorKind::Name`] for a path that is not UTF-8 or has a NUL inside.
+    ///
+    /// # Safety
+    /// 1. The file is a whole input of this kind.
+    #[doc(alias = "cuLinkAddFile")]
+    pub unsafe fn add_file_unchecked(
+        &mut self,
+        kind: LinkInput,
+        path: impl AsRef<Path>,
+    ) -> Result<(), Error> {
+        let name = path.as_ref().display().to_string();
+        let text = path.as_ref().to_str();
+        let c_path: CString = text.map(kernel_name).transpose()?.ok_or_else(|| {
+            Error::from(ErrorKind::Name { name: name.clone(), reason: "the path is not UTF-8" })
+        })?;
+        let (raw, none) = (self.raw, std::ptr::null_mut);
+        let code = self.ask(&name, |driver| {
+            // SAFETY: the caller's duty 1; the link is live, the path ends in NUL, there are no options.
+            unsafe { driver.cuLinkAddFile(raw, kind.raw(), c_path.as_ptr(), 0, none(), std::ptr::null_mut()) }
+        })?;
+        self.added(code, "cuLinkAddFile", &name, None)
+    }
+
+    /// # Safety
+    /// 1. At `data` stand `len` bytes, a whole input of this kind; PTX ends in NUL.
+    unsafe fn add_data(
+        &mut self,
+        kind: LinkInput,
+        data: *const c_void,
+        len: usize,
+        name: &str,
+        image: Option<&Image<'_>>,
+    ) -> Result<(), Error> {
+        let c_name = kernel_name(name)?;
+        let raw = self.raw;
+        let code = self.ask(name, |driver| {
+            // SAFETY: the caller's duty 1; the link is live, the name ends in NUL, there are no options. The driver does not
+            // write to its input.
+            unsafe {
+                driver.cuLinkAddData(
+                    raw,
+                    kind.raw(),
+                    data.cast_mut(),
+                    len,
+                    c_name.as_ptr(),
+                    0,
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut(),
+                )
+            }
+        })?;
+        self.added(code, "cuLinkAddData", name, image)
+    }
+
+    /// The driver's answer, for a refusal is told with its logs.
+    fn ask(
+        &self,
+        name: &str,
+        call: impl FnOnce(&cuda_driver_sys::Driver) -> CUresult,
+    ) -> Result<CUresult, Error> {
+        let mut code = CUresult::SUCCESS;
+        self.context.call(
+            "cuLinkAddData",
+            || name.to_string(),
+            |driver| {
+                code = call(driver);
+                if code.is_sticky() { code } else { CUresult::SUCCESS }
+            },
+        )?;
+        Ok(code)
+    }
+
+    fn added(
+        &mut self,
+        code: CUresult,
+        call: &'static str,
+        name: &str,
+        image: Option<&Image<'_>>,
+    ) -> Result<(), Error> {
+        if code != CUresult::SUCCESS {
+            let report = self.slots.report();
+            return Err(match image {
+                Some(image) => image.refused(call, code, Some(&self.context), name, report),
+                None => compiler_error(call, code, name, report),
+            });
+        }
+        self.inputs.push(name.to_string());
+        Ok(())
+    }
+
+    /// Links, and copies the image out.
+    ///
+    /// Driver calls: `cuLinkComplete`, `cuLinkDestroy`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Compiler`] with the log for what nobody defines, or two do.
+    #[doc(alias = "cuLinkComplete")]
+    pub fn complete(mut self) -> Result<LinkedImage, Error> {
+        let (mut data, mut len) = (std::ptr::null_mut(), 0);
+        let origin = format!("link of {}", self.inputs.join(", "));
+        let code = self.ask(&origin, |driver| {
+            // SAFETY: the link is live, both outputs outlive the call.
+            unsafe { driver.cuLinkComplete(self.raw, &mut data, &mut len) }
+        })?;
+        let report = self.slots.report();
+        if code != CUresult::SUCCESS {
+            return Err(compiler_error("cuLinkComplete", code, &origin, report));
+        }
+        // SAFETY: the driver's image has that many bytes, until the link is destroyed.
+        let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), len) }.to_vec();
+        let inputs = std::mem::take(&mut self.inputs);
+        self.close()?;
+        Ok(LinkedImage { bytes, report, inputs })
+    }
+
+    /// The raw link, valid as long as this value.
+    pub fn raw(&self) -> CUlinkState {
+        self.raw
+    }
+
+    /// Gives the link up without an image, and says what the driver answered.
+    ///
+    /// Driver call: `cuLinkDestroy`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the link is gone in any case.
+    #[doc(alias = "cuLinkDestroy")]
+    pub fn close(mut self) -> Result<(), Error> {
+        self.destroy()
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        if raw.is_null() {
+            return Ok(());
+        }
+        // SAFETY: this value owned the link.
+        self.context.call("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
+    }
+}
+
+impl Drop for Linker {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}
+
+impl LinkedImage {
+    /// Loads the image; see [`CudaContext::load_module`].
+    ///
+    /// # Errors
+    /// Those of [`CudaContext::load_module`].
+    pub fn load(&self, context: &CudaContext) -> Result<CudaModule, Error> {
+        context.load_module(&self.bytes)
+    }
+}
+
+impl AsRef<[u8]> for LinkedImage {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

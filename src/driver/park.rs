@@ -1,0 +1,82 @@
+//! Things that running work still uses, after everybody else has let go of them.
+//!
+//! Dropping an executable graph does not wait for its launches. What they use is parked here behind an event, and dropped by
+//! a later call of this crate that finds the event done: never in a callback, where the driver may not be called.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::capturing::{CaptureStatus, outside_captures};
+use super::event::{CudaEvent, EventFlags};
+use super::stream::CudaStream;
+use crate::error::Error;
+
+/// A share in something that work on the device uses: a module, memory, an event, a host function.
+pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
+
+/// What waits for one event.
+struct Parked {
+    event: CudaEvent,
+    // Held, not read.
+    _what: Vec<Keep>,
+}
+
+static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
+/// Whether the list may hold something: one load tells that there is nothing to do.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// Keeps `what` until all work given to `stream` so far is done; does not wait.
+///
+/// Driver calls: `cuStreamIsCapturing`, `cuStreamQuery`, and for a busy stream `cuEventCreate`, `cuEventRecord`.
+pub(crate) fn until_done(stream: &CudaStream, what: Vec<Keep>) {
+    if what.is_empty() {
+        return;
+    }
+    match outside_captures(stream.context(), || marked(stream)) {
+        // Nothing runs any more; a sticky fault ends all work, too.
+        Ok(None) => drop(what),
+        Err(e) if e.is_sticky() => drop(what),
+        Ok(Some(event)) => {
+            list().push(Parked { event, _what: what });
+            ANY.store(true, Ordering::Release);
+        }
+        // Nobody can tell when the work is done: memory that stays is better than memory that is used after its end.
+        Err(_) => std::mem::forget(what),
+    }
+}
+
+/// An event behind the work of `stream`, if there is work.
+fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
+    if stream.capture_status()? == CaptureStatus::None && stream.query()? {
+        return Ok(None);
+    }
+    let event = CudaEvent::new(stream.context(), EventFlags::empty())?;
+    event.record(stream)?;
+    Ok(Some(event))
+}
+
+/// Drops what is no longer used. One load if nothing is parked.
+///
+/// Driver call: `cuEventQuery`, for each parked event.
+pub(crate) fn sweep() {
+    if !ANY.load(Ordering::Acquire) {
+        return;
+    }
+    let done: Vec<Parked> = {
+        let mut parked = list();
+        let done = parked.extract_if(.., |p| {
+            !matches!(outside_captures(p.event.context(), || p.event.query()), Ok(false))
+        });
+        let done = done.collect();
+        ANY.store(!parked.is_empty(), Ordering::Release);
+        done
+    };
+    // Outside the lock: dropping may drop executable graphs, which park.
+    drop(done);
+}
+
+fn list() -> MutexGuard<'static, Vec<Parked>> {
+    // Nothing below the lock panics; a poisoned lock would still hold a whole list.
+    PARKED.lock().unwrap_or_else(|e| e.into_inner())
+}

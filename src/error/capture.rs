@@ -1,0 +1,43 @@
+//! Errors of stream captures.
+
+use thiserror::Error;
+
+/// What a stream capture does not allow. The driver was not called, so the capture goes on.
+///
+/// ```
+/// use cuda_launch::{CaptureMode, CudaContext, CudaGraph};
+/// let ctx = CudaContext::new(0)?;
+/// let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
+///     let error = stream.synchronize().unwrap_err();
+///     assert!(error.is_capture_error() && error.to_string().contains("cuStreamSynchronize"));
+///     Ok(())
+/// })?;
+/// assert_eq!(graph.nodes().len(), 0);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The stream was made for a capture, and the capture is over.
+    #[error(
+        "{call}: {stream} was made for a capture that has ended\n  help: use a stream of the context; streams given to a \
+         capture's closure, and their forks, serve until it returns"
+    )]
+    Ended {
+        /// The driver call that was asked for.
+        call: &'static str,
+        /// The stream.
+        stream: String,
+    },
+    /// A stream waits for an event that its capture does not contain, or for one that only a capture contains.
+    #[error(
+        "{call}: {stream} cannot wait for this event: one is part of a capture, the other is not\n  help: inside a capture \
+         fork the captured stream (`stream.fork()`), record the event there, and wait for it on a stream of the same capture"
+    )]
+    Isolated {
+        /// The driver call that was asked for.
+        call: &'static str,
+        /// The stream.
+        stream: String,
+    },
+}

@@ -1,0 +1,135 @@
+//! Errors of graphs and launch plans.
+
+use cuda_driver_sys::CUresult;
+use std::fmt;
+use thiserror::Error;
+
+/// What is wrong with a graph, one of its nodes, or a change of either.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// A node of one graph was given to another.
+    #[error("node {index} belongs to another graph than the one it was given to")]
+    ForeignNode {
+        /// The node's number in its own graph.
+        index: usize,
+    },
+    /// The node was removed from its graph.
+    #[error("{node} was removed from its graph")]
+    RemovedNode {
+        /// The node.
+        node: String,
+    },
+    /// The node does something else than what it is to be changed to.
+    #[error("{node} is no {wanted} node; a node keeps its kind")]
+    WrongKind {
+        /// The node.
+        node: String,
+        /// The kind it would have to be.
+        wanted: &'static str,
+    },
+    /// A value that a node of this kind cannot have.
+    #[error("{node}: {why}")]
+    Unfit {
+        /// What the node was to be.
+        node: &'static str,
+        /// The rule that is broken.
+        why: String,
+    },
+    /// The driver cannot make the graph executable.
+    #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
+    Instantiate {
+        /// The driver's answer.
+        code: CUresult,
+        /// Why.
+        reason: &'static str,
+        /// The node it stumbled over, where the driver names one.
+        node: Option<String>,
+    },
+    /// The executable graph cannot take over what was changed; it stays as it was.
+    #[error("cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph", at(node.as_deref()))]
+    Update {
+        /// Why.
+        refusal: UpdateRefusal,
+        /// The node of the new graph that does not fit, where the driver names one.
+        node: Option<String>,
+    },
+}
+
+fn at(node: Option<&str>) -> String {
+    node.map_or_else(String::new, |node| format!(", at {node}"))
+}
+
+/// Why an executable graph cannot be updated (`CUgraphExecUpdateResult`); newer drivers may have more reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateRefusal(
+    /// The driver's number.
+    pub u32,
+);
+
+impl UpdateRefusal {
+    /// For a reason that the driver does not tell.
+    pub const ERROR: Self = Self(1);
+    /// Nodes or dependencies were added or removed.
+    pub const TOPOLOGY_CHANGED: Self = Self(2);
+    /// A node is of another kind.
+    pub const NODE_TYPE_CHANGED: Self = Self(3);
+    /// A kernel node has another function (older drivers).
+    pub const FUNCTION_CHANGED: Self = Self(4);
+    /// A parameter that cannot change did.
+    pub const PARAMETERS_CHANGED: Self = Self(5);
+    /// Something about a node is not supported.
+    pub const NOT_SUPPORTED: Self = Self(6);
+    /// A kernel node's new function cannot take the place of the old one.
+    pub const UNSUPPORTED_FUNCTION_CHANGE: Self = Self(7);
+    /// A launch attribute that cannot change did.
+    pub const ATTRIBUTES_CHANGED: Self = Self(8);
+}
+
+impl fmt::Display for UpdateRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Self::TOPOLOGY_CHANGED => "nodes or dependencies were added, removed or added in another order",
+            Self::NODE_TYPE_CHANGED => "a node is of another kind",
+            Self::FUNCTION_CHANGED => "a kernel node has another function",
+            Self::PARAMETERS_CHANGED => "a parameter that cannot change did",
+            Self::NOT_SUPPORTED => "a node does not support it",
+            Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot take the place of the old one",
+            Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot change did",
+            Self(number) => return write!(f, "refused for reason {number}"),
+        })
+    }
+}
+
+/// An argument of a launch plan that cannot be set.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No launch of the plan has an argument of this name.
+    #[error("the plan has no argument {name:?}; {}", listed(names))]
+    NoSuchArgument {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        names: Vec<String>,
+    },
+    /// The argument was recorded as a value of another type.
+    #[error("argument {name:?} of {kernel} is {recorded} (recorded), and cannot be set to {given}")]
+    ArgumentType {
+        /// The argument's name.
+        name: String,
+        /// The kernel it belongs to.
+        kernel: String,
+        /// Its type when the plan was recorded.
+        recorded: String,
+        /// The type given now.
+        given: String,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        return "it has no named arguments: record them as `named(\"alpha\", 2.0f32)`".into();
+    }
+    format!("its names are {}", names.join(", "))
+}

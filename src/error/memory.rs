@@ -1,0 +1,55 @@
+//! Errors about memory that the host cannot use as it was asked to, and about addresses that do not fit.
+
+use thiserror::Error;
+
+/// Why the host may not look at memory that it shares with the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum HostAccess {
+    /// A capture or a graph uses the memory.
+    #[error(
+        "a graph or a texture uses this memory, at any time\n  help: drop it first; or use `as_host_ptr` and see to it \
+         that the graph does not run meanwhile"
+    )]
+    Graph,
+    /// The device does not let the host at managed memory while it works.
+    #[error(
+        "this device cannot share managed memory with the host while kernels run (no concurrent managed access)\n  help: copy \
+         with `to_host_vec` or `copy_from_host`; or synchronise the context and use `as_host_ptr`"
+    )]
+    Managed,
+}
+
+/// A tensor of another library that is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the {what} of a DLPack tensor: {wanted} wanted, {found} found\n  help: let its library copy it into such a tensor first"
+)]
+pub struct DlPackError {
+    /// What does not fit.
+    pub what: &'static str,
+    /// What was asked for.
+    pub wanted: String,
+    /// What the tensor has.
+    pub found: String,
+}
+
+/// A range of addresses or memory that is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are no multiples of {granularity}\n  help: {help}"
+)]
+pub struct BadMapping {
+    /// What was to be done.
+    pub what: &'static str,
+    /// Where it was to start, in bytes.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub bytes: usize,
+    /// Bytes that there are.
+    pub limit: usize,
+    /// What all of them must be multiples of.
+    pub granularity: usize,
+    /// What to do instead.
+    pub help: &'static str,
+}

@@ -1,0 +1,337 @@
+//! Graphs recorded from streams.
+
+#![allow(unsafe_code)] // Calls of the driver with live streams; the scope ends what it began.
+
+use cuda_driver_sys::{CUgraph, CUgraphNode, CUstreamCaptureMode, CUstreamCaptureStatus};
+use std::sync::Arc;
+
+use super::graph::CudaGraph;
+use super::node::{GraphNode, Share, Use, lock};
+use crate::driver::{
+    Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags, enter, leave,
+};
+use crate::error::Error;
+
+/// Which other calls a capture forbids while it lasts (`CUstreamCaptureMode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureMode {
+    /// No thread may allocate, free or do what else cannot be recorded.
+    Global,
+    /// This thread may not; others may.
+    ThreadLocal,
+    /// All may; the capture may be ended on another thread than it began on.
+    Relaxed,
+}
+
+impl CaptureMode {
+    fn raw(self) -> CUstreamCaptureMode {
+        match self {
+            Self::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Self::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Self::Relaxed => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        }
+    }
+}
+
+/// What the driver tells of a capture on a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureInfo {
+    /// Whether work is recorded. Nothing below means anything unless it is.
+    pub status: CaptureStatus,
+    /// A number that no other capture of the process has.
+    pub id: u64,
+    /// The graph that is recorded into; the driver's own, not to be destroyed.
+    pub graph: CUgraph,
+    /// The nodes that the next work on the stream will wait for.
+    pub dependencies: Vec<CUgraphNode>,
+}
+
+impl CudaGraph {
+    /// Records the work that `record` gives to a stream, without running it.
+    ///
+    /// The stream is made for this; `record` may fork it, and forks that it has not joined are joined at the end. Whatever
+    /// happens inside, an error or a panic, the capture is ended. What the work uses is kept as long as the graph can run: the
+    /// modules of kernels, and buffers that are passed as `slice`, `slice_mut`, `ptr` or `ptr_mut` or that are copied or set.
+    ///
+    /// Calls that cannot be recorded, such as waiting for the stream or copying from borrowed host memory, are refused
+    /// ([`Error::is_capture_error`]), and the capture goes on.
+    ///
+    /// The duties of each `unsafe` in `record` hold for every launch of the graph: see [`CudaGraph::add_kernel`].
+    ///
+    /// ```
+    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, LaunchConfig, cuda_launch};
+    /// let ctx = CudaContext::new(0)?;
+    /// let stream = ctx.new_stream()?;
+    /// let module = ctx.load_module(include_str!("../../examples/kernels/vecadd.ptx"))?;
+    /// let a = DeviceBuffer::from_host(&stream, &[1.0f32; 100])?;
+    /// let mut sum = DeviceBuffer::<f32>::zeroed(&stream, 100)?;
+    /// let mut total = DeviceBuffer::<f32>::zeroed(&stream, 100)?;
+    /// let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
+    ///     let config = LaunchConfig::for_num_elems(100);
+    ///     // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3, 4: the graph keeps and orders them; 5, 6: it writes
+    ///     // numbers, and ends.
+    ///     unsafe {
+    ///         cuda_launch! { kernel: vecadd, module: module, stream: stream, config: config,
+    ///                        args: [slice(a), slice(a), slice_mut(sum)] }
+    ///     }?;
+    ///     total.view_mut().copy_from_device(stream, &sum)
+    /// })?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// assert_eq!(total.to_host_vec(&stream)?, [2.0; 100]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver calls: `cuStreamCreateWithPriority`, `cuStreamBeginCapture`, `cuStreamEndCapture`, `cuGraphGetNodes`,
+    /// `cuGraphNodeGetType`; for forks those of [`CudaStream::join`].
+    ///
+    /// # Errors
+    /// That of `record`; whatever the driver answers, with the stream: a code from 900 to 908 says what broke the capture.
+    #[doc(alias = "cuStreamBeginCapture")]
+    #[doc(alias = "cuStreamEndCapture")]
+    pub fn capture(
+        context: &CudaContext,
+        mode: CaptureMode,
+        record: impl FnOnce(&CudaStream) -> Result<(), Error>,
+    ) -> Result<CudaGraph, Error> {
+        Self::capture_launches(context, mode, record).map(|(graph, _)| graph)
+    }
+
+    /// The same, with the launches that have named arguments.
+    pub(super) fn capture_launches(
+        context: &CudaContext,
+        mode: CaptureMode,
+        record: impl FnOnce(&CudaStream) -> Result<(), Error>,
+    ) -> Result<(CudaGraph, Vec<RecordedLaunch>), Error> {
+        let scope = Scope::new(context)?;
+        let stream = &scope.stream;
+        let asked = || format!("{}, {mode:?}", stream.label());
+        // SAFETY: the stream is live.
+        context.call("cuStreamBeginCapture", asked, |driver| unsafe {
+            driver.cuStreamBeginCapture(stream.raw(), mode.raw())
+        })?;
+        let scope = scope.begun(true);
+        record(&scope.stream)?;
+        let (raw, share, launches) = scope.end()?;
+        let graph = CudaGraph::adopt(context, raw, true);
+        graph.learn_nodes()?;
+        lock(&graph.table).rest = share;
+        Ok((graph, launches))
+    }
+
+    /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise as [`CudaGraph::capture`];
+    /// after an error the nodes recorded so far are removed again.
+    ///
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, in drivers since CUDA 12.3, and those of [`CudaGraph::capture`].
+    ///
+    /// # Errors
+    /// A node of `after` is not of this graph, and those of [`CudaGraph::capture`].
+    #[doc(alias = "cuStreamBeginCaptureToGraph")]
+    pub fn capture_into(
+        &mut self,
+        after: &[GraphNode],
+        mode: CaptureMode,
+        record: impl FnOnce(&CudaStream) -> Result<(), Error>,
+    ) -> Result<Vec<GraphNode>, Error> {
+        let after = lock(&self.table).raw(after)?;
+        let scope = Scope::new(self.context())?;
+        let stream = &scope.stream;
+        let asked = || format!("{}, {mode:?}, after {} nodes", stream.label(), after.len());
+        // SAFETY: stream and graph are live, and the nodes are the graph's; no edge data means plain dependencies.
+        self.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
+            let (count, data, mode) = (after.len(), std::ptr::null(), mode.raw());
+            driver.cuStreamBeginCaptureToGraph(stream.raw(), self.raw, after.as_ptr(), data, count, mode)
+        })?;
+        let scope = scope.begun(false);
+        let recorded = record(&scope.stream).and_then(|()| scope.end());
+        let new = self.learn_nodes()?;
+        match recorded {
+            Ok((_, share, _)) => {
+                lock(&self.table).rest.extend(&share);
+                Ok(new)
+            }
+            Err(error) => {
+                // The last first, because others may depend on the first; the error to tell is the one above.
+                new.into_iter().rev().for_each(|node| drop(self.remove(node)));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Share {
+    /// Ends a record: what the captured work uses, and the launches with named arguments.
+    fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
+        let (memory, recorded) = capture.end();
+        let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
+        (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
+    }
+}
+
+/// A capture that ends with this value.
+struct Scope {
+    stream: CudaStream,
+    capture: Arc<Capture>,
+    /// Whether the driver was told to begin, and not yet to end.
+    begun: bool,
+    /// Whether the graph that comes out is ours alone.
+    owned: bool,
+}
+
+impl Scope {
+    fn new(context: &CudaContext) -> Result<Self, Error> {
+        let capture = Arc::new(Capture::new());
+        let stream = CudaStream::made_for(context, StreamFlags::NON_BLOCKING, 0, Some(capture.clone()))?;
+        Ok(Self { stream, capture, begun: false, owned: true })
+    }
+
+    /// The driver has begun to record, into a new graph or one that somebody has.
+    fn begun(self, owned: bool) -> Self {
+        enter(&self.stream);
+        let mut scope = self;
+        (scope.begun, scope.owned) = (true, owned);
+        scope
+    }
+
+    /// Ends the capture. The graph, what its work uses, and the launches with named arguments.
+    fn end(mut self) -> Result<(CUgraph, Share, Vec<RecordedLaunch>), Error> {
+        let joined = self.capture.forks().iter().try_for_each(|fork| self.stream.join(fork));
+        let raw = self.finish()?;
+        if let Err(error) = joined {
+            self.discard(raw);
+            return Err(error);
+        }
+        let (share, launches) = Share::captured(&self.capture);
+        Ok((raw, share, launches))
+    }
+
+    /// Tells the driver to end, once.
+    fn finish(&mut self) -> Result<CUgraph, Error> {
+        self.begun = false;
+        leave();
+        let mut raw = std::ptr::null_mut();
+        self.stream.context().call(
+            "cuStreamEndCapture",
+            || self.stream.label(),
+            // SAFETY: the stream is live, `raw` outlives the call.
+            |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
+        )?;
+        Ok(raw)
+    }
+
+    /// Destroys what was recorded before an error or a panic, unless it is part of somebody's graph.
+    fn discard(&self, raw: CUgraph) {
+        if self.owned && !raw.is_null() {
+            drop(CudaGraph::adopt(self.stream.context(), raw, true));
+        }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if self.begun
+            && let Ok(raw) = self.finish()
+        {
+            self.discard(raw);
+        }
+        // The streams of the capture hold it, and it holds its forks.
+        self.capture.end();
+    }
+}
+
+/// Captures by hand, for code that cannot use [`CudaGraph::capture`].
+impl CudaStream {
+    /// Begins to record work given to the stream instead of running it, and returns the handle to give it to: that one keeps
+    /// what the work uses, and refuses what would break the capture.
+    ///
+    /// Driver call: `cuStreamBeginCapture`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers: the legacy stream cannot be captured, nor one that is.
+    ///
+    /// # Safety
+    /// 1. [`CudaStream::end_capture`] is called on the result, on this thread unless the mode is relaxed. Work given to other
+    ///    handles of this stream until then, and to streams that wait for it by other means than this crate's, uses only what
+    ///    lives as long as the graph and whatever is instantiated from it.
+    /// 2. Nobody relies on that work being done before the graph is launched.
+    #[doc(alias = "cuStreamBeginCapture")]
+    pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
+        self.refuse_in_capture("cuStreamBeginCapture")?;
+        let asked = || format!("{}, {mode:?}", self.label());
+        // SAFETY: the stream is live; the rest is the caller's duty.
+        self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
+            driver.cuStreamBeginCapture(self.raw(), mode.raw())
+        })?;
+        Ok(self.capturing(Arc::new(Capture::new())))
+    }
+
+    /// Ends a capture and returns the graph; also one that is broken, or that others began.
+    ///
+    /// Driver calls: `cuStreamEndCapture`, `cuGraphGetNodes`, `cuGraphNodeGetType`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers: the stream is not captured, the capture was broken or began on another thread, a stream
+    /// that took part was not joined.
+    ///
+    /// # Safety
+    /// 1. The stream was returned by [`CudaStream::begin_capture`], or what the captured work uses lives as long as the graph
+    ///    and whatever is instantiated from it.
+    #[doc(alias = "cuStreamEndCapture")]
+    pub unsafe fn end_capture(&self) -> Result<CudaGraph, Error> {
+        self.capture_is_open("cuStreamEndCapture")?;
+        let capture = self.capture().cloned();
+        let forks = capture.as_ref().map_or_else(Vec::new, |capture| capture.forks());
+        // What a join meets, the end meets too, and tells.
+        let _ = forks.iter().try_for_each(|fork| self.join(fork));
+        let mut raw = std::ptr::null_mut();
+        self.context().call(
+            "cuStreamEndCapture",
+            || self.label(),
+            // SAFETY: the stream is live, `raw` outlives the call.
+            |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
+        )?;
+        let graph = CudaGraph::adopt(self.context(), raw, true);
+        graph.learn_nodes()?;
+        if let Some(capture) = capture {
+            lock(&graph.table).rest = Share::captured(&capture).0;
+        }
+        Ok(graph)
+    }
+
+    /// What the driver tells of the capture on this stream.
+    ///
+    /// Driver call: `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
+    ///
+    /// # Errors
+    /// As [`CudaStream::capture_status`].
+    #[doc(alias = "cuStreamGetCaptureInfo")]
+    pub fn capture_info(&self) -> Result<CaptureInfo, Error> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        let (mut id, mut graph) = (0, std::ptr::null_mut());
+        let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
+        self.context().call(
+            "cuStreamGetCaptureInfo",
+            || self.label(),
+            // SAFETY: the stream is live, all outputs outlive the call.
+            |driver| unsafe {
+                let raw = self.raw();
+                driver.cuStreamGetCaptureInfo(
+                    raw,
+                    &mut status,
+                    &mut id,
+                    &mut graph,
+                    &mut nodes,
+                    &mut edges,
+                    &mut count,
+                )
+            },
+        )?;
+        let status = CaptureStatus::from(status);
+        if status != CaptureStatus::Active {
+            return Ok(CaptureInfo { status, id: 0, graph: std::ptr::null_mut(), dependencies: Vec::new() });
+        }
+        // SAFETY: the driver lists `count` nodes, valid until its next call.
+        let dependencies = (0..count).map(|i| unsafe { *nodes.add(i) }).collect();
+        Ok(CaptureInfo { status, id, graph, dependencies })
+    }
+}

@@ -1,0 +1,229 @@
+//! Changing an executable graph node by node, without a new instantiation.
+
+#![allow(unsafe_code)] // Calls of the driver with an executable graph and nodes of the graph that it was made from.
+
+use std::sync::Arc;
+
+use cuda_driver_sys::{CUgraphExec, CUgraphNode, CUresult, Driver};
+
+use super::copy::CopyNode;
+use super::exec::GraphExec;
+use super::graph::CudaGraph;
+use super::host::HostCall;
+use super::memset::MemsetNode;
+use super::node::{GraphNode, NodeKind, Share, lock};
+use crate::driver::{CudaContext, CudaEvent, context_mismatch};
+use crate::error::Error;
+use crate::launch::KernelNode;
+
+/// Each of these changes launches from now on; those that were made before run as they were. The graph itself stays as it was.
+impl GraphExec {
+    /// Gives a kernel node other arguments, dimensions, or another function. Its attributes stay: those of `kernel` are not
+    /// looked at.
+    ///
+    /// Driver call: `cuGraphExecKernelNodeSetParams_v2`, in drivers since CUDA 12.0.
+    ///
+    /// # Errors
+    /// The node is none of this graph's kernel nodes, the kernel is of another context, or whatever the driver answers.
+    ///
+    /// # Safety
+    /// 1. As [`CudaGraph::add_kernel`], for the launches from now on.
+    #[doc(alias = "cuGraphExecKernelNodeSetParams")]
+    pub unsafe fn set_kernel(&mut self, node: GraphNode, mut kernel: KernelNode<'_>) -> Result<(), Error> {
+        self.same_context(kernel.function().context(), kernel.function().name())?;
+        let (params, share) = (kernel.params(), kernel.share());
+        // SAFETY: the function's module is kept; the packet was compared with its parameters; the rest are those of `set`.
+        self.set(
+            "cuGraphExecKernelNodeSetParams",
+            node,
+            NodeKind::Kernel,
+            share,
+            |driver, exec, node| unsafe { driver.cuGraphExecKernelNodeSetParams(exec, node, &params) },
+        )
+    }
+
+    /// Gives a memcpy node another copy, between the same kinds of memory.
+    ///
+    /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
+    ///
+    /// # Errors
+    /// The node is none of this graph's memcpy nodes, the memory is of another context, or whatever the driver answers.
+    #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
+    pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
+        self.same_context(&copy.context, "the memory of a copy")?;
+        let (params, context) = (copy.params(), self.context().raw());
+        // SAFETY: both sides have that many bytes and are kept; the rest are those of `set`.
+        self.set(
+            "cuGraphExecMemcpyNodeSetParams",
+            node,
+            NodeKind::Memcpy,
+            copy.share,
+            |driver, exec, node| unsafe {
+                driver.cuGraphExecMemcpyNodeSetParams(exec, node, &params, context)
+            },
+        )
+    }
+
+    /// Gives a memset node other memory or another value.
+    ///
+    /// Driver call: `cuGraphExecMemsetNodeSetParams`.
+    ///
+    /// # Errors
+    /// The node is none of this graph's memset nodes, the memory is of another context, or whatever the driver answers.
+    #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    pub fn set_memset(&mut self, node: GraphNode, memset: MemsetNode) -> Result<(), Error> {
+        self.same_context(&memset.context, "the memory of a memset")?;
+        let (params, context) = (memset.params, self.context().raw());
+        // SAFETY: the memory has that many elements and is kept; the rest are those of `set`.
+        self.set(
+            "cuGraphExecMemsetNodeSetParams",
+            node,
+            NodeKind::Memset,
+            memset.share,
+            |driver, exec, node| unsafe {
+                driver.cuGraphExecMemsetNodeSetParams(exec, node, &params, context)
+            },
+        )
+    }
+
+    /// Gives a host node another function; see [`CudaGraph::add_host`].
+    ///
+    /// Driver call: `cuGraphExecHostNodeSetParams`.
+    ///
+    /// # Errors
+    /// The node is none of this graph's host nodes, or whatever the driver answers.
+    #[doc(alias = "cuGraphExecHostNodeSetParams")]
+    pub fn set_host(
+        &mut self,
+        node: GraphNode,
+        function: impl Fn() + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let host = HostCall::new(function);
+        let (params, share) = (host.params(), Share::object(host));
+        // SAFETY: the function and its data are kept; the rest are those of `set`.
+        self.set("cuGraphExecHostNodeSetParams", node, NodeKind::Host, share, |driver, exec, node| unsafe {
+            driver.cuGraphExecHostNodeSetParams(exec, node, &params)
+        })
+    }
+
+    /// Gives a node that records an event another event.
+    ///
+    /// Driver call: `cuGraphExecEventRecordNodeSetEvent`.
+    ///
+    /// # Errors
+    /// The node records no event of this graph, the event is of another context, or whatever the driver answers.
+    #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
+    pub fn set_event_record(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
+        self.same_context(event.context(), "the event")?;
+        let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventRecord);
+        // SAFETY: the event is kept; the rest are those of `set`.
+        self.set("cuGraphExecEventRecordNodeSetEvent", node, kind, share, |driver, exec, node| unsafe {
+            driver.cuGraphExecEventRecordNodeSetEvent(exec, node, raw)
+        })
+    }
+
+    /// Gives a node that waits for an event another event.
+    ///
+    /// Driver call: `cuGraphExecEventWaitNodeSetEvent`.
+    ///
+    /// # Errors
+    /// The node waits for no event of this graph, or whatever the driver answers.
+    #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
+    pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
+        let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventWait);
+        // SAFETY: the event is kept; the rest are those of `set`.
+        self.set("cuGraphExecEventWaitNodeSetEvent", node, kind, share, |driver, exec, node| unsafe {
+            driver.cuGraphExecEventWaitNodeSetEvent(exec, node, raw)
+        })
+    }
+
+    /// Gives a child graph node another graph of the same nodes and dependencies.
+    ///
+    /// Driver call: `cuGraphExecChildGraphNodeSetParams`.
+    ///
+    /// # Errors
+    /// The node is none of this graph's child graph nodes, the child is of another context, or whatever the driver answers.
+    #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
+    pub fn set_child(&mut self, node: GraphNode, child: &CudaGraph) -> Result<(), Error> {
+        self.same_context(child.context(), "the child graph")?;
+        let (raw, share, kind) = (child.raw(), lock(&child.table).share(), NodeKind::Child);
+        let _both = super::graph::two_families();
+        let _other = (!Arc::ptr_eq(&self.family, &child.family)).then(|| child.family.lock());
+        // SAFETY: the child is live, and copied by the call; the rest are those of `set`.
+        self.set("cuGraphExecChildGraphNodeSetParams", node, kind, share, |driver, exec, node| unsafe {
+            driver.cuGraphExecChildGraphNodeSetParams(exec, node, raw)
+        })
+    }
+
+    /// Lets a kernel, memcpy or memset node do its work, or makes it do nothing.
+    ///
+    /// Driver call: `cuGraphNodeSetEnabled`, in drivers since CUDA 11.6.
+    ///
+    /// # Errors
+    /// The node is not of this graph, or whatever the driver answers: nodes of other kinds cannot be switched off.
+    #[doc(alias = "cuGraphNodeSetEnabled")]
+    pub fn set_enabled(&mut self, node: GraphNode, enabled: bool) -> Result<(), Error> {
+        let (raw, label) = self.find(node, None)?;
+        let _family = self.family.lock();
+        self.context().call(
+            "cuGraphNodeSetEnabled",
+            || label,
+            // SAFETY: the node is of the graph that this one was made from.
+            |driver| unsafe { driver.cuGraphNodeSetEnabled(self.raw(), raw, enabled.into()) },
+        )
+    }
+
+    /// Whether a kernel, memcpy or memset node does its work.
+    ///
+    /// Driver call: `cuGraphNodeGetEnabled`, in drivers since CUDA 11.6.
+    ///
+    /// # Errors
+    /// As [`GraphExec::set_enabled`].
+    #[doc(alias = "cuGraphNodeGetEnabled")]
+    pub fn is_enabled(&self, node: GraphNode) -> Result<bool, Error> {
+        let (raw, label) = self.find(node, None)?;
+        let (_family, mut enabled) = (self.family.lock(), 0);
+        self.context().call(
+            "cuGraphNodeGetEnabled",
+            || label,
+            // SAFETY: the node is of the graph that this one was made from; `enabled` outlives the call.
+            |driver| unsafe { driver.cuGraphNodeGetEnabled(self.raw(), raw, &mut enabled) },
+        )?;
+        Ok(enabled != 0)
+    }
+
+    /// Changes a node of this kind, which from then on uses `share`.
+    fn set(
+        &mut self,
+        call: &'static str,
+        node: GraphNode,
+        kind: NodeKind,
+        share: Share,
+        change: impl FnOnce(&Driver, CUgraphExec, CUgraphNode) -> CUresult,
+    ) -> Result<(), Error> {
+        let (raw, label) = self.find(node, Some(kind))?;
+        let family = self.family.lock();
+        self.context().call(call, || label, |driver| change(driver, self.raw(), raw))?;
+        drop(family);
+        self.replace_share(node, share);
+        Ok(())
+    }
+
+    /// The driver's handle of a node, and what it is called in messages.
+    fn find(&self, node: GraphNode, kind: Option<NodeKind>) -> Result<(CUgraphNode, String), Error> {
+        let mut table = lock(&self.table);
+        let record = match kind {
+            Some(kind) => table.get_kind(node, kind)?,
+            None => table.get(node)?,
+        };
+        Ok((record.raw, record.label(node.index)))
+    }
+
+    fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
+        if context.is_same(self.context()) {
+            Ok(())
+        } else {
+            Err(context_mismatch((what, context), ("the graph", self.context())))
+        }
+    }
+}

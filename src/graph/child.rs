@@ -1,0 +1,41 @@
+//! Graphs inside graphs.
+
+#![allow(unsafe_code)] // Calls of the driver with two live graphs.
+
+use super::graph::{CudaGraph, What, two_families};
+use super::node::{GraphNode, NodeKind, lock};
+use crate::error::Error;
+
+impl CudaGraph {
+    /// Adds a copy of `child` as one node. Later changes of `child` do not reach it; what `child` uses is kept here, too.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, NodeKind};
+    /// let ctx = CudaContext::new(0)?;
+    /// let (mut inner, mut outer) = (CudaGraph::new(&ctx)?, CudaGraph::new(&ctx)?);
+    /// inner.add_empty(&[])?;
+    /// let node = outer.add_child(&[], &inner)?;
+    /// assert_eq!(outer.kind(node)?, NodeKind::Child);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuGraphAddChildGraphNode`.
+    ///
+    /// # Errors
+    /// The child is of another context, a node of `after` is not of this graph, or whatever the driver answers: a graph with
+    /// memory allocation or conditional nodes cannot be a child.
+    #[doc(alias = "cuGraphAddChildGraphNode")]
+    pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {
+        self.same_context(child.context(), "the child graph")?;
+        let share = lock(&child.table).share();
+        let what = What::new("cuGraphAddChildGraphNode", NodeKind::Child).using(share);
+        let _both = two_families();
+        // The body of a conditional node may get a copy of a graph of its own family, whose lock `add` takes.
+        let _other = (!std::sync::Arc::ptr_eq(&self.family, &child.family)).then(|| child.family.lock());
+        let inner = child.raw;
+        // SAFETY: the child is live, and copied by the call; the rest are those of `add`.
+        self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddChildGraphNode(node, graph, after, count, inner)
+        })
+    }
+}

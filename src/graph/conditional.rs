@@ -1,0 +1,125 @@
+//! Conditional nodes: a graph that runs or not, or again and again, as a value on the device says.
+
+#![allow(unsafe_code)] // Calls of the driver, which lists the graphs that it makes.
+
+use cuda_driver_sys::{
+    self as sys, CUgraph, CUgraphConditionalHandle, CUgraphConditionalNodeType, CUgraphNodeParams,
+    CUgraphNodeType,
+};
+use std::sync::Arc;
+
+use super::graph::{CudaGraph, What};
+use super::node::{GraphNode, NodeKind, lock};
+use crate::error::Error;
+
+/// A value on the device that one conditional node looks at when it starts.
+///
+/// A kernel of the graph gets it as the plain argument [`Conditional::handle`] and sets it with `cudaGraphSetConditional`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "CUgraphConditionalHandle")]
+pub struct Conditional {
+    raw: CUgraphConditionalHandle,
+}
+
+impl Conditional {
+    /// The handle, one parameter of 8 bytes of the kernel that sets the value.
+    pub fn handle(self) -> u64 {
+        self.raw
+    }
+}
+
+/// Which graphs a conditional node has, and what its value means (`CUgraphConditionalNodeType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Branches {
+    /// One graph, which runs if the value is not 0.
+    If,
+    /// Two graphs: the first runs if the value is not 0, else the second. Since CUDA 12.8.
+    IfElse,
+    /// One graph, which runs as long as the value is not 0.
+    While,
+    /// So many graphs, of which that with the number of the value runs; none for a larger value. Since CUDA 12.8.
+    Switch(u32),
+}
+
+impl CudaGraph {
+    /// Makes a value for one conditional node of this graph. Each launch sets it to `default`, or leaves it as the last
+    /// launch did.
+    ///
+    /// Driver call: `cuGraphConditionalHandleCreate`, in drivers since CUDA 12.3.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuGraphConditionalHandleCreate")]
+    pub fn add_condition(&mut self, default: Option<u32>) -> Result<Conditional, Error> {
+        let _family = self.family.lock();
+        let (mut raw, context) = (0, self.context().raw());
+        let (value, flags) = (default.unwrap_or(0), default.map_or(0, |_| sys::CU_GRAPH_COND_ASSIGN_DEFAULT));
+        let asked = || format!("default {default:?}");
+        // SAFETY: graph and context are live, `raw` outlives the call.
+        self.context().call("cuGraphConditionalHandleCreate", asked, |driver| unsafe {
+            driver.cuGraphConditionalHandleCreate(&mut raw, self.raw, context, value, flags)
+        })?;
+        Ok(Conditional { raw })
+    }
+
+    /// Adds a node that runs one of its graphs, or none, or one repeatedly, as `value` says. The graphs are returned empty, to be
+    /// filled before this one is instantiated; what they use is kept with it.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, graph::Branches};
+    /// let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let value = graph.add_condition(Some(1))?;
+    /// let (node, mut bodies) = graph.add_conditional(&[], value, Branches::If)?;
+    /// bodies[0].add_host(&[], || println!("the value is not 0"))?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuGraphAddNode_v2`, in drivers since CUDA 12.3.
+    ///
+    /// # Errors
+    /// A node of `after` is not of this graph, or whatever the driver answers: the value is of another graph or has a node.
+    #[doc(alias = "cuGraphAddNode")]
+    pub fn add_conditional(
+        &mut self,
+        after: &[GraphNode],
+        value: Conditional,
+        branches: Branches,
+    ) -> Result<(GraphNode, Vec<CudaGraph>), Error> {
+        use CUgraphConditionalNodeType as T;
+        let (kind, size) = match branches {
+            Branches::If => (T::CU_GRAPH_COND_TYPE_IF, 1),
+            Branches::IfElse => (T::CU_GRAPH_COND_TYPE_IF, 2),
+            Branches::While => (T::CU_GRAPH_COND_TYPE_WHILE, 1),
+            Branches::Switch(count) => (T::CU_GRAPH_COND_TYPE_SWITCH, count),
+        };
+        let conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
+            handle: value.raw,
+            type_: kind,
+            size,
+            phGraph_out: std::ptr::null_mut(),
+            ctx: self.context().raw(),
+        };
+        let mut params = CUgraphNodeParams {
+            type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+            ..Default::default()
+        };
+        params.__bindgen_anon_1.conditional = conditional;
+        let what = What::new("cuGraphAddNode", NodeKind::Conditional);
+        // SAFETY: the type says which member is set; no edge data means plain dependencies; the rest are those of `add`.
+        let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddNode(node, graph, after, std::ptr::null(), count, &mut params)
+        })?;
+        // SAFETY: the driver has filled in the list of `size` graphs, which lives as long as the node.
+        let raw: Vec<CUgraph> = unsafe {
+            let list = params.__bindgen_anon_1.conditional.phGraph_out;
+            (0..if list.is_null() { 0 } else { size as usize }).map(|i| *list.add(i)).collect()
+        };
+        let bodies: Vec<CudaGraph> =
+            raw.into_iter().map(|raw| CudaGraph::inside(self.family.clone(), raw)).collect();
+        let tables = bodies.iter().map(|body| Arc::clone(&body.table)).collect();
+        lock(&self.table).get(node)?.bodies = tables;
+        Ok((node, bodies))
+    }
+}

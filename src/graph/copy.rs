@@ -1,0 +1,243 @@
+//! Memory copies.
+
+#![allow(unsafe_code)] // Calls of the driver on memory that the graph keeps.
+
+use cuda_driver_sys::{CUDA_MEMCPY3D, CUmemorytype};
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::sync::Arc;
+
+use super::graph::{CudaGraph, What};
+use super::node::{GraphNode, NodeKind, Share};
+use crate::driver::{CudaContext, Keep, context_mismatch};
+use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+
+/// Host memory that graphs copy from and to: shared, so that it lives as long as they can run.
+///
+/// Handles are cheap to clone. The memory is ordinary, not pinned: the driver copies it in pieces.
+///
+/// ```
+/// use cuda_launch::graph::HostMemory;
+/// let memory = HostMemory::new(vec![1u32, 2, 3]);
+/// assert_eq!(memory.len(), 3);
+/// // SAFETY: 1: no graph uses it yet.
+/// assert_eq!(unsafe { memory.to_vec() }, [1, 2, 3]);
+/// ```
+#[derive(Clone)]
+pub struct HostMemory<T: DeviceCopy> {
+    elements: Arc<Elements<T>>,
+}
+
+/// The elements, as raw memory: the device writes them behind the compiler's back.
+struct Elements<T>(Box<[UnsafeCell<T>]>);
+
+// SAFETY: plain data; reading and writing it are unsafe, with the duty that nobody does the other meanwhile.
+unsafe impl<T: DeviceCopy> Send for Elements<T> {}
+// SAFETY: as above.
+unsafe impl<T: DeviceCopy> Sync for Elements<T> {}
+
+impl<T: DeviceCopy> HostMemory<T> {
+    /// Takes these elements.
+    pub fn new(elements: Vec<T>) -> Self {
+        Self { elements: Arc::new(Elements(elements.into_iter().map(UnsafeCell::new).collect())) }
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.elements.0.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements.
+    ///
+    /// # Safety
+    /// 1. No launch of a graph that writes them is running: the host has waited for it.
+    /// 2. Nobody writes them meanwhile.
+    pub unsafe fn to_vec(&self) -> Vec<T> {
+        // SAFETY: the caller's duties 1 and 2; every bit pattern is a `T`.
+        self.elements.0.iter().map(|element| unsafe { element.get().read_volatile() }).collect()
+    }
+
+    /// Overwrites the elements from the first on; those that `source` has no value for stay.
+    ///
+    /// # Safety
+    /// 1. No launch of a graph that uses them is running: the host has waited for it.
+    /// 2. Nobody else uses them meanwhile.
+    pub unsafe fn write(&self, source: &[T]) {
+        for (element, value) in self.elements.0.iter().zip(source) {
+            // SAFETY: the caller's duties 1 and 2.
+            unsafe { element.get().write_volatile(*value) };
+        }
+    }
+
+    fn address(&self) -> *mut std::ffi::c_void {
+        self.elements.0.as_ptr().cast_mut().cast()
+    }
+
+    fn share(&self) -> Keep {
+        self.elements.clone()
+    }
+}
+
+impl<T: DeviceCopy> fmt::Debug for HostMemory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostMemory of {} elements", self.len())
+    }
+}
+
+/// One copy, as a value: what a memcpy node does. The memory it names is kept by whoever takes it.
+///
+/// Nothing borrowed is left in it: device memory is that of a [`DeviceBuffer`](crate::DeviceBuffer), whose end is put off, and
+/// host memory is shared.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, graph::{CopyNode, HostMemory}};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let (input, output) = (HostMemory::new(vec![1u32, 2, 3]), HostMemory::new(vec![0u32; 3]));
+/// let mut buffer = DeviceBuffer::zeroed(&stream, 3)?;
+/// let mut graph = CudaGraph::new(&ctx)?;
+/// let there = graph.add_copy(&[], CopyNode::host_to_device(&input, &mut buffer)?)?;
+/// graph.add_copy(&[there], CopyNode::device_to_host(&buffer, &output)?)?;
+/// drop(buffer);
+/// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+/// stream.synchronize()?;
+/// // SAFETY: 1: the launch is done; 2: nobody else has the memory.
+/// assert_eq!(unsafe { output.to_vec() }, [1, 2, 3]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUDA_MEMCPY3D")]
+pub struct CopyNode {
+    pub(super) context: CudaContext,
+    pub(super) share: Share,
+    from: Side,
+    to: Side,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+enum Side {
+    Device(u64),
+    Host(*mut std::ffi::c_void),
+}
+
+// SAFETY: the host address is of memory that `share` keeps; nothing is read through it here.
+unsafe impl Send for CopyNode {}
+// SAFETY: as above.
+unsafe impl Sync for CopyNode {}
+
+impl CopyNode {
+    /// From host memory to device memory of the same length. No driver call.
+    ///
+    /// # Errors
+    /// The lengths differ.
+    pub fn host_to_device<T: DeviceCopy>(
+        from: &HostMemory<T>,
+        to: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<Self, Error> {
+        let to = to.parts_mut();
+        let mut share = Share::object(from.share());
+        share.add_memory(to.home, true);
+        let side = (Side::Host(from.address()), Side::Device(*to.address));
+        Self::new::<T>(to.home.context(), share, side, (from.len(), *to.len))
+    }
+
+    /// From device memory to host memory of the same length. No driver call.
+    ///
+    /// # Errors
+    /// The lengths differ.
+    pub fn device_to_host<T: DeviceCopy>(
+        from: &(impl DeviceSlice<Element = T> + ?Sized),
+        to: &HostMemory<T>,
+    ) -> Result<Self, Error> {
+        let from = from.parts();
+        let mut share = Share::object(to.share());
+        share.add_memory(from.home, false);
+        let side = (Side::Device(*from.address), Side::Host(to.address()));
+        Self::new::<T>(from.home.context(), share, side, (*from.len, to.len()))
+    }
+
+    /// From device memory to other device memory of the same length and context. No driver call.
+    ///
+    /// # Errors
+    /// The lengths or the contexts differ.
+    pub fn device_to_device<T: DeviceCopy>(
+        from: &(impl DeviceSlice<Element = T> + ?Sized),
+        to: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<Self, Error> {
+        let (from, to) = (from.parts(), to.parts_mut());
+        if !from.home.context().is_same(to.home.context()) {
+            return Err(context_mismatch(
+                ("the source", from.home.context()),
+                ("the destination", to.home.context()),
+            ));
+        }
+        let mut share = Share::default();
+        share.add_memory(from.home, false);
+        share.add_memory(to.home, true);
+        let side = (Side::Device(*from.address), Side::Device(*to.address));
+        Self::new::<T>(to.home.context(), share, side, (*from.len, *to.len))
+    }
+
+    fn new<T>(
+        context: &CudaContext,
+        share: Share,
+        (from, to): (Side, Side),
+        (source_len, destination_len): (usize, usize),
+    ) -> Result<Self, Error> {
+        if source_len != destination_len {
+            let error = LengthMismatch { call: "a memcpy node", source_len, destination_len };
+            return Err(ErrorKind::Length(error).into());
+        }
+        Ok(Self { context: context.clone(), share, from, to, bytes: source_len * size_of::<T>() })
+    }
+
+    /// The driver's form.
+    pub(super) fn params(&self) -> CUDA_MEMCPY3D {
+        let mut params =
+            CUDA_MEMCPY3D { WidthInBytes: self.bytes, Height: 1, Depth: 1, ..Default::default() };
+        match self.from {
+            Side::Device(address) => {
+                (params.srcMemoryType, params.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
+            }
+            Side::Host(address) => {
+                (params.srcMemoryType, params.srcHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, address);
+            }
+        }
+        match self.to {
+            Side::Device(address) => {
+                (params.dstMemoryType, params.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
+            }
+            Side::Host(address) => {
+                (params.dstMemoryType, params.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, address);
+            }
+        }
+        params
+    }
+}
+
+impl CudaGraph {
+    /// Adds a copy. The memory stays as long as the graph can run, and each launch is ordered against its other uses.
+    ///
+    /// Driver call: `cuGraphAddMemcpyNode`.
+    ///
+    /// # Errors
+    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers: a copy of no
+    /// bytes cannot be a node.
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    pub fn add_copy(&mut self, after: &[GraphNode], copy: CopyNode) -> Result<GraphNode, Error> {
+        self.same_context(&copy.context, "the memory of a copy")?;
+        let (params, context) = (copy.params(), self.context().raw());
+        let what = What::new("cuGraphAddMemcpyNode", NodeKind::Memcpy).using(copy.share);
+        // SAFETY: both sides have that many bytes and are kept with the node; the rest are those of `add`.
+        self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddMemcpyNode(node, graph, after, count, &params, context)
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Dependencies between nodes.
+
+#![allow(unsafe_code)] // Calls of the driver with nodes of a live graph.
+
+use cuda_driver_sys::{self as sys, CUgraphDependencyType, CUgraphEdgeData};
+use std::fmt;
+
+use super::graph::CudaGraph;
+use super::node::{GraphNode, lock};
+use crate::error::Error;
+
+/// When a node may start, as seen from one that it depends on (`CUgraphEdgeData`).
+///
+/// ```
+/// use cuda_launch::graph::Edge;
+/// assert_ne!(Edge::FULL, Edge::PROGRAMMATIC);
+/// assert_eq!(Edge::from_raw(Edge::LAUNCH_ORDER.raw()), Edge::LAUNCH_ORDER);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[doc(alias = "CUgraphEdgeData")]
+pub struct Edge {
+    from_port: u8,
+    to_port: u8,
+    kind: u8,
+}
+
+impl Edge {
+    /// When the other is done, with its writes visible: what a plain dependency means.
+    pub const FULL: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_DEFAULT, false);
+    /// Between two kernels: when all blocks of the first have called `griddepcontrol.launch_dependents` or ended. The second
+    /// waits for the first's writes with `griddepcontrol.wait`. Devices from compute capability 9.0.
+    pub const PROGRAMMATIC: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, true);
+    /// Between two kernels: when all blocks of the first have started. Devices from compute capability 9.0.
+    pub const LAUNCH_ORDER: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER, true);
+
+    const fn new(from_port: u32, programmatic: bool) -> Self {
+        let kind = if programmatic {
+            CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+        } else {
+            CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT
+        };
+        Self { from_port: from_port as u8, to_port: 0, kind: kind.0 as u8 }
+    }
+
+    /// Any edge data, as the driver has it.
+    pub const fn from_raw(raw: CUgraphEdgeData) -> Self {
+        Self { from_port: raw.from_port, to_port: raw.to_port, kind: raw.type_ }
+    }
+
+    /// As the driver has it.
+    pub const fn raw(self) -> CUgraphEdgeData {
+        let Self { from_port, to_port, kind } = self;
+        CUgraphEdgeData { from_port, to_port, type_: kind, reserved: [0; 5] }
+    }
+}
+
+impl fmt::Debug for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::FULL => f.write_str("Edge::FULL"),
+            Self::PROGRAMMATIC => f.write_str("Edge::PROGRAMMATIC"),
+            Self::LAUNCH_ORDER => f.write_str("Edge::LAUNCH_ORDER"),
+            other => f.debug_tuple("Edge").field(&other.raw()).finish(),
+        }
+    }
+}
+
+/// One dependency of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// The node that comes first.
+    pub from: GraphNode,
+    /// The node that waits for it.
+    pub to: GraphNode,
+    /// For what it waits.
+    pub edge: Edge,
+}
+
+impl CudaGraph {
+    /// Makes `to` wait for `from`.
+    ///
+    /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
+    ///
+    /// # Errors
+    /// A node is not of this graph, or whatever the driver answers: the dependency is there already, leads in a circle, or
+    /// is of a sort that the nodes do not have.
+    #[doc(alias = "cuGraphAddDependencies")]
+    pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
+        let _family = self.family.lock();
+        let nodes = lock(&self.table).raw(&[from, to])?;
+        let [first, second] = nodes.as_slice() else { return Ok(()) };
+        let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
+        // SAFETY: both nodes are of this live graph; lists and edge outlive the call.
+        self.context().call("cuGraphAddDependencies", asked, |driver| unsafe {
+            driver.cuGraphAddDependencies(self.raw, first, second, &edge.raw(), 1)
+        })
+    }
+
+    /// Makes `to` no longer wait for `from`; `edge` is the one that was added.
+    ///
+    /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
+    ///
+    /// # Errors
+    /// A node is not of this graph, or whatever the driver answers: there is no such dependency.
+    #[doc(alias = "cuGraphRemoveDependencies")]
+    pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
+        let _family = self.family.lock();
+        let nodes = lock(&self.table).raw(&[from, to])?;
+        let [first, second] = nodes.as_slice() else { return Ok(()) };
+        let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
+        // SAFETY: both nodes are of this live graph; lists and edge outlive the call.
+        self.context().call("cuGraphRemoveDependencies", asked, |driver| unsafe {
+            driver.cuGraphRemoveDependencies(self.raw, first, second, &edge.raw(), 1)
+        })
+    }
+
+    /// All dependencies, as the driver lists them.
+    ///
+    /// Driver call: `cuGraphGetEdges_v2`, in drivers since CUDA 12.3; twice.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuGraphGetEdges")]
+    pub fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
+        let _family = self.family.lock();
+        let (mut from, mut to, mut data) = (Vec::new(), Vec::new(), Vec::new());
+        let (null, mut count) = (std::ptr::null_mut(), 0);
+        // SAFETY: the graph is live; no lists ask for the count only.
+        self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
+            driver.cuGraphGetEdges(self.raw, null, null, std::ptr::null_mut(), &mut count)
+        })?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        from.resize(count, std::ptr::null_mut());
+        to.resize(count, std::ptr::null_mut());
+        data.resize(count, CUgraphEdgeData::default());
+        // SAFETY: each list has room for `count` entries.
+        self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
+            driver.cuGraphGetEdges(
+                self.raw,
+                from.as_mut_ptr(),
+                to.as_mut_ptr(),
+                data.as_mut_ptr(),
+                &mut count,
+            )
+        })?;
+        let table = lock(&self.table);
+        let edges = from.iter().zip(&to).zip(&data).take(count);
+        // A node that others added to the raw graph is not known, and so left out.
+        let known = edges.filter_map(|((from, to), raw)| {
+            Some(Dependency { from: table.find(*from)?, to: table.find(*to)?, edge: Edge::from_raw(*raw) })
+        });
+        Ok(known.collect())
+    }
+}

@@ -1,0 +1,53 @@
+//! Nodes that record events and wait for them.
+
+#![allow(unsafe_code)] // Calls of the driver with an event that the graph keeps.
+
+use std::sync::Arc;
+
+use super::graph::{CudaGraph, What};
+use super::node::{GraphNode, NodeKind, Share};
+use crate::driver::CudaEvent;
+use crate::error::Error;
+
+impl CudaGraph {
+    /// Adds a node that records `event` whenever it runs.
+    ///
+    /// Driver call: `cuGraphAddEventRecordNode`.
+    ///
+    /// # Errors
+    /// The event is of another context, a node of `after` is not of this graph, or whatever the driver answers.
+    #[doc(alias = "cuGraphAddEventRecordNode")]
+    pub fn add_event_record(
+        &mut self,
+        after: &[GraphNode],
+        event: &Arc<CudaEvent>,
+    ) -> Result<GraphNode, Error> {
+        self.same_context(event.context(), "the event")?;
+        let (raw, share) = (event.raw(), Share::object(event.clone()));
+        let what = What::new("cuGraphAddEventRecordNode", NodeKind::EventRecord).using(share);
+        // SAFETY: the event is kept with the node; the rest are those of `add`.
+        self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddEventRecordNode(node, graph, after, count, raw)
+        })
+    }
+
+    /// Adds a node that waits until the work is done that `event` marks when the graph is launched.
+    ///
+    /// Driver call: `cuGraphAddEventWaitNode`.
+    ///
+    /// # Errors
+    /// A node of `after` is not of this graph, or whatever the driver answers.
+    #[doc(alias = "cuGraphAddEventWaitNode")]
+    pub fn add_event_wait(
+        &mut self,
+        after: &[GraphNode],
+        event: &Arc<CudaEvent>,
+    ) -> Result<GraphNode, Error> {
+        let (raw, share) = (event.raw(), Share::object(event.clone()));
+        let what = What::new("cuGraphAddEventWaitNode", NodeKind::EventWait).using(share);
+        // SAFETY: the event is kept with the node; the rest are those of `add`.
+        self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddEventWaitNode(node, graph, after, count, raw)
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! Executable graphs.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: what the graph's work uses is kept until it is done.
+
+use bitflags::bitflags;
+use cuda_driver_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiateResult as R, CUresult};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::graph::{CudaGraph, Family};
+use super::node::{GraphNode, Share, SharedTable, Use, lock};
+use crate::driver::{CudaContext, CudaStream, Keep, Waits, host_call, sweep, until_done};
+use crate::error::{Error, ErrorKind, GraphError};
+
+bitflags! {
+    /// How a graph is instantiated (`CUgraphInstantiate_flags`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct InstantiateFlags: u64 {
+        /// Each launch first frees what the last one allocated and did not free.
+        const AUTO_FREE_ON_LAUNCH = 1;
+        /// The graph is made ready on the device at once, on the legacy default stream, instead of at its first launch.
+        const UPLOAD = 2;
+        /// Kernels may launch the graph.
+        const DEVICE_LAUNCH = 4;
+        /// Nodes run with the priority of their attribute instead of the stream's.
+        const USE_NODE_PRIORITY = 8;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// A graph made executable: one driver call launches all of it.
+///
+/// It keeps what its work uses, and each launch is ordered against other uses of its buffers. Its launches run one after the
+/// other, on whatever stream. It may be dropped while one runs: that does not wait, and what the launch uses stays until it is
+/// done.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let mut graph = CudaGraph::new(&ctx)?;
+/// graph.add_empty(&[])?;
+/// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+/// exec.upload(&stream)?;
+/// exec.launch(&stream)?;
+/// exec.synchronize()?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUgraphExec")]
+pub struct GraphExec {
+    raw: CUgraphExec,
+    /// The graph it was made from: nodes are named by it.
+    pub(super) family: Arc<Family>,
+    pub(super) table: SharedTable,
+    /// What is used by all nodes.
+    share: Share,
+    /// What is used by nodes that were changed since.
+    changed: HashMap<GraphNode, Share>,
+    /// The stream of the last launch.
+    last: Option<CudaStream>,
+}
+
+// SAFETY: a CUgraphExec may be used from every thread, one at a time: launching and changing it take `&mut`.
+unsafe impl Send for GraphExec {}
+// SAFETY: as above; `&GraphExec` only reads.
+unsafe impl Sync for GraphExec {}
+
+impl CudaGraph {
+    /// Makes the graph executable. Later changes of the graph do not reach the result; see [`GraphExec::update`].
+    ///
+    /// Driver call: `cuGraphInstantiateWithParams`, or `cuGraphInstantiateWithFlags` in drivers before CUDA 12.0.
+    ///
+    /// # Errors
+    /// [`Error::is_graph_error`], which names the node that the driver stumbles over, where it tells.
+    #[doc(alias = "cuGraphInstantiate")]
+    pub fn instantiate(&self, flags: InstantiateFlags) -> Result<GraphExec, Error> {
+        sweep();
+        let _family = self.family.lock();
+        self.context().bind()?;
+        let mut raw = std::ptr::null_mut();
+        let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
+            flags: flags.bits(),
+            hUploadStream: std::ptr::null_mut(),
+            hErrNode_out: std::ptr::null_mut(),
+            result_out: R::CUDA_GRAPH_INSTANTIATE_SUCCESS,
+        };
+        let driver = self.context().driver();
+        let code = if driver.has("cuGraphInstantiateWithParams") {
+            // SAFETY: the graph is live; both outputs outlive the call.
+            unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
+        } else {
+            // SAFETY: as above.
+            unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
+        };
+        let table = lock(&self.table);
+        if code != CUresult::SUCCESS {
+            // What the context knows of an earlier fault comes first.
+            let error = self.context().check(code, "cuGraphInstantiate", String::new);
+            return Err(error.err().filter(Error::is_sticky).unwrap_or_else(|| {
+                let (node, reason) = (table.label(params.hErrNode_out), reason(params.result_out));
+                ErrorKind::from(GraphError::Instantiate { code, reason, node }).into()
+            }));
+        }
+        let (family, share) = (self.family.clone(), table.share());
+        drop(table);
+        let table = self.table.clone();
+        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: None })
+    }
+}
+
+fn reason(result: R) -> &'static str {
+    match result {
+        R::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => "the dependencies lead in a circle",
+        R::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
+            "a kernel cannot launch a graph with such a node"
+        }
+        R::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
+            "a kernel cannot launch a graph with nodes of several contexts"
+        }
+        R::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => "a conditional value has no node",
+        _ => "the driver gives no reason",
+    }
+}
+
+impl GraphExec {
+    /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
+    ///
+    /// Where the stream is being captured, a copy of the graph becomes a node of what is captured.
+    ///
+    /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
+    /// here.
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers.
+    #[doc(alias = "cuGraphLaunch")]
+    pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
+        stream.same_context(self.context(), "the graph")?;
+        stream.capture_is_open("cuGraphLaunch")?;
+        let mut waits = Waits::default();
+        for memory in self.memory() {
+            memory.order(stream, &mut waits)?;
+        }
+        self.context().call(
+            "cuGraphLaunch",
+            || self.asked(),
+            // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
+            |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
+        )?;
+        if self.last.as_ref().is_none_or(|last| last.identity() != stream.identity()) {
+            self.launched_elsewhere(stream);
+        }
+        Ok(())
+    }
+
+    /// Notes what may be blamed for a fault: the last kernels of the graph, as many as a stream remembers.
+    fn note_kernels(&self, stream: &CudaStream) {
+        if stream.capture().is_none() {
+            let kernels = &self.share.kernels;
+            kernels
+                .iter()
+                .skip(kernels.len().saturating_sub(16))
+                .for_each(|kernel| stream.launches().note(*kernel));
+        }
+    }
+
+    /// Notes a launch on another stream than the last one.
+    #[cold]
+    fn launched_elsewhere(&mut self, stream: &CudaStream) {
+        match stream.capture() {
+            // Nothing runs now: the copy in the captured graph needs the same things.
+            Some(capture) => capture.keep(self.objects()),
+            None => self.last = Some(stream.clone()),
+        }
+    }
+
+    /// Makes the graph ready on the device, so that its first launch does not have to.
+    ///
+    /// Driver call: `cuGraphUpload`.
+    ///
+    /// # Errors
+    /// The stream is of another context or is being captured, or whatever the driver answers.
+    #[doc(alias = "cuGraphUpload")]
+    pub fn upload(&mut self, stream: &CudaStream) -> Result<(), Error> {
+        stream.same_context(self.context(), "the graph")?;
+        stream.refuse_in_capture("cuGraphUpload")?;
+        self.context().call(
+            "cuGraphUpload",
+            || self.asked(),
+            // SAFETY: graph and stream are live and of one context.
+            |driver| unsafe { driver.cuGraphUpload(self.raw, stream.raw()) },
+        )
+    }
+
+    /// Waits for the last launch, and raises the first panic that a host function of the graph has left.
+    ///
+    /// Driver call: `cuStreamSynchronize`, if the graph was launched.
+    ///
+    /// # Errors
+    /// The first fault of work of the context, which is sticky.
+    ///
+    /// # Panics
+    /// With the panic of a host function.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        sweep();
+        self.last.as_ref().map_or(Ok(()), CudaStream::synchronize)?;
+        for object in self.objects() {
+            if let Some(panic) = super::host::panic_of(&object) {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        Ok(())
+    }
+
+    /// The flags it was instantiated with, `UPLOAD` left out.
+    ///
+    /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuGraphExecGetFlags")]
+    pub fn flags(&self) -> Result<InstantiateFlags, Error> {
+        let mut flags = 0;
+        // SAFETY: the graph is live, `flags` outlives the call.
+        self.context().call("cuGraphExecGetFlags", String::new, |driver| unsafe {
+            driver.cuGraphExecGetFlags(self.raw, &mut flags)
+        })?;
+        Ok(InstantiateFlags::from_bits_retain(flags))
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.family.context
+    }
+
+    /// The raw executable graph, valid as long as this value.
+    pub fn raw(&self) -> CUgraphExec {
+        self.raw
+    }
+
+    /// Destroys the executable graph now and says what the driver answered; does not wait.
+    ///
+    /// Driver call: `cuGraphExecDestroy`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; it is gone in any case.
+    #[doc(alias = "cuGraphExecDestroy")]
+    pub fn close(mut self) -> Result<(), Error> {
+        self.destroy()
+    }
+
+    /// From now on `node` uses this; what it used is kept until the launches so far are done.
+    pub(super) fn replace_share(&mut self, node: GraphNode, share: Share) {
+        if let Some(old) = self.changed.insert(node, share) {
+            self.retire(old);
+        }
+    }
+
+    /// From now on all nodes use this; what they used is kept until the launches so far are done.
+    pub(super) fn replace_all(&mut self, share: Share) {
+        let changed = std::mem::take(&mut self.changed).into_values();
+        let mut old = std::mem::replace(&mut self.share, share);
+        changed.for_each(|share| old.extend(&share));
+        self.retire(old);
+    }
+
+    /// Lets go of a share. Memory knows its last uses itself; all else waits for the last launch.
+    fn retire(&self, share: Share) {
+        if let Some(stream) = &self.last {
+            until_done(stream, share.objects);
+        }
+    }
+
+    fn memory(&self) -> impl Iterator<Item = &Use> {
+        self.share.memory.iter().chain(self.changed.values().flat_map(|share| &share.memory))
+    }
+
+    fn objects(&self) -> Vec<Keep> {
+        let changed = self.changed.values().flat_map(|share| &share.objects);
+        self.share.objects.iter().chain(changed).cloned().collect()
+    }
+
+    fn asked(&self) -> String {
+        format!("a graph of {} nodes", lock(&self.table).live().count())
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        if raw.is_null() {
+            return Ok(());
+        }
+        // Also where it cannot be bound: an error is told below.
+        let _ = self.context().bind();
+        // SAFETY: this value owned it; the driver puts off its end until launches that run are done.
+        let code = unsafe { self.context().driver().cuGraphExecDestroy(raw) };
+        let done = self.context().check(code, "cuGraphExecDestroy", String::new);
+        self.replace_all(Share::default());
+        sweep();
+        done
+    }
+}
+
+impl Drop for GraphExec {
+    fn drop(&mut self) {
+        if !self.raw.is_null() && host_call::is_running() {
+            let rest = Self {
+                raw: std::mem::replace(&mut self.raw, std::ptr::null_mut()),
+                family: self.family.clone(),
+                table: self.table.clone(),
+                share: std::mem::take(&mut self.share),
+                changed: std::mem::take(&mut self.changed),
+                last: self.last.take(),
+            };
+            return host_call::outside(move || drop(rest));
+        }
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

@@ -1,0 +1,366 @@
+//! A graph that can be edited.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: a graph is destroyed only by `Family`, its nodes go with it.
+
+use cuda_driver_sys::{CUgraph, CUgraphNode, CUgraphNodeType, CUresult, Driver};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Table, lock};
+use crate::driver::{CudaContext, context_mismatch, host_call};
+use crate::error::{Error, ErrorKind, GraphError};
+
+/// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
+///
+/// Nodes are added one by one (`add_kernel`, `add_copy` and so on), or recorded from a stream by
+/// [`CudaGraph::capture`]. What they use is kept alive by the graph and whatever is instantiated from it.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, KernelNode, LaunchConfig, kernel_args};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+/// let mut graph = CudaGraph::new(&ctx)?;
+/// let config = LaunchConfig::for_num_elems(100);
+/// let node = KernelNode::new(&fill, config, &[], kernel_args![ptr_mut(x), 100u32, 7u32])?;
+/// // SAFETY: 1: `fill` takes an address, a length and a value, and writes 100 elements; nothing else uses `x` meanwhile.
+/// unsafe { graph.add_kernel(&[], node) }?;
+/// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+/// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUgraph")]
+pub struct CudaGraph {
+    pub(super) family: Arc<Family>,
+    pub(super) table: SharedTable,
+    pub(super) raw: CUgraph,
+    id: u64,
+}
+
+/// A graph with all graphs inside it: the driver destroys them together, and lets one thread at a time change them.
+#[derive(Debug)]
+pub(super) struct Family {
+    root: CUgraph,
+    owned: bool,
+    pub(super) context: CudaContext,
+    lock: Mutex<()>,
+}
+
+// SAFETY: a CUgraph may be used from every thread, one at a time: edits take `&mut CudaGraph` and the family's lock.
+unsafe impl Send for CudaGraph {}
+// SAFETY: as above.
+unsafe impl Sync for CudaGraph {}
+// SAFETY: as above; the handle is only used to destroy it.
+unsafe impl Send for Family {}
+// SAFETY: as above.
+unsafe impl Sync for Family {}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl CudaGraph {
+    /// An empty graph.
+    ///
+    /// Driver call: `cuGraphCreate`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuGraphCreate")]
+    pub fn new(context: &CudaContext) -> Result<Self, Error> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` outlives the call; there are no flags.
+        context.call("cuGraphCreate", String::new, |driver| unsafe { driver.cuGraphCreate(&mut raw, 0) })?;
+        Ok(Self::adopt(context, raw, true))
+    }
+
+    /// Borrows a graph that other code made and will destroy.
+    ///
+    /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live graph of `context`, and outlives the result and what is instantiated from it.
+    /// 2. Nobody else adds or removes nodes, or uses the graph on another thread, meanwhile.
+    /// 3. What its nodes use lives as long as they can run.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUgraph) -> Result<Self, Error> {
+        let graph = Self::adopt(context, raw, false);
+        graph.learn_nodes()?;
+        Ok(graph)
+    }
+
+    /// Owns `raw`, or borrows it.
+    pub(super) fn adopt(context: &CudaContext, raw: CUgraph, owned: bool) -> Self {
+        let family = Family { root: raw, owned, context: context.clone(), lock: Mutex::new(()) };
+        Self::inside(Arc::new(family), raw)
+    }
+
+    /// A graph of this family.
+    pub(super) fn inside(family: Arc<Family>, raw: CUgraph) -> Self {
+        let id = next_id();
+        Self { family, table: Arc::new(Mutex::new(Table::new(id))), raw, id }
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.family.context
+    }
+
+    /// The raw graph, valid as long as this value. Nodes that others add to it are not known here.
+    pub fn raw(&self) -> CUgraph {
+        self.raw
+    }
+
+    /// The nodes, in the order in which they were added. No driver call.
+    #[doc(alias = "cuGraphGetNodes")]
+    pub fn nodes(&self) -> Vec<GraphNode> {
+        lock(&self.table).live().map(|(node, _)| node).collect()
+    }
+
+    /// What a node does. No driver call.
+    ///
+    /// # Errors
+    /// The node is not of this graph, or was removed.
+    #[doc(alias = "cuGraphNodeGetType")]
+    pub fn kind(&self, node: GraphNode) -> Result<NodeKind, Error> {
+        lock(&self.table).get(node).map(|record| record.kind)
+    }
+
+    /// The raw node, valid until it is removed.
+    ///
+    /// # Errors
+    /// The node is not of this graph, or was removed.
+    pub fn raw_node(&self, node: GraphNode) -> Result<CUgraphNode, Error> {
+        lock(&self.table).get(node).map(|record| record.raw)
+    }
+
+    /// Removes a node and its dependencies. Executable graphs are not changed, but no longer know the node.
+    ///
+    /// Driver call: `cuGraphDestroyNode`.
+    ///
+    /// # Errors
+    /// The node is not of this graph; it is a conditional node, and somebody still has one of its graphs; or whatever the driver
+    /// answers: memory allocation nodes cannot be removed.
+    #[doc(alias = "cuGraphDestroyNode")]
+    pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
+        let _family = self.family.lock();
+        let mut table = lock(&self.table);
+        let record = table.get(node)?;
+        if record.is_held() {
+            let why = "one of its graphs is still in use: drop it first".into();
+            return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
+        }
+        let (raw, label) = (record.raw, record.label(node.index));
+        self.context().call(
+            "cuGraphDestroyNode",
+            || label,
+            // SAFETY: the node is of this live graph.
+            |driver| unsafe { driver.cuGraphDestroyNode(raw) },
+        )?;
+        let gone = table.records.get_mut(node.index).and_then(Option::take);
+        drop(table);
+        // Outside the lock: what the node used may be dropped with it.
+        drop(gone);
+        Ok(())
+    }
+
+    /// Adds a node that does nothing, for others to depend on.
+    ///
+    /// Driver call: `cuGraphAddEmptyNode`.
+    ///
+    /// # Errors
+    /// A node of `after` is not of this graph, or whatever the driver answers.
+    #[doc(alias = "cuGraphAddEmptyNode")]
+    pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
+        let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
+        // SAFETY: the arguments are those of `add`.
+        self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddEmptyNode(node, graph, after, count)
+        })
+    }
+
+    /// A copy of the graph. Its nodes have the same numbers: see [`CudaGraph::copy_of`].
+    ///
+    /// Driver calls: `cuGraphClone`, `cuGraphNodeFindInClone`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers: graphs with memory allocation nodes cannot be cloned.
+    #[doc(alias = "cuGraphClone")]
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let _family = self.family.lock();
+        let (mut raw, original) = (std::ptr::null_mut(), self.raw);
+        self.context().call("cuGraphClone", String::new, |driver| {
+            // SAFETY: the graph is live, `raw` outlives the call.
+            unsafe { driver.cuGraphClone(&mut raw, original) }
+        })?;
+        let clone = Self::adopt(self.context(), raw, true);
+        let mut theirs = lock(&clone.table);
+        let ours = lock(&self.table);
+        theirs.rest = ours.rest.clone();
+        for record in &ours.records {
+            let copy = record.as_ref().map(|record| self.copied(record, raw)).transpose()?;
+            theirs.records.push(copy);
+        }
+        drop((theirs, ours));
+        Ok(clone)
+    }
+
+    /// The node of this clone that is the copy of `node` of the original. No driver call.
+    pub fn copy_of(&self, node: GraphNode) -> GraphNode {
+        GraphNode { graph: self.id, ..node }
+    }
+
+    fn copied(&self, record: &Record, clone: CUgraph) -> Result<Record, Error> {
+        let mut raw = std::ptr::null_mut();
+        self.context().call(
+            "cuGraphNodeFindInClone",
+            || record.name.clone(),
+            // SAFETY: the node is of the graph that was cloned.
+            |driver| unsafe { driver.cuGraphNodeFindInClone(&mut raw, record.raw, clone) },
+        )?;
+        let (name, share) = (record.name.clone(), record.full_share());
+        Ok(Record { raw, kind: record.kind, name, share, bodies: Vec::new() })
+    }
+
+    /// Destroys the graph now, if nothing that was instantiated from it is left, and says what the driver answered.
+    ///
+    /// Driver call: `cuGraphDestroy`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the graph is gone in any case.
+    #[doc(alias = "cuGraphDestroy")]
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.family).map_or(Ok(()), |mut family| family.destroy())
+    }
+
+    /// Adds a node: checks the dependencies, calls the driver, remembers the node.
+    pub(super) fn add(
+        &mut self,
+        after: &[GraphNode],
+        what: What,
+        call: impl FnOnce(&Driver, *mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult,
+    ) -> Result<GraphNode, Error> {
+        let _family = self.family.lock();
+        let mut table = lock(&self.table);
+        let after = table.raw(after)?;
+        let mut raw = std::ptr::null_mut();
+        let asked = || format!("{} node {} after {} others", what.kind.word(), what.name, after.len());
+        self.context()
+            .call(what.call, asked, |driver| call(driver, &mut raw, self.raw, after.as_ptr(), after.len()))?;
+        let What { kind, name, share, .. } = what;
+        Ok(table.push(Record { raw, kind, name, share, bodies: Vec::new() }))
+    }
+
+    /// Takes in nodes that the driver has and the table has not; returns them.
+    ///
+    /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
+    pub(super) fn learn_nodes(&self) -> Result<Vec<GraphNode>, Error> {
+        let _family = self.family.lock();
+        let mut table = lock(&self.table);
+        let mut new = Vec::new();
+        for raw in self.raw_nodes()? {
+            if table.find(raw).is_some() {
+                continue;
+            }
+            let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+            // SAFETY: the driver has just named the node.
+            self.context().call("cuGraphNodeGetType", String::new, |driver| unsafe {
+                driver.cuGraphNodeGetType(raw, &mut kind)
+            })?;
+            let (kind, share) = (kind.into(), Share::default());
+            new.push(table.push(Record { raw, kind, name: String::new(), share, bodies: Vec::new() }));
+        }
+        Ok(new)
+    }
+
+    fn raw_nodes(&self) -> Result<Vec<CUgraphNode>, Error> {
+        let (mut nodes, mut count) = (Vec::new(), 0);
+        let asked = || "the nodes of a graph".to_string();
+        // SAFETY: the graph is live; no list asks for the count only.
+        self.context().call("cuGraphGetNodes", asked, |driver| unsafe {
+            driver.cuGraphGetNodes(self.raw, std::ptr::null_mut(), &mut count)
+        })?;
+        nodes.resize(count, std::ptr::null_mut());
+        if count != 0 {
+            // SAFETY: the list has room for `count` nodes.
+            self.context().call("cuGraphGetNodes", asked, |driver| unsafe {
+                driver.cuGraphGetNodes(self.raw, nodes.as_mut_ptr(), &mut count)
+            })?;
+        }
+        nodes.truncate(count);
+        Ok(nodes)
+    }
+}
+
+/// What a new node is.
+pub(super) struct What {
+    pub(super) call: &'static str,
+    pub(super) kind: NodeKind,
+    pub(super) name: String,
+    pub(super) share: Share,
+}
+
+impl What {
+    /// A node that uses nothing and has no name.
+    pub(super) fn new(call: &'static str, kind: NodeKind) -> Self {
+        Self { call, kind, name: String::new(), share: Share::default() }
+    }
+
+    /// The same, using this.
+    pub(super) fn using(self, share: Share) -> Self {
+        Self { share, ..self }
+    }
+}
+
+/// Whoever locks two families takes this first, so that nobody does it in another order meanwhile.
+pub(super) fn two_families() -> MutexGuard<'static, ()> {
+    static BOTH: Mutex<()> = Mutex::new(());
+    BOTH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CudaGraph {
+    /// An error unless `what`, of `context`, may be part of this graph.
+    pub(super) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
+        if context.is_same(self.context()) {
+            Ok(())
+        } else {
+            Err(context_mismatch((what, context), ("the graph", self.context())))
+        }
+    }
+}
+
+impl Family {
+    /// One thread at a time in the family's graphs. Take it before a table's lock.
+    pub(super) fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.owned) {
+            return Ok(());
+        }
+        // Also where it cannot be bound: an error is told below.
+        let _ = self.context.bind();
+        // SAFETY: this crate made the graph or was given it, and no handle is left.
+        let code = unsafe { self.context.driver().cuGraphDestroy(self.root) };
+        self.context.check(code, "cuGraphDestroy", String::new)
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let (root, context, lock) = (self.root, self.context.clone(), Mutex::new(()));
+            let rest = Self { root, owned: true, context, lock };
+            return host_call::outside(move || drop(rest));
+        }
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

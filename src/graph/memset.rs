@@ -1,0 +1,90 @@
+//! Nodes that set memory.
+
+#![allow(unsafe_code)] // Calls of the driver on memory that the graph keeps.
+
+use cuda_driver_sys::CUDA_MEMSET_NODE_PARAMS;
+
+use super::graph::{CudaGraph, What};
+use super::node::{GraphNode, NodeKind, Share};
+use crate::driver::CudaContext;
+use crate::error::{Error, ErrorKind, GraphError};
+use crate::memory::{DeviceCopy, DeviceSliceMut};
+
+/// Device memory and the value that each of its elements gets: what a memset node does.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, graph::MemsetNode};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 5)?;
+/// let mut graph = CudaGraph::new(&ctx)?;
+/// graph.add_memset(&[], MemsetNode::new(&mut buffer, 1.5)?)?;
+/// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [1.5; 5]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUDA_MEMSET_NODE_PARAMS")]
+pub struct MemsetNode {
+    pub(super) context: CudaContext,
+    pub(super) share: Share,
+    pub(super) params: CUDA_MEMSET_NODE_PARAMS,
+}
+
+impl MemsetNode {
+    /// Sets every element of `memory` to `value`; elements have 1, 2 or 4 bytes. No driver call.
+    ///
+    /// # Errors
+    /// The elements have another size.
+    pub fn new<T: DeviceCopy>(
+        memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+        value: T,
+    ) -> Result<Self, Error> {
+        let bits = match size_of::<T>() {
+            // SAFETY: a plain value of this size; every bit pattern is a number.
+            1 => u32::from(unsafe { std::mem::transmute_copy::<T, u8>(&value) }),
+            // SAFETY: as above.
+            2 => u32::from(unsafe { std::mem::transmute_copy::<T, u16>(&value) }),
+            // SAFETY: as above.
+            4 => unsafe { std::mem::transmute_copy::<T, u32>(&value) },
+            size => {
+                let why = format!("elements of {size} bytes; the driver sets 1, 2 or 4 at a time");
+                return Err(ErrorKind::from(GraphError::Unfit { node: "memset", why }).into());
+            }
+        };
+        let parts = memory.parts_mut();
+        let mut share = Share::default();
+        share.add_memory(parts.home, true);
+        let params = CUDA_MEMSET_NODE_PARAMS {
+            dst: *parts.address,
+            // Not looked at for one row.
+            pitch: 0,
+            value: bits,
+            elementSize: size_of::<T>() as u32,
+            width: *parts.len,
+            height: 1,
+        };
+        Ok(Self { context: parts.home.context().clone(), share, params })
+    }
+}
+
+impl CudaGraph {
+    /// Adds a node that sets memory. The memory stays as long as the graph can run, and each launch is ordered against its
+    /// other uses.
+    ///
+    /// Driver call: `cuGraphAddMemsetNode`.
+    ///
+    /// # Errors
+    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers: no elements
+    /// cannot be set.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    pub fn add_memset(&mut self, after: &[GraphNode], memset: MemsetNode) -> Result<GraphNode, Error> {
+        self.same_context(&memset.context, "the memory of a memset")?;
+        let (params, context) = (memset.params, self.context().raw());
+        let what = What::new("cuGraphAddMemsetNode", NodeKind::Memset).using(memset.share);
+        // SAFETY: the memory has that many elements and is kept with the node; the rest are those of `add`.
+        self.add(after, what, |driver, node, graph, after, count| unsafe {
+            driver.cuGraphAddMemsetNode(node, graph, after, count, &params, context)
+        })
+    }
+}

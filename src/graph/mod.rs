@@ -1,0 +1,46 @@
+//! Graphs: work that is described once and launched many times.
+//!
+//! | file | what |
+//! |---|---|
+//! | `graph` | [`CudaGraph`]: a graph that can be edited; its nodes, clones |
+//! | `node` | [`GraphNode`], the handle of a node; what the graph remembers of each |
+//! | `edge` | dependencies, plain and programmatic |
+//! | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
+//! | `capture` | a graph from work given to a stream, in a scope that always ends the capture |
+//! | `exec`, `change`, `update` | [`GraphExec`]: a graph made executable; its launch, and what can change without a new one |
+//! | `plan` | [`LaunchPlan`]: `cuda_launch!`s recorded once and replayed, with arguments set by name |
+//! | `dot` | a graph as a picture's source |
+//!
+//! What a graph uses lives as long as it can run: modules, buffers passed as `slice` or `ptr`, events, host functions. Each
+//! launch is ordered against other uses of those buffers like a launch of a kernel.
+
+mod alloc;
+mod capture;
+mod change;
+mod child;
+mod conditional;
+mod copy;
+mod dot;
+mod edge;
+mod event;
+mod exec;
+#[allow(clippy::module_inception)] // the file is named for what it holds
+mod graph;
+mod host;
+mod kernel;
+mod memset;
+mod node;
+mod plan;
+mod update;
+
+pub use alloc::GraphMemory;
+pub use capture::{CaptureInfo, CaptureMode};
+pub use conditional::{Branches, Conditional};
+pub use copy::{CopyNode, HostMemory};
+pub use dot::DotFlags;
+pub use edge::{Dependency, Edge};
+pub use exec::{GraphExec, InstantiateFlags};
+pub use graph::CudaGraph;
+pub use memset::MemsetNode;
+pub use node::{GraphNode, NodeKind};
+pub use plan::LaunchPlan;

@@ -1,0 +1,289 @@
+//! The handle of a node, and what a graph remembers of each of its nodes.
+
+use cuda_driver_sys::{CUgraphNode, CUgraphNodeType};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::driver::{CudaStream, Keep, Resource, Waits};
+use crate::error::{Error, ErrorKind, GraphError};
+use crate::memory::Home;
+
+/// A node of one graph: a number that only its own graph, and what was instantiated from it, understands.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaGraph};
+/// let ctx = CudaContext::new(0)?;
+/// let (mut one, mut other) = (CudaGraph::new(&ctx)?, CudaGraph::new(&ctx)?);
+/// let node = one.add_empty(&[])?;
+/// assert!(other.add_empty(&[node]).unwrap_err().is_graph_error());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "CUgraphNode")]
+pub struct GraphNode {
+    pub(super) graph: u64,
+    pub(super) index: usize,
+}
+
+impl GraphNode {
+    /// The node's number in its graph: nodes are counted in the order in which they were added.
+    pub fn index(self) -> usize {
+        self.index
+    }
+}
+
+/// What a node does (`CUgraphNodeType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// Runs a kernel.
+    Kernel,
+    /// Copies memory.
+    Memcpy,
+    /// Sets memory.
+    Memset,
+    /// Calls a function on the host.
+    Host,
+    /// Runs another graph.
+    Child,
+    /// Nothing: something to depend on.
+    Empty,
+    /// Waits for an event.
+    EventWait,
+    /// Records an event.
+    EventRecord,
+    /// Allocates memory.
+    MemAlloc,
+    /// Frees memory.
+    MemFree,
+    /// Runs one of its graphs, or none, or one again and again.
+    Conditional,
+    /// A kind that this crate cannot make.
+    Other(u32),
+}
+
+impl From<CUgraphNodeType> for NodeKind {
+    fn from(kind: CUgraphNodeType) -> Self {
+        use CUgraphNodeType as T;
+        match kind {
+            T::CU_GRAPH_NODE_TYPE_KERNEL => Self::Kernel,
+            T::CU_GRAPH_NODE_TYPE_MEMCPY => Self::Memcpy,
+            T::CU_GRAPH_NODE_TYPE_MEMSET => Self::Memset,
+            T::CU_GRAPH_NODE_TYPE_HOST => Self::Host,
+            T::CU_GRAPH_NODE_TYPE_GRAPH => Self::Child,
+            T::CU_GRAPH_NODE_TYPE_EMPTY => Self::Empty,
+            T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Self::EventWait,
+            T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Self::EventRecord,
+            T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Self::MemAlloc,
+            T::CU_GRAPH_NODE_TYPE_MEM_FREE => Self::MemFree,
+            T::CU_GRAPH_NODE_TYPE_CONDITIONAL => Self::Conditional,
+            T(other) => Self::Other(other),
+        }
+    }
+}
+
+impl NodeKind {
+    /// As it stands in messages.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Memcpy => "memcpy",
+            Self::Memset => "memset",
+            Self::Host => "host",
+            Self::Child => "child graph",
+            Self::Empty => "empty",
+            Self::EventWait => "event wait",
+            Self::EventRecord => "event record",
+            Self::MemAlloc => "memory allocation",
+            Self::MemFree => "memory free",
+            Self::Conditional => "conditional",
+            Self::Other(_) => "other",
+        }
+    }
+}
+
+/// What work uses, and so keeps alive.
+#[derive(Clone, Default)]
+pub(super) struct Share {
+    pub(super) memory: Vec<Use>,
+    pub(super) objects: Vec<Keep>,
+    /// The kernels' numbers, for the list of what may be blamed for a fault.
+    pub(super) kernels: Vec<u32>,
+}
+
+/// Memory, and whether it is written.
+#[derive(Clone)]
+pub(super) struct Use {
+    pub(super) resource: Arc<dyn Resource>,
+    pub(super) written: bool,
+}
+
+impl Use {
+    /// Orders work on `stream` that is about to be submitted after the other uses of the memory.
+    #[inline]
+    pub(super) fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        let (uses, owner) = (self.resource.uses(), || self.resource.clone());
+        if self.written {
+            uses.write_with(stream, waits, owner)
+        } else {
+            uses.read_with(stream, waits, owner)
+        }
+    }
+}
+
+impl Share {
+    /// A share in one object.
+    pub(super) fn object(object: Keep) -> Self {
+        Self { objects: vec![object], ..Self::default() }
+    }
+
+    /// A share in one piece of memory.
+    pub(super) fn add_memory(&mut self, home: &Arc<Home>, written: bool) {
+        let resource: Arc<dyn Resource> = home.clone();
+        self.memory.push(Use { resource, written });
+    }
+
+    /// All that `other` has, too; memory that both have is one entry.
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.objects.extend_from_slice(&other.objects);
+        self.kernels.extend_from_slice(&other.kernels);
+        for new in &other.memory {
+            let same = |known: &&mut Use| {
+                std::ptr::addr_eq(Arc::as_ptr(&known.resource), Arc::as_ptr(&new.resource))
+            };
+            match self.memory.iter_mut().find(same) {
+                Some(known) => known.written |= new.written,
+                None => self.memory.push(new.clone()),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Share of {} buffers, {} objects", self.memory.len(), self.objects.len())
+    }
+}
+
+/// What a graph remembers of a node.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) raw: CUgraphNode,
+    pub(super) kind: NodeKind,
+    /// The kernel's name, or nothing.
+    pub(super) name: String,
+    pub(super) share: Share,
+    /// The graphs inside a conditional node.
+    pub(super) bodies: Vec<SharedTable>,
+}
+
+#[allow(unsafe_code)] // a handle in plain data
+// SAFETY: a CUgraphNode may be used from every thread, one at a time, which the table's lock sees to; shares are Send.
+unsafe impl Send for Record {}
+
+/// All nodes of one graph by number; those removed leave their place.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) id: u64,
+    pub(super) records: Vec<Option<Record>>,
+    /// What is used by nodes that were not added one by one.
+    pub(super) rest: Share,
+}
+
+pub(super) type SharedTable = Arc<Mutex<Table>>;
+
+/// Locks a table. Nothing panics while it is locked, and every state of it is whole.
+pub(super) fn lock(table: &SharedTable) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    pub(super) fn new(id: u64) -> Self {
+        Self { id, records: Vec::new(), rest: Share::default() }
+    }
+
+    /// Takes in a node of the driver's.
+    pub(super) fn push(&mut self, record: Record) -> GraphNode {
+        self.records.push(Some(record));
+        GraphNode { graph: self.id, index: self.records.len() - 1 }
+    }
+
+    /// The record of a node of this graph.
+    pub(super) fn get(&mut self, node: GraphNode) -> Result<&mut Record, Error> {
+        let index = node.index;
+        if node.graph != self.id {
+            return Err(ErrorKind::from(GraphError::ForeignNode { index }).into());
+        }
+        self.records
+            .get_mut(index)
+            .and_then(Option::as_mut)
+            .ok_or_else(|| ErrorKind::from(GraphError::RemovedNode { node: format!("node {index}") }).into())
+    }
+
+    /// The record of a node of this graph that is of this kind.
+    pub(super) fn get_kind(&mut self, node: GraphNode, kind: NodeKind) -> Result<&mut Record, Error> {
+        let record = self.get(node)?;
+        if record.kind == kind {
+            return Ok(record);
+        }
+        let error = GraphError::WrongKind { node: record.label(node.index), wanted: kind.word() };
+        Err(ErrorKind::from(error).into())
+    }
+
+    /// The driver's handles of these nodes.
+    pub(super) fn raw(&mut self, nodes: &[GraphNode]) -> Result<Vec<CUgraphNode>, Error> {
+        nodes.iter().map(|&node| self.get(node).map(|record| record.raw)).collect()
+    }
+
+    /// The nodes that were not removed, in the order in which they were added.
+    pub(super) fn live(&self) -> impl Iterator<Item = (GraphNode, &Record)> {
+        let nodes = self.records.iter().enumerate();
+        nodes.filter_map(|(index, record)| Some((GraphNode { graph: self.id, index }, record.as_ref()?)))
+    }
+
+    /// The node with this handle.
+    pub(super) fn find(&self, raw: CUgraphNode) -> Option<GraphNode> {
+        self.live().find(|(_, record)| record.raw == raw).map(|(node, _)| node)
+    }
+
+    /// How the node with this handle is called in messages; `None` for no node.
+    pub(super) fn label(&self, raw: CUgraphNode) -> Option<String> {
+        let inside = |(_, record): (_, &Record)| record.bodies.iter().find_map(|body| lock(body).label(raw));
+        match self.live().find(|(_, record)| record.raw == raw) {
+            Some((node, record)) => Some(record.label(node.index)),
+            None => self.live().find_map(inside),
+        }
+    }
+
+    /// All that the graph uses, with the graphs inside it.
+    pub(super) fn share(&self) -> Share {
+        let mut all = self.rest.clone();
+        self.live().for_each(|(_, record)| all.extend(&record.full_share()));
+        all
+    }
+}
+
+impl Record {
+    /// How the node is called in messages.
+    pub(super) fn label(&self, index: usize) -> String {
+        let Self { kind, name, .. } = self;
+        if name.is_empty() {
+            format!("node {index} ({})", kind.word())
+        } else {
+            format!("node {index} ({} {name})", kind.word())
+        }
+    }
+
+    /// Whether somebody else has one of the graphs inside it, which go with the node.
+    pub(super) fn is_held(&self) -> bool {
+        let inside = |body: &SharedTable| lock(body).live().any(|(_, record)| record.is_held());
+        self.bodies.iter().any(|body| Arc::strong_count(body) > 1 || inside(body))
+    }
+
+    /// What the node uses, with the graphs inside it.
+    pub(super) fn full_share(&self) -> Share {
+        let mut all = self.share.clone();
+        self.bodies.iter().for_each(|body| all.extend(&lock(body).share()));
+        all
+    }
+}

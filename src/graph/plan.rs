@@ -1,0 +1,295 @@
+//! Launch plans: a sequence of launches recorded once and replayed, with arguments set by name in between.
+
+#![allow(unsafe_code)] // Overwriting argument bytes of a known size, and telling the driver of the new ones.
+
+use cuda_driver_sys::CUDA_KERNEL_NODE_PARAMS;
+use std::any::type_name;
+use std::collections::HashMap;
+
+use super::capture::CaptureMode;
+use super::exec::{GraphExec, InstantiateFlags};
+use super::graph::CudaGraph;
+use super::node::{GraphNode, Share, lock};
+use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch, context_mismatch};
+use crate::error::{Error, ErrorKind, GraphError, PlanError};
+use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, SliceParts};
+
+/// Launches that were recorded once, to be replayed by one driver call.
+///
+/// An argument recorded as `named("alpha", 2.0f32)` can be set by that name between replays; `slice`, `slice_mut`, `ptr`
+/// and `ptr_mut` can be named, too. A name that several launches have is set for all of them. A replay tells the driver of the
+/// launches whose arguments were set since the last one, and then launches everything.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, LaunchPlan, cuda_launch};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
+/// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+/// let mut plan = LaunchPlan::record(&ctx, |stream| {
+///     // SAFETY: 1 to 6: fill writes `value` to 100 elements; the plan keeps and orders the buffer.
+///     unsafe {
+///         cuda_launch! { kernel: fill, module: module, stream: stream, config: LaunchConfig::for_num_elems(100),
+///                        args: [ptr_mut(x), 100u32, named("value", 7u32)] }
+///     }
+/// })?;
+/// plan.launch(&stream)?;
+/// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
+/// // SAFETY: 1: fill takes any value.
+/// unsafe { plan.set("value", 8u32) }?;
+/// plan.launch(&stream)?;
+/// assert_eq!(x.to_host_vec(&stream)?, [8; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct LaunchPlan {
+    exec: GraphExec,
+    launches: Vec<Planned>,
+    /// Each name's arguments: launch, and index among the named ones.
+    names: HashMap<String, Vec<(usize, usize)>>,
+    /// Launches whose arguments the driver does not know yet.
+    dirty: Vec<usize>,
+}
+
+/// A launch with named arguments.
+#[derive(Debug)]
+struct Planned {
+    launch: RecordedLaunch,
+    node: GraphNode,
+    dirty: bool,
+    /// Memory that took the place of what was recorded, by index among the named arguments.
+    memory: HashMap<usize, Share>,
+}
+
+impl LaunchPlan {
+    /// Records the launches that `record` makes on the stream it is given, and whatever else it does there: see
+    /// [`CudaGraph::capture`].
+    ///
+    /// The duties of each `unsafe` in `record` hold for every replay.
+    ///
+    /// Driver calls: those of [`CudaGraph::capture`] and [`CudaGraph::instantiate`]; for each launch with named arguments
+    /// `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
+    ///
+    /// # Errors
+    /// Those of [`CudaGraph::capture`] and [`CudaGraph::instantiate`].
+    pub fn record(
+        context: &CudaContext,
+        record: impl FnOnce(&CudaStream) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let (graph, launches) = CudaGraph::capture_launches(context, CaptureMode::ThreadLocal, record)?;
+        let exec = graph.instantiate(InstantiateFlags::empty())?;
+        let table = lock(&graph.table);
+        let mut names: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        let planned = launches.into_iter().enumerate().map(|(index, launch)| {
+            for (argument, named) in launch.named.iter().enumerate() {
+                names.entry(named.name.clone()).or_default().push((index, argument));
+            }
+            let lost = || GraphError::RemovedNode { node: format!("the launch of {}", launch.kernel) };
+            let node = table.find(launch.node).ok_or_else(|| ErrorKind::from(lost()))?;
+            Ok(Planned { launch, node, dirty: false, memory: HashMap::new() })
+        });
+        let launches = planned.collect::<Result<_, Error>>()?;
+        drop(table);
+        Ok(Self { exec, launches, names, dirty: Vec::new() })
+    }
+
+    /// Sets a value by name, from the next replay on; it is of the type that was recorded. No driver call.
+    ///
+    /// # Errors
+    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. Then
+    /// nothing is changed.
+    ///
+    /// # Safety
+    /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) that has the name hold with this value, too.
+    pub unsafe fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
+        let places = self.places(
+            name,
+            |named| {
+                let value = named.slice.is_none() && named.size == size_of::<T>();
+                value && named.type_name == type_name::<T>()
+            },
+            type_name::<T>,
+        )?;
+        for (launch, argument) in places {
+            let Some(planned) = self.launches.get_mut(launch) else { continue };
+            let Some(parameter) = planned.launch.named.get(argument).map(|n| n.parameter) else { continue };
+            // SAFETY: the parameter has the size of a `T`, as compared above.
+            unsafe { planned.launch.arguments.set(parameter, (&raw const value).cast()) };
+            self.mark(launch);
+        }
+        Ok(())
+    }
+
+    /// Sets memory that the kernels only read, recorded as `slice` or `ptr`, by name, from the next replay on. No driver call.
+    ///
+    /// The plan keeps the memory, also that which it takes the place of.
+    ///
+    /// # Errors
+    /// As [`LaunchPlan::set`]; the memory is of another context.
+    ///
+    /// # Safety
+    /// 1. As [`LaunchPlan::set`]: the kernels stay inside this memory.
+    pub unsafe fn set_slice<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &(impl DeviceSlice<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory(name, memory.parts(), false)
+    }
+
+    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise as [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As [`LaunchPlan::set_slice`].
+    pub unsafe fn set_slice_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory(name, memory.parts_mut(), true)
+    }
+
+    fn set_memory<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        parts: SliceParts<'_, T>,
+        written: bool,
+    ) -> Result<(), Error> {
+        if !parts.home.context().is_same(self.exec.context()) {
+            return Err(context_mismatch(
+                ("the memory", parts.home.context()),
+                ("the plan", self.exec.context()),
+            ));
+        }
+        let given = || format!("{} of {}", slice_word(written), type_name::<T>());
+        let fits = |named: &NamedArgument| match named.slice {
+            Some(recorded) => recorded == written && named.type_name == type_name::<T>(),
+            // What stands for an address alone.
+            None => named.type_name == type_name::<DevicePtr<T>>(),
+        };
+        for (launch, argument) in self.places(name, fits, given)? {
+            let Some(planned) = self.launches.get_mut(launch) else { continue };
+            let Some(named) = planned.launch.named.get(argument) else { continue };
+            // SAFETY: both parameters of a slice, and the one of a pointer, have 8 bytes.
+            unsafe {
+                planned.launch.arguments.set(named.parameter, std::ptr::from_ref(parts.address).cast());
+                if named.slice.is_some() {
+                    planned.launch.arguments.set(named.parameter + 1, std::ptr::from_ref(parts.len).cast());
+                }
+            }
+            let mut share = Share::default();
+            share.add_memory(parts.home, written);
+            planned.memory.insert(argument, share);
+            let mut all = Share::default();
+            planned.memory.values().for_each(|share| all.extend(share));
+            self.exec.replace_share(planned.node, all);
+            self.mark(launch);
+        }
+        Ok(())
+    }
+
+    /// Replays everything on `stream`, behind what the stream was given so far and behind earlier replays.
+    ///
+    /// Driver calls: `cuGraphExecKernelNodeSetParams_v2` for each launch with an argument set since the last replay, then those
+    /// of [`GraphExec::launch`].
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers.
+    pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
+        while let Some(&index) = self.dirty.last() {
+            if let Some(planned) = self.launches.get_mut(index) {
+                planned.tell(&self.exec)?;
+                planned.dirty = false;
+            }
+            self.dirty.pop();
+        }
+        self.exec.launch(stream)
+    }
+
+    /// The names of the arguments that can be set, in alphabetical order.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.names.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The executable graph behind the plan.
+    pub fn exec(&self) -> &GraphExec {
+        &self.exec
+    }
+
+    /// Waits for the last replay; see [`GraphExec::synchronize`].
+    ///
+    /// # Errors
+    /// The first fault of work of the context, which is sticky.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.exec.synchronize()
+    }
+
+    /// Where the arguments of this name are, if all of them fit.
+    fn places<D: std::fmt::Display>(
+        &self,
+        name: &str,
+        fits: impl Fn(&NamedArgument) -> bool,
+        given: impl FnOnce() -> D,
+    ) -> Result<Vec<(usize, usize)>, Error> {
+        let Some(places) = self.names.get(name) else {
+            let names = self.names().into_iter().map(String::from).collect();
+            return Err(ErrorKind::from(PlanError::NoSuchArgument { name: name.into(), names }).into());
+        };
+        let named = |&(launch, argument): &(usize, usize)| {
+            let launch = &self.launches.get(launch)?.launch;
+            Some((&launch.kernel, launch.named.get(argument)?))
+        };
+        match places.iter().filter_map(named).find(|(_, named)| !fits(named)) {
+            None => Ok(places.clone()),
+            Some((kernel, named)) => Err(ErrorKind::from(PlanError::ArgumentType {
+                name: name.into(),
+                kernel: kernel.clone(),
+                recorded: describe(named),
+                given: given().to_string(),
+            })
+            .into()),
+        }
+    }
+
+    /// The driver has to be told of the launch before the next replay.
+    fn mark(&mut self, launch: usize) {
+        if let Some(planned) = self.launches.get_mut(launch).filter(|planned| !planned.dirty) {
+            planned.dirty = true;
+            self.dirty.push(launch);
+        }
+    }
+}
+
+impl Planned {
+    /// Tells the driver of the arguments.
+    fn tell(&mut self, exec: &GraphExec) -> Result<(), Error> {
+        let launch = &mut self.launch;
+        let packet = launch.arguments.kernel_params();
+        let params = CUDA_KERNEL_NODE_PARAMS { kernelParams: packet, ..launch.params };
+        let (kernel, node) = (&launch.kernel, launch.node);
+        exec.context().call(
+            "cuGraphExecKernelNodeSetParams",
+            || kernel.clone(),
+            // SAFETY: the node is a kernel node of the graph that the plan was made from, which nobody else has; the packet is that
+            // of the recorded launch with values of the same sizes; the module is kept.
+            |driver| unsafe { driver.cuGraphExecKernelNodeSetParams(exec.raw(), node, &params) },
+        )
+    }
+}
+
+fn describe(named: &NamedArgument) -> String {
+    named.slice.map_or_else(
+        || named.type_name.to_string(),
+        |written| format!("{} of {}", slice_word(written), named.type_name),
+    )
+}
+
+/// How the macro spells it.
+fn slice_word(written: bool) -> &'static str {
+    if written { "slice_mut(..)" } else { "slice(..)" }
+}

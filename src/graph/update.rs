@@ -1,0 +1,62 @@
+//! Bringing an executable graph up to date with an edited graph.
+
+#![allow(unsafe_code)] // A call of the driver with two live graphs.
+
+use cuda_driver_sys::{CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUresult};
+use std::sync::Arc;
+
+use super::exec::GraphExec;
+use super::graph::{CudaGraph, two_families};
+use super::node::lock;
+use crate::error::{Error, ErrorKind, GraphError, UpdateRefusal};
+
+impl GraphExec {
+    /// Takes over what the nodes of `graph` do, which has the same nodes and dependencies, added in the same order. Launches
+    /// made before run as they were.
+    ///
+    /// Nodes are still named by the graph that this one was instantiated from.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, ErrorKind, GraphError, InstantiateFlags, UpdateRefusal};
+    /// let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// graph.add_empty(&[])?;
+    /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    /// exec.update(&graph)?;
+    /// graph.add_empty(&[])?;
+    /// let refused = exec.update(&graph).unwrap_err();
+    /// let ErrorKind::Graph(GraphError::Update { refusal, .. }) = refused.kind() else { panic!("{refused}") };
+    /// assert_eq!(*refusal, UpdateRefusal::TOPOLOGY_CHANGED);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuGraphExecUpdate_v2`, in drivers since CUDA 12.0.
+    ///
+    /// # Errors
+    /// [`GraphError::Update`] with the reason and the node, where the graphs differ in what cannot be changed; this one stays
+    /// as it was.
+    #[doc(alias = "cuGraphExecUpdate")]
+    pub fn update(&mut self, graph: &CudaGraph) -> Result<(), Error> {
+        self.context().bind()?;
+        let none = std::ptr::null_mut();
+        let result = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS;
+        let mut info = CUgraphExecUpdateResultInfo { result, errorNode: none, errorFromNode: none };
+        let code = {
+            let _both = two_families();
+            let _ours = self.family.lock();
+            let _theirs = (!Arc::ptr_eq(&self.family, &graph.family)).then(|| graph.family.lock());
+            // SAFETY: both graphs are live, `info` outlives the call.
+            unsafe { self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info) }
+        };
+        let table = lock(&graph.table);
+        if code == CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
+            let (refusal, node) = (UpdateRefusal(info.result.0), table.label(info.errorNode));
+            return Err(ErrorKind::from(GraphError::Update { refusal, node }).into());
+        }
+        self.context().check(code, "cuGraphExecUpdate", String::new)?;
+        let share = table.share();
+        drop(table);
+        self.replace_all(share);
+        Ok(())
+    }
+}

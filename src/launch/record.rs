@@ -1,0 +1,142 @@
+//! A launch that is recorded instead of run: what a graph keeps of it, and its named arguments.
+//!
+//! Only the cold path comes here: a stream that is being captured never takes the warm one.
+
+#![allow(unsafe_code)] // Asking the driver for the node of the launch that it has just recorded.
+
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUlaunchConfig, CUstreamCaptureStatus};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use super::args::{Role, Signature};
+use super::config::LaunchConfig;
+use super::submit::Request;
+use crate::driver::{Capture, CudaStream, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
+use crate::error::Error;
+use crate::memory::Home;
+
+/// What the arguments of a recorded launch tell about themselves, in order.
+#[derive(Debug)]
+pub struct Report {
+    signature: Option<&'static Signature>,
+    named: Vec<NamedArgument>,
+    memory: Vec<(Arc<Home>, bool)>,
+    /// The last name stands for memory that is not yet told.
+    expecting: bool,
+}
+
+impl Report {
+    /// Nothing told yet of arguments of these types.
+    pub(super) fn new(signature: Option<&'static Signature>) -> Self {
+        Self { signature, named: Vec::new(), memory: Vec::new(), expecting: false }
+    }
+
+    /// The argument whose parameters `rest` begins with has this name.
+    pub(super) fn name(&mut self, name: &str, rest: Option<&'static Signature>) {
+        let Some(first) = Signature::parameters(rest).next() else { return };
+        let count = |list| Signature::parameters(list).count();
+        self.expecting = first.role == Role::Address;
+        self.named.push(NamedArgument {
+            name: name.to_string(),
+            parameter: count(self.signature) - count(rest),
+            type_name: (first.type_name)(),
+            size: first.size,
+            slice: None,
+        });
+    }
+
+    /// The next argument that passes memory passes this, to be written or only read.
+    pub(super) fn memory(&mut self, home: &Arc<Home>, written: bool) {
+        if std::mem::take(&mut self.expecting)
+            && let Some(named) = self.named.last_mut()
+        {
+            named.slice = Some(written);
+        }
+        self.memory.push((home.clone(), written));
+    }
+
+    /// The memory that the arguments pass, and whether it may be written.
+    pub(super) fn into_memory(self) -> Vec<(Arc<Home>, bool)> {
+        self.memory
+    }
+}
+
+/// Leaves with the capture what the launch just recorded uses besides memory, and where its named arguments are.
+///
+/// Driver call: `cuStreamGetCaptureInfo`, for a launch with named arguments.
+///
+/// # Safety
+/// 1. `params` is the packet of the launch, of the types in the report's signature, which are the kernel's.
+pub(super) unsafe fn record(
+    capture: &Capture,
+    request: &Request<'_>,
+    config: &CUlaunchConfig,
+    params: *mut *mut c_void,
+    report: Report,
+) -> Result<(), Error> {
+    capture.add_kernel(request.kernel.number, request.kernel.module_share());
+    if report.named.is_empty() {
+        return Ok(());
+    }
+    let sizes = Signature::parameters(report.signature).map(|p| p.size);
+    capture.add_launch(RecordedLaunch {
+        kernel: request.kernel.name().to_string(),
+        node: last_node(request.stream)?,
+        params: node_params(request.kernel, config),
+        // SAFETY: the caller's duty 1.
+        arguments: unsafe { PackedArguments::copy(params, sizes) },
+        named: report.named,
+    });
+    Ok(())
+}
+
+/// The driver's form of a kernel node, without its arguments.
+pub(super) fn node_params(kernel: &Kernel, config: &CUlaunchConfig) -> CUDA_KERNEL_NODE_PARAMS {
+    CUDA_KERNEL_NODE_PARAMS {
+        func: kernel.raw,
+        gridDimX: config.gridDimX,
+        gridDimY: config.gridDimY,
+        gridDimZ: config.gridDimZ,
+        blockDimX: config.blockDimX,
+        blockDimY: config.blockDimY,
+        blockDimZ: config.blockDimZ,
+        sharedMemBytes: config.sharedMemBytes,
+        kernelParams: null_mut(),
+        extra: null_mut(),
+        kern: null_mut(),
+        ctx: null_mut(),
+    }
+}
+
+/// The node that `stream` recorded last.
+fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
+    stream.context().call(
+        "cuStreamGetCaptureInfo",
+        || stream.label(),
+        // SAFETY: the stream is live, all outputs outlive the call; id and graph are not asked for.
+        |driver| unsafe {
+            let (id, graph) = (null_mut(), null_mut());
+            driver.cuStreamGetCaptureInfo(
+                stream.raw(),
+                &mut status,
+                id,
+                graph,
+                &mut nodes,
+                &mut edges,
+                &mut count,
+            )
+        },
+    )?;
+    // SAFETY: the driver lists `count` nodes, valid until its next call; a launch leaves itself as the only one.
+    Ok(if count == 0 { null_mut() } else { unsafe { *nodes } })
+}
+
+impl LaunchConfig {
+    /// As the driver has it in a launch on no stream.
+    pub(super) fn unlaunched(&self) -> CUlaunchConfig {
+        self.raw(null_mut())
+    }
+}

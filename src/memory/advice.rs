@@ -1,0 +1,67 @@
+//! What the driver can be told about managed memory, and tells.
+
+use cuda_driver_sys::CUmem_advise as A;
+
+use super::location::MemoryLocation;
+
+/// How managed memory will be used (`CUmem_advise`).
+///
+/// ```
+/// use cuda_launch::{CudaContext, ManagedAttach, ManagedBuffer, MemoryAdvice};
+/// let ctx = CudaContext::new(0)?;
+/// let memory = ManagedBuffer::<f32>::uninit(&ctx, 1000, ManagedAttach::Global)?;
+/// memory.advise(.., MemoryAdvice::ReadMostly(true))?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "CUmem_advise")]
+pub enum MemoryAdvice {
+    /// It is mostly read: readers get copies of their own; or no longer.
+    ReadMostly(bool),
+    /// It should stay there.
+    PreferredLocation(MemoryLocation),
+    /// It may stay anywhere.
+    NoPreferredLocation,
+    /// That device or the host will use it: it should always reach it without a fault.
+    AccessedBy(MemoryLocation),
+    /// The opposite.
+    NotAccessedBy(MemoryLocation),
+    /// What newer drivers know.
+    Other(u32, MemoryLocation),
+}
+
+impl MemoryAdvice {
+    /// As the driver takes it. Where no location is needed it ignores the one that it gets.
+    pub(super) fn to_raw(self) -> (A, MemoryLocation) {
+        let nowhere = MemoryLocation::Device(0);
+        match self {
+            Self::ReadMostly(true) => (A::CU_MEM_ADVISE_SET_READ_MOSTLY, nowhere),
+            Self::ReadMostly(false) => (A::CU_MEM_ADVISE_UNSET_READ_MOSTLY, nowhere),
+            Self::PreferredLocation(location) => (A::CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location),
+            Self::NoPreferredLocation => (A::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, nowhere),
+            Self::AccessedBy(location) => (A::CU_MEM_ADVISE_SET_ACCESSED_BY, location),
+            Self::NotAccessedBy(location) => (A::CU_MEM_ADVISE_UNSET_ACCESSED_BY, location),
+            Self::Other(advice, location) => (A(advice), location),
+        }
+    }
+}
+
+/// What holds for all of a range of managed memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RangeState {
+    /// It is mostly read.
+    pub read_mostly: bool,
+    /// Where it should stay.
+    pub preferred_location: Option<MemoryLocation>,
+    /// Who will use it.
+    pub accessed_by: Vec<MemoryLocation>,
+    /// Where it was last moved by a prefetch.
+    pub last_prefetch: Option<MemoryLocation>,
+}
+
+impl RangeState {
+    /// So many users are asked for: more devices than one host has.
+    pub(super) const MOST_LOCATIONS: usize = 64;
+}

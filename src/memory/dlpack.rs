@@ -1,0 +1,323 @@
+//! Buffers as DLPack tensors, and back.
+
+#![allow(unsafe_code)] // Follows pointers of structures that this file made, or that a caller of `from_raw` vouched for.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use super::buffer::DeviceBuffer;
+use super::device_copy::DeviceCopy;
+use super::dlpack_abi::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_BITMASK_READ_ONLY,
+    DLPackVersion, DLTensor,
+};
+use super::home::{Home, Origin};
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::{DlPackError, Error, ErrorKind};
+
+/// An element that DLPack has a name for.
+pub trait DlElement: DeviceCopy {
+    /// Its name: a code, and a number of bits.
+    const TYPE: DLDataType;
+}
+
+macro_rules! elements {
+    ($($ty:ty = $code:literal;)*) => {$(
+        impl DlElement for $ty {
+            const TYPE: DLDataType = DLDataType { code: $code, bits: (8 * size_of::<$ty>()) as u8, lanes: 1 };
+        }
+    )*};
+}
+
+elements! {
+    i8 = 0; i16 = 0; i32 = 0; i64 = 0;
+    u8 = 1; u16 = 1; u32 = 1; u64 = 1;
+    f32 = 2; f64 = 2;
+}
+
+#[cfg(feature = "half")]
+elements! { half::f16 = 2; half::bf16 = 4; }
+
+/// A tensor of the DLPack standard, given back when dropped.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, DlTensor};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let buffer = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let tensor = buffer.into_dlpack(&stream, &[2, 3])?;
+/// let raw = tensor.into_raw(); // for another library, in a capsule called "dltensor_versioned"
+/// // SAFETY: 1 to 3: it was just made, on this stream.
+/// let tensor = unsafe { DlTensor::from_raw(raw) };
+/// assert_eq!(tensor.shape(), [2, 3]);
+/// let buffer: DeviceBuffer<f32> = tensor.into_buffer(&ctx)?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "DLManagedTensor", alias = "DLManagedTensorVersioned")]
+pub struct DlTensor {
+    raw: Raw,
+}
+
+/// Either structure, owned.
+#[derive(Debug)]
+enum Raw {
+    Versioned(NonNull<DLManagedTensorVersioned>),
+    Legacy(NonNull<DLManagedTensor>),
+}
+
+// SAFETY: a tensor may be used and given back by any thread; what it owns here is `Send` and `Sync`.
+unsafe impl Send for DlTensor {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for DlTensor {}
+
+/// What a tensor that this crate made keeps.
+struct Kept {
+    _memory: Box<dyn Any + Send + Sync>,
+    shape: Box<[i64]>,
+    strides: Box<[i64]>,
+}
+
+impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
+    /// Makes the buffer a tensor of that shape, whose rows lie one after the other.
+    ///
+    /// `stream` is the consumer's: its work from now on comes after all work that uses the buffer. When the consumer gives the
+    /// tensor back, the memory is freed after all work of the context.
+    ///
+    /// # Errors
+    /// The shape has another number of elements, the stream is of another context or captures.
+    pub fn into_dlpack(self, stream: &CudaStream, shape: &[usize]) -> Result<DlTensor, Error> {
+        let elements = shape.iter().try_fold(1usize, |product, len| product.checked_mul(*len));
+        if elements != Some(self.len()) {
+            return Err(mismatch("shape", format!("{} elements", self.len()), format!("{shape:?}")));
+        }
+        stream.same_context(self.context(), "the buffer")?;
+        stream.refuse_in_capture("into_dlpack")?;
+        self.home().write_on(stream)?;
+        let device = DLDevice { device_type: DLDevice::CUDA, device_id: self.context().raw_device() };
+        // The address is handed out: whoever has it uses it on streams that this crate does not know.
+        let data = std::ptr::without_provenance_mut(self.cu_deviceptr() as usize);
+        let shape: Box<[i64]> = shape.iter().map(|len| *len as i64).collect();
+        let mut strides = vec![1i64; shape.len()].into_boxed_slice();
+        let mut step = 1;
+        for (stride, len) in strides.iter_mut().zip(&shape).rev() {
+            *stride = step;
+            step *= (*len).max(1);
+        }
+        Ok(DlTensor::made(data, device, T::TYPE, Kept { _memory: Box::new(self), shape, strides }))
+    }
+}
+
+impl DlTensor {
+    fn made(data: *mut c_void, device: DLDevice, dtype: DLDataType, kept: Kept) -> Self {
+        let ndim = kept.shape.len() as i32;
+        let mut kept = Box::new(kept);
+        let (shape, strides) = (kept.shape.as_mut_ptr(), kept.strides.as_mut_ptr());
+        let tensor = Box::new(DLManagedTensorVersioned {
+            version: DLPackVersion { major: 1, minor: 0 },
+            manager_ctx: Box::into_raw(kept).cast(),
+            deleter: Some(delete),
+            flags: 0,
+            dl_tensor: DLTensor { data, device, ndim, dtype, shape, strides, byte_offset: 0 },
+        });
+        Self { raw: Raw::Versioned(NonNull::from(Box::leak(tensor))) }
+    }
+
+    /// Takes over a tensor of another library, from a capsule called `dltensor_versioned`.
+    ///
+    /// # Safety
+    /// 1. It is a live tensor of version 1 of the standard, and this is its only owner.
+    /// 2. Its memory is as it says, and stays until it is given back; nobody writes it meanwhile.
+    /// 3. Work that wrote it is done, or ordered before the streams that it is used on here.
+    pub unsafe fn from_raw(raw: NonNull<DLManagedTensorVersioned>) -> Self {
+        Self { raw: Raw::Versioned(raw) }
+    }
+
+    /// Takes over a tensor in the older form, from a capsule called `dltensor`.
+    ///
+    /// # Safety
+    /// As [`DlTensor::from_raw`].
+    pub unsafe fn from_raw_legacy(raw: NonNull<DLManagedTensor>) -> Self {
+        Self { raw: Raw::Legacy(raw) }
+    }
+
+    /// Gives the tensor to another library, which calls its deleter once.
+    pub fn into_raw(self) -> NonNull<DLManagedTensorVersioned> {
+        let wrapped = match self.raw {
+            Raw::Versioned(raw) => {
+                std::mem::forget(self);
+                return raw;
+            }
+            // A new head over the older tensor, which keeps it.
+            Raw::Legacy(_) => {
+                let tensor = *self.tensor();
+                let (shape, strides) = (self.shape().into(), self.strides().into());
+                Self::made(
+                    tensor.data,
+                    tensor.device,
+                    tensor.dtype,
+                    Kept { _memory: Box::new(self), shape, strides },
+                )
+            }
+        };
+        wrapped.into_raw()
+    }
+
+    /// Gives the tensor to another library that knows the older form only.
+    pub fn into_raw_legacy(self) -> NonNull<DLManagedTensor> {
+        if let Raw::Legacy(raw) = self.raw {
+            std::mem::forget(self);
+            return raw;
+        }
+        let tensor = *self.tensor();
+        let manager_ctx = Box::into_raw(Box::new(self)).cast();
+        // Shape and strides stay where they are: the tensor that is kept owns them.
+        let legacy = DLManagedTensor { dl_tensor: tensor, manager_ctx, deleter: Some(delete_legacy) };
+        NonNull::from(Box::leak(Box::new(legacy)))
+    }
+
+    /// The buffer that the tensor's elements are; the tensor is given back with it, after the work that uses it.
+    ///
+    /// No driver call.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DlPack`]: the elements are of another type, on another device, not in rows one after the other, or may only be
+    /// read.
+    pub fn into_buffer<T: DlElement>(self, context: &CudaContext) -> Result<DeviceBuffer<T>, Error> {
+        let tensor = *self.tensor();
+        if tensor.dtype != T::TYPE {
+            return Err(mismatch("element type", format!("{:?}", T::TYPE), format!("{:?}", tensor.dtype)));
+        }
+        let kinds = [DLDevice::CUDA, DLDevice::CUDA_HOST, DLDevice::CUDA_MANAGED];
+        let managed = tensor.device.device_type != DLDevice::CUDA;
+        let here = managed || tensor.device.device_id == context.raw_device();
+        if !here || !kinds.contains(&tensor.device.device_type) {
+            let wanted = format!("CUDA device {}", context.raw_device());
+            return Err(mismatch("device", wanted, format!("{:?}", tensor.device)));
+        }
+        if self.is_read_only() {
+            return Err(mismatch(
+                "access",
+                "memory that may be written".into(),
+                "a tensor that may only be read".into(),
+            ));
+        }
+        let len = self.compact_len().ok_or_else(|| {
+            let found = format!("shape {:?}, strides {:?}", self.shape(), self.strides());
+            mismatch("layout", "rows one after the other".into(), found)
+        })?;
+        let address = (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset);
+        if !address.is_multiple_of(align_of::<T>() as u64) {
+            return Err(mismatch("alignment", format!("{} bytes", align_of::<T>()), format!("{address:#x}")));
+        }
+        let home = Home::new(address, context, Origin::Foreign(Box::new(self)));
+        Ok(DeviceBuffer::from_home(len, address, home))
+    }
+
+    /// The lengths of the dimensions, in elements.
+    pub fn shape(&self) -> &[i64] {
+        let tensor = self.tensor();
+        dimensions(tensor.shape, tensor.ndim)
+    }
+
+    /// The distances of neighbours in each dimension, in elements; empty if rows lie one after the other.
+    pub fn strides(&self) -> &[i64] {
+        let tensor = self.tensor();
+        if tensor.strides.is_null() { &[] } else { dimensions(tensor.strides, tensor.ndim) }
+    }
+
+    /// Whether the elements may only be read.
+    pub fn is_read_only(&self) -> bool {
+        match self.raw {
+            // SAFETY: live while this value is.
+            Raw::Versioned(raw) => unsafe { raw.as_ref() }.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0,
+            Raw::Legacy(_) => false,
+        }
+    }
+
+    /// The description of the tensor.
+    pub fn tensor(&self) -> &DLTensor {
+        match self.raw {
+            // SAFETY: live while this value is.
+            Raw::Versioned(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
+            // SAFETY: as above.
+            Raw::Legacy(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
+        }
+    }
+
+    /// Elements, if they lie one after the other.
+    fn compact_len(&self) -> Option<usize> {
+        if self.shape().contains(&0) {
+            return Some(0);
+        }
+        let mut len = 1i64;
+        let strides = self.strides();
+        for (dimension, extent) in self.shape().iter().enumerate().rev() {
+            // The distance says nothing where there are no neighbours.
+            if *extent != 1 && strides.get(dimension).is_some_and(|stride| *stride != len) {
+                return None;
+            }
+            len = len.checked_mul(*extent).filter(|_| *extent >= 0)?;
+        }
+        usize::try_from(len).ok()
+    }
+}
+
+/// `count` numbers.
+fn dimensions<'a>(start: *const i64, count: i32) -> &'a [i64] {
+    match usize::try_from(count) {
+        // SAFETY: by the standard there are so many, as long as the tensor lives.
+        Ok(count) if count > 0 && !start.is_null() => unsafe { std::slice::from_raw_parts(start, count) },
+        _ => &[],
+    }
+}
+
+fn mismatch(what: &'static str, wanted: String, found: String) -> Error {
+    ErrorKind::DlPack(DlPackError { what, wanted, found }).into()
+}
+
+impl Drop for DlTensor {
+    fn drop(&mut self) {
+        // SAFETY: live, and this is its only owner; the deleter is called once.
+        unsafe {
+            match self.raw {
+                Raw::Versioned(raw) => {
+                    if let Some(deleter) = (*raw.as_ptr()).deleter {
+                        deleter(raw.as_ptr());
+                    }
+                }
+                Raw::Legacy(raw) => {
+                    if let Some(deleter) = (*raw.as_ptr()).deleter {
+                        deleter(raw.as_ptr());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Gives back a tensor that [`DlTensor::made`] made.
+unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
+    if tensor.is_null() {
+        return;
+    }
+    // SAFETY: both were leaked by `made`, and the owner calls this once. Dropping the buffer does not panic.
+    unsafe {
+        let tensor = Box::from_raw(tensor);
+        drop(Box::from_raw(tensor.manager_ctx.cast::<Kept>()));
+    }
+}
+
+/// Gives back a tensor that [`DlTensor::into_raw_legacy`] made.
+unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
+    if tensor.is_null() {
+        return;
+    }
+    // SAFETY: both were leaked by `into_raw_legacy`, and the owner calls this once.
+    unsafe {
+        let tensor = Box::from_raw(tensor);
+        drop(Box::from_raw(tensor.manager_ctx.cast::<DlTensor>()));
+    }
+}

@@ -1,0 +1,187 @@
+//! Memory of graphics APIs.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles, each owned by one value.
+
+use cuda_driver_sys::{
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle_win32, CUexternalMemory,
+    CUexternalMemoryHandleType as K,
+};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::buffer::{DeviceBuffer, byte_len};
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use crate::driver::CudaContext;
+use crate::error::Error;
+
+/// A handle by which a graphics API shares memory (`CUexternalMemoryHandleType`).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExternalMemoryHandle {
+    /// A file descriptor, as Vulkan exports it; the driver owns it once the import has succeeded.
+    #[cfg(unix)]
+    FileDescriptor(std::os::fd::OwnedFd),
+    /// A handle of Windows: which kind (`CUexternalMemoryHandleType`), and the handle, which whoever holds it closes.
+    Windows(u32, *mut c_void),
+}
+
+/// Memory of a graphics API, opened for CUDA.
+///
+/// Handles are cheap to clone; it is given back with the last handle and the last buffer.
+///
+/// ```no_run
+/// # #[cfg(unix)] {
+/// use cuda_launch::{CudaContext, ExternalMemory, ExternalMemoryHandle};
+/// # let descriptor: std::os::fd::OwnedFd = unimplemented!();
+/// let ctx = CudaContext::new(0)?;
+/// // SAFETY: 1: 1 MiB of memory that Vulkan exported as this descriptor, for itself alone.
+/// let memory = unsafe {
+///     ExternalMemory::import(&ctx, ExternalMemoryHandle::FileDescriptor(descriptor), 1 << 20, true)?
+/// };
+/// // SAFETY: 1: Vulkan does not use it now.
+/// let buffer = unsafe { memory.map::<u32>(0, 1000)? };
+/// # }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "CUexternalMemory")]
+pub struct ExternalMemory {
+    inner: Arc<Imported>,
+}
+
+#[derive(Debug)]
+struct Imported {
+    raw: CUexternalMemory,
+    bytes: usize,
+    context: CudaContext,
+}
+
+// SAFETY: a CUexternalMemory may be used from every thread; the rest is Send and Sync.
+unsafe impl Send for Imported {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for Imported {}
+
+impl ExternalMemory {
+    /// Opens `bytes` bytes of memory; `dedicated` where they were allocated for one resource.
+    ///
+    /// Driver call: `cuImportExternalMemory`.
+    ///
+    /// # Safety
+    /// 1. The handle is of the kind it says, and its memory has so many bytes and is dedicated or not as said.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or whatever the driver answers.
+    #[doc(alias = "cuImportExternalMemory")]
+    pub unsafe fn import(
+        context: &CudaContext,
+        handle: ExternalMemoryHandle,
+        bytes: usize,
+        dedicated: bool,
+    ) -> Result<Self, Error> {
+        /// `CUDA_EXTERNAL_MEMORY_DEDICATED`
+        const DEDICATED: u32 = 1;
+        let (type_, raw_handle) = match &handle {
+            #[cfg(unix)]
+            ExternalMemoryHandle::FileDescriptor(descriptor) => {
+                use std::os::fd::AsRawFd;
+                let fd = descriptor.as_raw_fd();
+                (K::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle { fd })
+            }
+            ExternalMemoryHandle::Windows(kind, handle) => {
+                let win32 =
+                    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle_win32 { handle: *handle, name: std::ptr::null() };
+                (K(*kind), CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle { win32 })
+            }
+        };
+        let description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+            type_,
+            handle: raw_handle,
+            size: bytes as u64,
+            flags: if dedicated { DEDICATED } else { 0 },
+            reserved: [0; 16],
+        };
+        let mut raw = std::ptr::null_mut();
+        context.call(
+            "cuImportExternalMemory",
+            || format!("{bytes} bytes, {handle:?}"),
+            // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
+            |driver| unsafe { driver.cuImportExternalMemory(&mut raw, &description) },
+        )?;
+        // The driver owns it from here on.
+        #[cfg(unix)]
+        if let ExternalMemoryHandle::FileDescriptor(descriptor) = handle {
+            let _ = std::os::fd::IntoRawFd::into_raw_fd(descriptor);
+        }
+        Ok(Self { inner: Arc::new(Imported { raw, bytes, context: context.clone() }) })
+    }
+
+    /// `len` elements at `offset` bytes, as a buffer that keeps the memory.
+    ///
+    /// Driver calls: `cuExternalMemoryGetMappedBuffer`, and `cuMemFree` at the end.
+    ///
+    /// # Safety
+    /// 1. Nobody else, the graphics API included, uses these elements while the buffer or work with it does: semaphores tell.
+    ///
+    /// # Errors
+    /// Whatever the driver answers: the range must lie inside.
+    #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
+    pub unsafe fn map<T: DeviceCopy>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        let (bytes, context) = (byte_len::<T>(len)?, &self.inner.context);
+        let description = CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+            offset: offset as u64,
+            size: bytes as u64,
+            flags: 0,
+            reserved: [0; 16],
+        };
+        let mut address = 0;
+        let asked = || format!("{bytes} bytes at {offset} of {}", self.inner.bytes);
+        // SAFETY: the memory is live, the description is whole, `address` outlives the call.
+        context.call("cuExternalMemoryGetMappedBuffer", asked, |driver| unsafe {
+            driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
+        })?;
+        let owner = Mapped { address, memory: self.clone() };
+        Ok(DeviceBuffer::from_home(
+            len,
+            address,
+            Home::new(address, context, Origin::Foreign(Box::new(owner))),
+        ))
+    }
+
+    /// Bytes.
+    pub fn byte_len(&self) -> usize {
+        self.inner.bytes
+    }
+
+    /// The raw handle, valid as long as this one.
+    pub fn raw(&self) -> CUexternalMemory {
+        self.inner.raw
+    }
+}
+
+impl Drop for Imported {
+    fn drop(&mut self) {
+        // SAFETY: this value owned it, and no buffer of it is left.
+        let _ = self.context.call("cuDestroyExternalMemory", String::new, |driver| unsafe {
+            driver.cuDestroyExternalMemory(self.raw)
+        });
+    }
+}
+
+/// A mapped range, freed before the memory that it is of.
+struct Mapped {
+    address: u64,
+    memory: ExternalMemory,
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped ranges are freed so, and nothing uses this one any more.
+        let _ = self
+            .memory
+            .inner
+            .context
+            .call("cuMemFree", String::new, |driver| unsafe { driver.cuMemFree(self.address) });
+    }
+}

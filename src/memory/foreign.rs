@@ -1,0 +1,122 @@
+//! Device memory that comes from elsewhere, or goes there.
+
+#![allow(unsafe_code)] // Takes the caller's word for memory that this crate did not allocate.
+
+use std::any::Any;
+
+use super::buffer::{DeviceBuffer, byte_len};
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::Error;
+
+/// How memory that other code allocated is given back.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RawOwnership {
+    /// With `cuMemFree`.
+    Plain,
+    /// With `cuMemFreeAsync`, on this stream or the last one that used it.
+    Pool(CudaStream),
+    /// Not by this crate.
+    Borrowed,
+}
+
+impl<T: DeviceCopy> DeviceBuffer<T> {
+    /// Allocates `len` elements outside of any memory pool, and leaves them as they are: for memory that is shared with other
+    /// processes.
+    ///
+    /// Driver call: `cuMemAlloc`; none for an empty buffer.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`].
+    #[doc(alias = "cuMemAlloc")]
+    pub fn uninit_plain(context: &CudaContext, len: usize) -> Result<Self, Error> {
+        let bytes = byte_len::<T>(len)?;
+        let (mut address, mut origin) = (0, Origin::Empty);
+        if bytes != 0 {
+            let asked = || format!("{bytes} bytes for {len} elements");
+            // SAFETY: the context is current, `address` outlives the call.
+            context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
+            origin = Origin::Plain;
+        }
+        Ok(Self::from_home(len, address, Home::new(address, context, origin)))
+    }
+
+    /// Takes over, or borrows, `len` elements of device memory that other code allocated.
+    ///
+    /// No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, RawOwnership};
+    /// let ctx = CudaContext::new(0)?;
+    /// let stream = ctx.new_stream()?;
+    /// let mut address = 0;
+    /// ctx.bind()?;
+    /// // SAFETY: the context is current.
+    /// unsafe { ctx.driver().cuMemAlloc(&mut address, 12) };
+    /// // SAFETY: 1 to 4: three u32 that were just allocated in this context, by `cuMemAlloc`, and that nothing uses.
+    /// let mut buffer = unsafe { DeviceBuffer::<u32>::from_raw_parts(&ctx, address, 3, RawOwnership::Plain) };
+    /// buffer.view_mut().set_zero(&stream)?;
+    /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 3]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
+    /// 2. They stay as long as the buffer, and all work that uses it, if they are borrowed.
+    /// 3. They can be freed as `ownership` says, and nobody else frees them.
+    /// 4. Nobody else uses them meanwhile in a way that a `Vec` would not allow, and work that uses them now is ordered before what
+    ///    the buffer is used for.
+    pub unsafe fn from_raw_parts(
+        context: &CudaContext,
+        address: u64,
+        len: usize,
+        ownership: RawOwnership,
+    ) -> Self {
+        let origin = match ownership {
+            _ if address == 0 => Origin::Empty,
+            RawOwnership::Plain => Origin::Plain,
+            RawOwnership::Pool(stream) => Origin::Pool(stream),
+            RawOwnership::Borrowed => Origin::Borrowed,
+        };
+        Self::from_home(len, address, Home::new(address, context, origin))
+    }
+
+    /// `len` elements of device memory that `owner` keeps: it is dropped after the last work that uses them.
+    ///
+    /// No driver call.
+    ///
+    /// # Safety
+    /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
+    /// 2. They stay until `owner` is dropped.
+    /// 3. Nobody else uses them until then in a way that a `Vec` would not allow.
+    pub unsafe fn from_foreign(
+        context: &CudaContext,
+        address: u64,
+        len: usize,
+        owner: impl Any + Send + Sync,
+    ) -> Self {
+        Self::from_home(len, address, Home::new(address, context, Origin::Foreign(Box::new(owner))))
+    }
+
+    /// Gives the memory out of hand: its address and its length in elements, after waiting for the streams that use it.
+    ///
+    /// Whoever gets it frees it: with `cuMemFreeAsync`, or `cuMemFree` on devices without memory pools and for buffers of
+    /// [`DeviceBuffer::uninit_plain`]. Memory of a foreign owner is lost with it: it is never dropped. A buffer that a graph uses
+    /// is given back instead.
+    ///
+    /// Driver calls: `cuStreamSynchronize` for each stream that used it.
+    ///
+    /// # Errors
+    /// The buffer, if a graph uses it or a wait fails.
+    pub fn into_raw_parts(mut self) -> Result<(u64, usize), Self> {
+        let parts = (self.view().base(), self.len());
+        let waited = self.home().uses().wait().is_ok();
+        match self.sole_home() {
+            Some(home) if waited => home.disown(),
+            _ => return Err(self),
+        }
+        Ok(parts)
+    }
+}

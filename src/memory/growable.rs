@@ -1,0 +1,139 @@
+//! A buffer that grows where it is.
+
+#![allow(unsafe_code)] // Implements `DeviceSlice` for memory that it has mapped.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::buffer::byte_len;
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::location::{MemoryAccess, MemoryLocation};
+use super::mapping::Mapping;
+use super::physical::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts};
+use crate::driver::CudaContext;
+use crate::error::{BadMapping, Error, ErrorKind};
+
+/// Device memory that grows without moving: addresses for the most it may have are reserved, and memory is mapped as it is needed.
+///
+/// ```
+/// use cuda_launch::{CudaContext, GrowableBuffer};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let mut buffer = GrowableBuffer::<u32>::new(&ctx, 1 << 24)?;
+/// buffer.grow_to(3)?;
+/// buffer.view_mut().copy_from_host(&stream, &[1, 2, 3])?;
+/// let address = buffer.view().cu_deviceptr();
+/// buffer.grow_to(1 << 20)?;
+/// assert_eq!(buffer.view().cu_deviceptr(), address);
+/// assert_eq!(buffer.view().slice(..3).to_host_vec(&stream)?, [1, 2, 3]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "cuMemAddressReserve")]
+pub struct GrowableBuffer<T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    mapped: usize,
+    granularity: usize,
+    addresses: VirtualReservation,
+    mappings: Arc<Mutex<Vec<Mapping>>>,
+    home: Arc<Home>,
+    of: PhantomData<T>,
+}
+
+impl<T: DeviceCopy> GrowableBuffer<T> {
+    /// Reserves addresses for `most` elements. No memory is allocated yet.
+    ///
+    /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemAddressReserve`.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    pub fn new(context: &CudaContext, most: usize) -> Result<Self, Error> {
+        let granularity = PhysicalOptions::default().granularity(context, true)?;
+        let bytes = byte_len::<T>(most)?.max(1).checked_next_multiple_of(granularity);
+        let bytes =
+            bytes.ok_or_else(|| Error::from(ErrorKind::Capacity { len: most, size: size_of::<T>() }))?;
+        let addresses = VirtualReservation::new(context, bytes, 0)?;
+        let mappings = Arc::new(Mutex::new(Vec::new()));
+        let owner = Origin::Foreign(Box::new((mappings.clone(), addresses.clone())));
+        let address = addresses.address();
+        let home = Home::new(address, context, owner);
+        Ok(Self { address, len: 0, mapped: 0, granularity, addresses, mappings, home, of: PhantomData })
+    }
+
+    /// Makes it `len` elements long, which it is at least afterwards; new elements are as they are.
+    ///
+    /// What it has stays where it is, and work that uses it goes on. Driver calls, if memory has to be mapped: `cuMemCreate`,
+    /// `cuMemMap`, `cuMemSetAccess`.
+    ///
+    /// # Errors
+    /// More than was reserved, [`Error::is_out_of_memory`], or whatever the driver answers; the buffer is then as before.
+    pub fn grow_to(&mut self, len: usize) -> Result<(), Error> {
+        let (wanted, limit) = (byte_len::<T>(len)?, self.addresses.byte_len());
+        if wanted > limit {
+            let (offset, granularity) = (self.mapped, self.granularity);
+            let help = "reserve addresses for the most elements that it may have: they cost nothing";
+            let error =
+                BadMapping { what: "growth", offset, bytes: wanted - offset, limit, granularity, help };
+            return Err(ErrorKind::Mapping(error).into());
+        }
+        if wanted > self.mapped {
+            let bytes = (wanted - self.mapped).next_multiple_of(self.granularity);
+            let context = self.home.context();
+            let memory = PhysicalAllocation::new(context, bytes, PhysicalOptions::default())?;
+            let mapping = Mapping::new(&self.addresses, self.mapped, &memory)?;
+            mapping.set_access(MemoryLocation::from(context), MemoryAccess::ReadWrite)?;
+            self.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
+            self.mapped += bytes;
+        }
+        self.len = self.len.max(len);
+        Ok(())
+    }
+
+    /// Elements that fit into the memory that is mapped already.
+    pub fn capacity(&self) -> usize {
+        self.mapped / size_of::<T>().max(1)
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All elements, to read.
+    pub fn view(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.address, self.len, &self.home)
+    }
+
+    /// All elements, to write.
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.address, self.len, &self.home)
+    }
+}
+
+// SAFETY: 1: `len` elements are mapped; 2: borrowing it keeps them.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
+    type Element = T;
+
+    #[inline(always)]
+    fn parts(&self) -> SliceParts<'_, T> {
+        SliceParts::new(&self.address, &self.len, &self.home)
+    }
+}
+
+// SAFETY: 1: it owns its memory.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceSliceMut for GrowableBuffer<T> {
+    #[inline(always)]
+    fn parts_mut(&mut self) -> SliceParts<'_, T> {
+        SliceParts::new(&self.address, &self.len, &self.home)
+    }
+}

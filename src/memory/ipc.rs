@@ -1,0 +1,111 @@
+//! Device memory that another process of the machine opens.
+
+#![allow(unsafe_code)] // Calls of the driver with live memory; an opened range is closed by its one owner.
+
+use cuda_driver_sys::{CUipcMem_flags, CUipcMemHandle};
+
+use super::buffer::DeviceBuffer;
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use crate::driver::CudaContext;
+use crate::error::Error;
+
+/// What another process needs to open an allocation: 64 bytes, sent in any way.
+///
+/// Only whole allocations that come from no pool have one: [`DeviceBuffer::uninit_plain`]. Linux only.
+///
+/// ```no_run
+/// use cuda_launch::{CudaContext, DeviceBuffer, IpcMemoryHandle};
+/// let ctx = CudaContext::new(0)?;
+/// let buffer = DeviceBuffer::<f32>::uninit_plain(&ctx, 1000)?;
+/// let handle = IpcMemoryHandle::of(&buffer)?;
+/// let bytes = handle.to_bytes();
+/// // In the other process:
+/// // SAFETY: 1: a float buffer of 1000; 2: it stays until the other process says so.
+/// let opened = unsafe { IpcMemoryHandle::from_bytes(bytes).open::<f32>(&ctx, 1000)? };
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "CUipcMemHandle")]
+pub struct IpcMemoryHandle {
+    raw: CUipcMemHandle,
+}
+
+impl IpcMemoryHandle {
+    /// The handle of the allocation that a buffer is.
+    ///
+    /// Driver call: `cuIpcGetMemHandle`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where the system or the emulator has none, `CUDA_ERROR_INVALID_VALUE` for memory of a pool.
+    #[doc(alias = "cuIpcGetMemHandle")]
+    pub fn of<T: DeviceCopy>(buffer: &DeviceBuffer<T>) -> Result<Self, Error> {
+        let mut raw = CUipcMemHandle { reserved: [0; 64] };
+        // Another process uses it: nobody here knows until when.
+        let address = buffer.cu_deviceptr();
+        buffer.context().call(
+            "cuIpcGetMemHandle",
+            || format!("{address:#x}"),
+            // SAFETY: the memory is live, `raw` outlives the call.
+            |driver| unsafe { driver.cuIpcGetMemHandle(&mut raw, address) },
+        )?;
+        Ok(Self { raw })
+    }
+
+    /// Opens the allocation, of which the first `len` elements are used. It is closed with the buffer, after the work that uses it.
+    ///
+    /// Driver calls: `cuIpcOpenMemHandle_v2`, `cuIpcCloseMemHandle` at the end.
+    ///
+    /// # Safety
+    /// 1. The allocation has at least `len` elements of this type.
+    /// 2. The process that exported it keeps it until it is closed here, and both agree on who uses it when.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; a process cannot open its own memory.
+    #[doc(alias = "cuIpcOpenMemHandle", alias = "cuIpcCloseMemHandle")]
+    pub unsafe fn open<T: DeviceCopy>(
+        self,
+        context: &CudaContext,
+        len: usize,
+    ) -> Result<DeviceBuffer<T>, Error> {
+        let mut address = 0;
+        let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
+        context.call(
+            "cuIpcOpenMemHandle",
+            || format!("{len} elements"),
+            // SAFETY: `address` outlives the call; a handle that is none is an error.
+            |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
+        )?;
+        let owner = Opened { address, context: context.clone() };
+        Ok(DeviceBuffer::from_home(
+            len,
+            address,
+            Home::new(address, context, Origin::Foreign(Box::new(owner))),
+        ))
+    }
+
+    /// The bytes to send.
+    pub fn to_bytes(self) -> [u8; 64] {
+        self.raw.reserved.map(|byte| byte as u8)
+    }
+
+    /// The handle that was sent.
+    pub fn from_bytes(bytes: [u8; 64]) -> Self {
+        Self { raw: CUipcMemHandle { reserved: bytes.map(|byte| byte as std::ffi::c_char) } }
+    }
+}
+
+/// An allocation of another process, until this is dropped.
+struct Opened {
+    address: u64,
+    context: CudaContext,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: this value opened it, and nothing uses it any more.
+        let _ = self.context.call("cuIpcCloseMemHandle", String::new, |driver| unsafe {
+            driver.cuIpcCloseMemHandle(self.address)
+        });
+    }
+}

@@ -1,0 +1,346 @@
+//! Managed memory: one address for the host and all devices.
+
+#![allow(unsafe_code)] // Memory that this value owns; the host sees it only when no stream uses it.
+
+use cuda_driver_sys::{CUdevice_attribute, CUmem_range_attribute as R, CUmemAttach_flags};
+use std::marker::PhantomData;
+use std::ops::{Range, RangeBounds};
+use std::sync::Arc;
+
+use super::advice::{MemoryAdvice, RangeState};
+use super::buffer::byte_len;
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::location::MemoryLocation;
+use super::pinned::free_of_graphs;
+use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts, resolve};
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::{Error, ErrorKind, HostAccess, LengthMismatch};
+
+/// Who may use managed memory on devices that cannot share it at all times (`CUmemAttach_flags`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "CUmemAttach_flags")]
+pub enum ManagedAttach {
+    /// Every stream of every device.
+    #[default]
+    Global,
+    /// The host alone, until it is attached otherwise.
+    Host,
+    /// The stream that it is attached on, and the host while that stream rests.
+    Single,
+}
+
+impl ManagedAttach {
+    fn to_raw(self) -> u32 {
+        match self {
+            Self::Global => CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0,
+            Self::Host => CUmemAttach_flags::CU_MEM_ATTACH_HOST.0,
+            Self::Single => CUmemAttach_flags::CU_MEM_ATTACH_SINGLE.0,
+        }
+    }
+}
+
+/// `len` elements that host and devices reach at one address; pages move to where they are used.
+///
+/// It is used as a [`DeviceBuffer`](crate::DeviceBuffer) is: kernels take it as `slice(x)` and `slice_mut(x)`, views of it are
+/// copied, and streams are ordered by the uses it remembers. The host sees the elements without a copy, after waiting
+/// for the streams that use them:
+///
+/// ```
+/// use cuda_launch::{CudaContext, ManagedAttach, ManagedBuffer, MemoryAdvice, MemoryLocation};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let mut memory = ManagedBuffer::from_slice(&stream, &[1u32, 2, 3], ManagedAttach::Global)?;
+/// memory.advise(.., MemoryAdvice::PreferredLocation((&ctx).into()))?;
+/// memory.prefetch(&stream, .., (&ctx).into())?;
+/// memory.view_mut().slice(..1).set_zero(&stream)?;
+/// assert_eq!(memory.as_slice()?, [0, 2, 3]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// Dropping it waits for the device, as `cuMemFree` does.
+#[derive(Debug)]
+#[doc(alias = "cuMemAllocManaged")]
+pub struct ManagedBuffer<T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    /// Whether the host may look while kernels run.
+    concurrent: bool,
+    home: Arc<Home>,
+    of: PhantomData<T>,
+}
+
+impl<T: DeviceCopy> ManagedBuffer<T> {
+    /// Allocates `len` elements and leaves them as they are.
+    ///
+    /// Driver calls: `cuMemAllocManaged`, `cuDeviceGetAttribute`; none for an empty buffer.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`]; `CUDA_ERROR_INVALID_VALUE` for [`ManagedAttach::Single`], which only
+    /// [`ManagedBuffer::attach`] takes.
+    pub fn uninit(context: &CudaContext, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
+        let bytes = byte_len::<T>(len)?;
+        let (mut address, mut origin, mut concurrent) = (0, Origin::Empty, true);
+        if bytes != 0 {
+            let asked = || format!("{bytes} bytes for {len} elements, {attach:?}");
+            // SAFETY: the context is current, `address` outlives the call.
+            context.call("cuMemAllocManaged", asked, |driver| unsafe {
+                driver.cuMemAllocManaged(&mut address, bytes, attach.to_raw())
+            })?;
+            origin = Origin::Plain;
+            let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
+            concurrent = context.device_attribute(attribute).is_ok_and(|value| value != 0);
+        }
+        let home = Home::new(address, context, origin);
+        Ok(Self { address, len, concurrent, home, of: PhantomData })
+    }
+
+    /// Allocates `len` elements whose bytes are zero; they are set on `stream`.
+    ///
+    /// Driver calls: as [`ManagedBuffer::uninit`], and `cuMemsetD8Async`.
+    ///
+    /// # Errors
+    /// As [`ManagedBuffer::uninit`], or the stream captures.
+    pub fn zeroed(stream: &CudaStream, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
+        stream.refuse_in_capture("cuMemAllocManaged")?;
+        let mut buffer = Self::uninit(stream.context(), len, attach)?;
+        buffer.view_mut().set_zero(stream)?;
+        Ok(buffer)
+    }
+
+    /// Allocates as many elements as `source` has and copies them; returns when they are there.
+    ///
+    /// Driver calls: as [`ManagedBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    /// As [`ManagedBuffer::uninit`], or the stream captures.
+    pub fn from_slice(stream: &CudaStream, source: &[T], attach: ManagedAttach) -> Result<Self, Error> {
+        stream.refuse_in_capture("cuMemAllocManaged")?;
+        let mut buffer = Self::uninit(stream.context(), source.len(), attach)?;
+        buffer.view_mut().copy_from_host(stream, source)?;
+        Ok(buffer)
+    }
+
+    /// The elements, to read; waits for the stream that writes them.
+    ///
+    /// Driver calls: `cuStreamSynchronize` if a stream wrote them.
+    ///
+    /// # Errors
+    /// [`Error::is_host_access`] on a device that cannot share memory with the host while it works, and while a graph uses the
+    /// memory; or a fault of earlier work.
+    pub fn as_slice(&self) -> Result<&[T], Error> {
+        self.is_for_host()?;
+        self.home.uses().wait_for_writer()?;
+        // SAFETY: `len` elements, which nothing writes: streams are done, and new work that writes needs `&mut self`.
+        Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
+    }
+
+    /// The elements, to change; waits for all streams that use them.
+    ///
+    /// Driver calls: `cuStreamSynchronize` for each stream that used them.
+    ///
+    /// # Errors
+    /// As [`ManagedBuffer::as_slice`].
+    pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
+        self.is_for_host()?;
+        self.home.uses().wait()?;
+        // SAFETY: `len` elements, which nothing uses: streams are done, and new work needs a borrow of this value.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
+    }
+
+    fn is_for_host(&self) -> Result<(), Error> {
+        if !self.concurrent {
+            return Err(ErrorKind::HostAccess(HostAccess::Managed).into());
+        }
+        free_of_graphs(&self.home)
+    }
+
+    /// Where the host finds the elements. What is done with it must be ordered by hand with streams that use them.
+    pub fn as_host_ptr(&self) -> *mut T {
+        match self.address {
+            0 => std::ptr::NonNull::dangling().as_ptr(),
+            address => std::ptr::with_exposed_provenance_mut(address as usize),
+        }
+    }
+
+    /// All elements, to read.
+    pub fn view(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.address, self.len, &self.home)
+    }
+
+    /// All elements, to write.
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.address, self.len, &self.home)
+    }
+
+    /// Tells the driver how the elements of `range` will be used. It is a hint.
+    ///
+    /// Driver call: `cuMemAdvise_v2`, in drivers since CUDA 12.2; none for no elements.
+    ///
+    /// # Errors
+    /// The range is not inside the buffer, or whatever the driver answers.
+    #[doc(alias = "cuMemAdvise")]
+    pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<(), Error> {
+        let (address, bytes) = self.bytes_of(range, "advise")?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (raw, location) = advice.to_raw();
+        let asked = || format!("{advice:?} for {bytes} bytes");
+        // SAFETY: the range is part of live managed memory.
+        self.context().call("cuMemAdvise_v2", asked, |driver| unsafe {
+            driver.cuMemAdvise_v2(address, bytes, raw, location.to_raw())
+        })
+    }
+
+    /// Moves the elements of `range` to where they will be used, in the order of `stream`.
+    ///
+    /// Driver call: `cuMemPrefetchAsync_v2`, in drivers since CUDA 12.2; none for no elements.
+    ///
+    /// # Errors
+    /// The range is not inside the buffer, the stream is of another context, or whatever the driver answers.
+    #[doc(alias = "cuMemPrefetchAsync")]
+    pub fn prefetch(
+        &self,
+        stream: &CudaStream,
+        range: impl RangeBounds<usize>,
+        to: MemoryLocation,
+    ) -> Result<(), Error> {
+        let (address, bytes) = self.bytes_of(range, "prefetch")?;
+        stream.same_context(self.context(), "the managed memory")?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.home.read_on(stream)?;
+        let asked = || format!("{bytes} bytes to {to:?}");
+        // SAFETY: the range is part of live managed memory, which stays until this use of it is done.
+        self.context().call("cuMemPrefetchAsync_v2", asked, |driver| unsafe {
+            driver.cuMemPrefetchAsync_v2(address, bytes, to.to_raw(), 0, stream.raw())
+        })
+    }
+
+    /// Says who may use the memory from now on, in the order of `stream`; for devices that cannot share it at all times.
+    ///
+    /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers: the default stream cannot have memory alone.
+    #[doc(alias = "cuStreamAttachMemAsync")]
+    pub fn attach(&mut self, stream: &CudaStream, attach: ManagedAttach) -> Result<(), Error> {
+        stream.same_context(self.context(), "the managed memory")?;
+        if self.address == 0 {
+            return Ok(());
+        }
+        self.home.write_on(stream)?;
+        // SAFETY: the address starts live managed memory; 0 stands for all of it.
+        self.context().call(
+            "cuStreamAttachMemAsync",
+            || format!("{attach:?}"),
+            |driver| unsafe { driver.cuStreamAttachMemAsync(stream.raw(), self.address, 0, attach.to_raw()) },
+        )
+    }
+
+    /// What the driver was told about the elements of `range`, and where they were last moved; what they do not have in common is
+    /// left out.
+    ///
+    /// Driver call: `cuMemRangeGetAttribute`, four times; none for no elements.
+    ///
+    /// # Errors
+    /// The range is not inside the buffer, or whatever the driver answers.
+    #[doc(alias = "cuMemRangeGetAttribute", alias = "cuMemRangeGetAttributes")]
+    pub fn range_state(&self, range: impl RangeBounds<usize>) -> Result<RangeState, Error> {
+        let (address, bytes) = self.bytes_of(range, "range_state")?;
+        let get = |attribute: R, room: usize| {
+            let mut numbers = vec![cuda_driver_sys::CU_DEVICE_INVALID; room];
+            let size = size_of_val(numbers.as_slice());
+            if bytes == 0 {
+                return Ok(numbers);
+            }
+            self.context().call(
+                "cuMemRangeGetAttribute",
+                || format!("{attribute:?}"),
+                // SAFETY: the numbers have `size` bytes; the range is part of live managed memory.
+                |driver| unsafe {
+                    driver.cuMemRangeGetAttribute(
+                        numbers.as_mut_ptr().cast(),
+                        size,
+                        attribute,
+                        address,
+                        bytes,
+                    )
+                },
+            )?;
+            Ok::<_, Error>(numbers)
+        };
+        let one = |attribute| get(attribute, 1).map(|numbers| numbers.first().copied().unwrap_or(-2));
+        let accessed = get(R::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, RangeState::MOST_LOCATIONS)?;
+        Ok(RangeState {
+            read_mostly: one(R::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY)? == 1,
+            preferred_location: MemoryLocation::from_number(one(
+                R::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+            )?),
+            accessed_by: accessed.into_iter().filter_map(MemoryLocation::from_number).collect(),
+            last_prefetch: MemoryLocation::from_number(one(
+                R::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+            )?),
+        })
+    }
+
+    /// Address and bytes of a range of elements.
+    fn bytes_of(&self, range: impl RangeBounds<usize>, call: &'static str) -> Result<(u64, usize), Error> {
+        let end = match range.end_bound() {
+            std::ops::Bound::Included(end) => end.saturating_add(1),
+            std::ops::Bound::Excluded(end) => *end,
+            std::ops::Bound::Unbounded => self.len,
+        };
+        let Some(Range { start, end }) = resolve(range, self.len) else {
+            let mismatch = LengthMismatch { call, source_len: end, destination_len: self.len };
+            return Err(ErrorKind::Length(mismatch).into());
+        };
+        Ok((self.address + (start * size_of::<T>()) as u64, (end - start) * size_of::<T>()))
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The context that it was allocated in.
+    pub fn context(&self) -> &CudaContext {
+        self.home.context()
+    }
+
+    /// Frees the memory now, after all work of the device, and says what the driver answered. Driver call: `cuMemFree`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the buffer is gone in any case.
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+    }
+}
+
+// SAFETY: 1: it owns them; 2: borrowing it keeps it.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceSlice for ManagedBuffer<T> {
+    type Element = T;
+
+    #[inline(always)]
+    fn parts(&self) -> SliceParts<'_, T> {
+        SliceParts::new(&self.address, &self.len, &self.home)
+    }
+}
+
+// SAFETY: 1: it owns its memory, and the host sees it only through a borrow.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceSliceMut for ManagedBuffer<T> {
+    #[inline(always)]
+    fn parts_mut(&mut self) -> SliceParts<'_, T> {
+        SliceParts::new(&self.address, &self.len, &self.home)
+    }
+}

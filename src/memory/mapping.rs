@@ -1,0 +1,142 @@
+//! Memory at an address: what brings physical memory and reserved addresses together.
+
+#![allow(unsafe_code)] // Maps live memory at live addresses, both held until they are unmapped.
+
+use super::buffer::{DeviceBuffer, byte_len};
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::location::{MemoryAccess, MemoryLocation};
+use super::physical::{PhysicalAllocation, VirtualReservation, multiples};
+use crate::driver::CudaContext;
+use crate::error::{Error, ErrorKind, LengthMismatch};
+
+/// Memory that is mapped at reserved addresses.
+///
+/// It holds both, so that they can be dropped in any order. Dropping the mapping waits for all work of the context, which may use
+/// it, and unmaps.
+///
+/// ```
+/// use cuda_launch::{
+///     CudaContext, DeviceBuffer, Mapping, MemoryAccess, PhysicalAllocation, PhysicalOptions, VirtualReservation,
+/// };
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let bytes = PhysicalOptions::default().granularity(&ctx, false)?;
+/// let memory = PhysicalAllocation::new(&ctx, bytes, PhysicalOptions::default())?;
+/// let addresses = VirtualReservation::new(&ctx, 4 * bytes, 0)?;
+/// let mapping = Mapping::new(&addresses, bytes, &memory)?; // at the second quarter
+/// mapping.set_access((&ctx).into(), MemoryAccess::ReadWrite)?;
+/// let mut buffer = DeviceBuffer::<u32>::from_mapping(mapping, 100)?;
+/// buffer.view_mut().copy_from_host(&stream, &[7; 100])?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [7; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "cuMemMap", alias = "cuMemUnmap")]
+pub struct Mapping {
+    address: u64,
+    bytes: usize,
+    _memory: PhysicalAllocation,
+    addresses: VirtualReservation,
+}
+
+impl Mapping {
+    /// Maps all of `memory` at `offset` bytes into `addresses`. Nobody may use it before [`Mapping::set_access`].
+    ///
+    /// Driver call: `cuMemMap`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mapping`] if it does not fit there, or whatever the driver answers: something may be mapped there already.
+    pub fn new(
+        addresses: &VirtualReservation,
+        offset: usize,
+        memory: &PhysicalAllocation,
+    ) -> Result<Self, Error> {
+        let bytes = memory.byte_len();
+        multiples("mapping", offset, bytes, addresses.byte_len(), memory.granularity())?;
+        let address = addresses.address() + offset as u64;
+        memory.context().call(
+            "cuMemMap",
+            || format!("{bytes} bytes at {address:#x}"),
+            // SAFETY: memory and addresses are live, and the range lies inside the reservation.
+            |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
+        )?;
+        Ok(Self { address, bytes, _memory: memory.clone(), addresses: addresses.clone() })
+    }
+
+    /// Lets a device use the memory at this address, or no longer. Driver call: `cuMemSetAccess`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemSetAccess")]
+    pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
+        let description = access.of(location);
+        // SAFETY: the whole mapping is live; one description is passed.
+        self.context().call(
+            "cuMemSetAccess",
+            || format!("{access:?} for {location:?}"),
+            |driver| unsafe { driver.cuMemSetAccess(self.address, self.bytes, &description, 1) },
+        )
+    }
+
+    /// What a device may do with the memory at this address. Driver call: `cuMemGetAccess`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemGetAccess")]
+    pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
+        let (mut flags, raw) = (0, location.to_raw());
+        self.context().call(
+            "cuMemGetAccess",
+            || format!("{location:?}"),
+            // SAFETY: the mapping is live, both values outlive the call.
+            |driver| unsafe { driver.cuMemGetAccess(&mut flags, &raw, self.address) },
+        )?;
+        Ok(MemoryAccess::from_raw(cuda_driver_sys::CUmemAccess_flags(flags as u32)))
+    }
+
+    /// The first address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes.
+    pub fn byte_len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The context of its addresses.
+    pub fn context(&self) -> &CudaContext {
+        self.addresses.context()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // Nobody can be told here. Where the wait fails, the context is gone and with it all work.
+        let _ = self.context().synchronize();
+        // SAFETY: this value owned the mapping, and no work is left that could use it.
+        let _ = self
+            .context()
+            .call("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, self.bytes) });
+    }
+}
+
+impl<T: DeviceCopy> DeviceBuffer<T> {
+    /// The first `len` elements of mapped memory, which the buffer keeps.
+    ///
+    /// No driver call. The context's device must have been given access.
+    ///
+    /// # Errors
+    /// The mapping is shorter.
+    pub fn from_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+        let bytes = byte_len::<T>(len)?;
+        if bytes > mapping.bytes {
+            let destination_len = mapping.bytes / size_of::<T>().max(1);
+            let mismatch = LengthMismatch { call: "from_mapping", source_len: len, destination_len };
+            return Err(ErrorKind::Length(mismatch).into());
+        }
+        let (address, context) = (mapping.address, mapping.context().clone());
+        Ok(Self::from_home(len, address, Home::new(address, &context, Origin::Foreign(Box::new(mapping)))))
+    }
+}

@@ -1,0 +1,164 @@
+//! Memory of several devices behind one address.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles.
+
+use cuda_driver_sys::{CUdevice_attribute, CUmulticastGranularity_flags as G, CUmulticastObjectProp};
+
+use super::os_handle::OsHandleKinds;
+use super::physical::{PhysicalAllocation, multiples};
+use crate::driver::CudaContext;
+use crate::error::Error;
+
+/// One address for memory of several devices: what is written there is written on all, what is read is reduced.
+///
+/// It is mapped as physical memory is: [`MulticastObject::as_physical`]. Devices are added first, then memory of each is bound.
+///
+/// ```
+/// use cuda_launch::{CudaContext, MulticastObject};
+/// let ctx = CudaContext::new(0)?;
+/// if MulticastObject::is_supported(&ctx)? {
+///     let bytes = MulticastObject::granularity(&ctx, 2, true)?;
+///     let object = MulticastObject::new(&ctx, 2, bytes, Default::default())?;
+///     object.add_device(&ctx)?;
+/// }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "cuMulticastCreate")]
+pub struct MulticastObject {
+    memory: PhysicalAllocation,
+}
+
+fn properties(devices: u32, bytes: usize, handles: OsHandleKinds) -> CUmulticastObjectProp {
+    CUmulticastObjectProp { numDevices: devices, size: bytes, handleTypes: handles.bits().into(), flags: 0 }
+}
+
+impl MulticastObject {
+    /// Whether the context's device can take part. Driver call: `cuDeviceGetAttribute`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; a driver that does not know multicast objects says no.
+    pub fn is_supported(context: &CudaContext) -> Result<bool, Error> {
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
+        Ok(context.device_attribute(attribute).is_ok_and(|value| value != 0))
+    }
+
+    /// What sizes, in bytes, must be multiples of: at least, or for the best speed. Driver call: `cuMulticastGetGranularity`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMulticastGetGranularity")]
+    pub fn granularity(context: &CudaContext, devices: u32, recommended: bool) -> Result<usize, Error> {
+        let option = if recommended {
+            G::CU_MULTICAST_GRANULARITY_RECOMMENDED
+        } else {
+            G::CU_MULTICAST_GRANULARITY_MINIMUM
+        };
+        let (properties, mut bytes) = (properties(devices, 0, OsHandleKinds::empty()), 0);
+        context.call(
+            "cuMulticastGetGranularity",
+            || format!("{devices} devices"),
+            // SAFETY: the properties are whole, `bytes` outlives the call.
+            |driver| unsafe { driver.cuMulticastGetGranularity(&mut bytes, &properties, option) },
+        )?;
+        Ok(bytes)
+    }
+
+    /// An object for `bytes` bytes of each of so many devices.
+    ///
+    /// Driver calls: `cuMulticastGetGranularity`, `cuMulticastCreate`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where no device can, or whatever the driver answers.
+    pub fn new(
+        context: &CudaContext,
+        devices: u32,
+        bytes: usize,
+        handles: OsHandleKinds,
+    ) -> Result<Self, Error> {
+        let granularity = Self::granularity(context, devices, false)?;
+        multiples("multicast object", 0, bytes, usize::MAX, granularity)?;
+        let (properties, mut handle) = (properties(devices, bytes, handles), 0);
+        context.call(
+            "cuMulticastCreate",
+            || format!("{bytes} bytes, {devices} devices"),
+            // SAFETY: the properties are whole, `handle` outlives the call.
+            |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
+        )?;
+        // SAFETY: 1: it was just made, and is nobody else's.
+        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, bytes, granularity) } })
+    }
+
+    /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMulticastAddDevice")]
+    pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
+        let device = context.raw_device();
+        // SAFETY: the object is live.
+        context.call(
+            "cuMulticastAddDevice",
+            || format!("device {device}"),
+            |driver| unsafe { driver.cuMulticastAddDevice(self.memory.raw(), device) },
+        )
+    }
+
+    /// Puts memory of the context's device at `offset` bytes, until the result is dropped.
+    ///
+    /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there, or whatever the driver answers: all devices must
+    /// have been added.
+    #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
+    pub fn bind(
+        &self,
+        context: &CudaContext,
+        offset: usize,
+        memory: &PhysicalAllocation,
+    ) -> Result<MulticastBinding, Error> {
+        let bytes = memory.byte_len();
+        multiples("binding", offset, bytes, self.memory.byte_len(), self.memory.granularity())?;
+        context.call(
+            "cuMulticastBindMem",
+            || format!("{bytes} bytes at {offset}"),
+            // SAFETY: object and memory are live, the range lies inside both.
+            |driver| unsafe {
+                driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
+            },
+        )?;
+        Ok(MulticastBinding {
+            object: self.clone(),
+            _memory: memory.clone(),
+            offset,
+            context: context.clone(),
+        })
+    }
+
+    /// What is mapped, exported and imported.
+    pub fn as_physical(&self) -> &PhysicalAllocation {
+        &self.memory
+    }
+}
+
+/// Memory of a device that is part of a [`MulticastObject`]. Dropping it waits for all work of its context, and takes it out.
+#[derive(Debug)]
+pub struct MulticastBinding {
+    object: MulticastObject,
+    _memory: PhysicalAllocation,
+    offset: usize,
+    context: CudaContext,
+}
+
+impl Drop for MulticastBinding {
+    fn drop(&mut self) {
+        // Nobody can be told here. Where the wait fails, the context is gone and with it all work.
+        let _ = self.context.synchronize();
+        let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
+        // SAFETY: this value bound the range, and no work of the device is left that could use it.
+        let _ = self.context.call("cuMulticastUnbind", String::new, |driver| unsafe {
+            driver.cuMulticastUnbind(self.object.memory.raw(), device, self.offset, bytes)
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! Handles of the operating system by which processes share memory.
+
+use bitflags::bitflags;
+use std::ffi::c_void;
+
+bitflags! {
+    /// Kinds of handles by which memory can be shared (`CUmemAllocationHandleType`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct OsHandleKinds: u32 {
+        /// A file descriptor of Linux.
+        const FILE_DESCRIPTOR = 1;
+        /// An NT handle of Windows.
+        const WIN32 = 2;
+        /// A global handle of Windows.
+        const WIN32_KMT = 4;
+        /// A handle that other machines of an NVLink domain can use.
+        const FABRIC = 8;
+        // Kinds of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// A file descriptor or a handle of Windows that memory, or something like it, was exported as.
+///
+/// It closes itself where it is a file descriptor of this system.
+///
+/// ```no_run
+/// use cuda_launch::{CudaContext, MemoryPool, OsHandleKinds, PoolOptions};
+/// let ctx = CudaContext::new(0)?;
+/// let handles = OsHandleKinds::FILE_DESCRIPTOR;
+/// let pool = MemoryPool::new(&ctx, PoolOptions { handles, ..PoolOptions::default() })?;
+/// let handle = pool.export(OsHandleKinds::FILE_DESCRIPTOR)?;
+/// // Sent to another process, which opens it with `MemoryPool::import`.
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OsHandle {
+    /// A file descriptor.
+    #[cfg(unix)]
+    FileDescriptor(std::os::fd::OwnedFd),
+    /// A handle of Windows, which whoever holds it closes.
+    Win32(*mut c_void),
+    /// A global handle of Windows; nobody closes those.
+    Win32Kmt(*mut c_void),
+    /// The 64 bytes of a handle that other machines can use.
+    Fabric([u8; 64]),
+}
+
+impl OsHandle {
+    /// Its kind.
+    pub fn kind(&self) -> OsHandleKinds {
+        match self {
+            #[cfg(unix)]
+            Self::FileDescriptor(_) => OsHandleKinds::FILE_DESCRIPTOR,
+            Self::Win32(_) => OsHandleKinds::WIN32,
+            Self::Win32Kmt(_) => OsHandleKinds::WIN32_KMT,
+            Self::Fabric(_) => OsHandleKinds::FABRIC,
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Memory without addresses, and addresses without memory.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles, each owned by one value.
+
+use cuda_driver_sys::{
+    CUmemAllocationGranularity_flags as G, CUmemAllocationHandleType, CUmemAllocationProp,
+    CUmemAllocationProp_allocFlags, CUmemAllocationType, CUmemGenericAllocationHandle,
+};
+use std::sync::Arc;
+
+use super::location::MemoryLocation;
+use super::os_handle::{OsHandle, OsHandleKinds};
+use super::share::{HandleBytes, with_handle};
+use crate::driver::CudaContext;
+use crate::error::{BadMapping, Error, ErrorKind, failed};
+
+/// What memory is to be allocated (`CUmemAllocationProp`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(alias = "CUmemAllocationProp")]
+pub struct PhysicalOptions {
+    /// Where it is; on the context's device if not said.
+    pub location: Option<MemoryLocation>,
+    /// Kinds of handles by which other processes can open it.
+    pub handles: OsHandleKinds,
+    /// Whether the hardware may compress it.
+    pub compressible: bool,
+    /// Whether other devices of the bus reach it by direct memory access.
+    pub gpu_direct_rdma: bool,
+}
+
+impl PhysicalOptions {
+    fn to_raw(self, context: &CudaContext) -> CUmemAllocationProp {
+        CUmemAllocationProp {
+            type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            requestedHandleTypes: CUmemAllocationHandleType(self.handles.bits()),
+            location: self.location.unwrap_or_else(|| context.into()).to_raw(),
+            win32HandleMetaData: std::ptr::null_mut(),
+            allocFlags: CUmemAllocationProp_allocFlags {
+                compressionType: u8::from(self.compressible),
+                gpuDirectRDMACapable: u8::from(self.gpu_direct_rdma),
+                usage: 0,
+                reserved: [0; 4],
+            },
+        }
+    }
+
+    /// What sizes, in bytes, must be multiples of: at least, or for the best speed.
+    ///
+    /// Driver call: `cuMemGetAllocationGranularity`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemGetAllocationGranularity")]
+    pub fn granularity(self, context: &CudaContext, recommended: bool) -> Result<usize, Error> {
+        let option = if recommended {
+            G::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
+        } else {
+            G::CU_MEM_ALLOC_GRANULARITY_MINIMUM
+        };
+        let (properties, mut bytes) = (self.to_raw(context), 0);
+        context.call(
+            "cuMemGetAllocationGranularity",
+            || format!("{self:?}"),
+            // SAFETY: the properties are whole, `bytes` outlives the call.
+            |driver| unsafe { driver.cuMemGetAllocationGranularity(&mut bytes, &properties, option) },
+        )?;
+        Ok(bytes)
+    }
+}
+
+/// Memory of a device that has no address until it is [mapped](super::Mapping).
+///
+/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping.
+#[derive(Clone, Debug)]
+#[doc(alias = "cuMemCreate")]
+pub struct PhysicalAllocation {
+    inner: Arc<PhysicalInner>,
+}
+
+#[derive(Debug)]
+struct PhysicalInner {
+    handle: CUmemGenericAllocationHandle,
+    bytes: usize,
+    granularity: usize,
+    context: CudaContext,
+}
+
+impl PhysicalAllocation {
+    /// Allocates `bytes` bytes, a multiple of the [granularity](PhysicalOptions::granularity).
+    ///
+    /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemCreate`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mapping`] for other numbers of bytes, [`Error::is_out_of_memory`], or whatever the driver answers.
+    pub fn new(context: &CudaContext, bytes: usize, options: PhysicalOptions) -> Result<Self, Error> {
+        let granularity = options.granularity(context, false)?;
+        multiples("memory", 0, bytes, usize::MAX, granularity)?;
+        let (properties, mut handle) = (options.to_raw(context), 0);
+        context.call(
+            "cuMemCreate",
+            || format!("{bytes} bytes, {options:?}"),
+            // SAFETY: the properties are whole, `handle` outlives the call.
+            |driver| unsafe { driver.cuMemCreate(&mut handle, bytes, &properties, 0) },
+        )?;
+        let context = context.clone();
+        Ok(Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context }) })
+    }
+
+    /// Takes over memory, or a multicast object, of that handle.
+    ///
+    /// # Safety
+    /// 1. The handle is live and nobody else's to release.
+    pub(super) unsafe fn owned(
+        context: &CudaContext,
+        handle: CUmemGenericAllocationHandle,
+        bytes: usize,
+        granularity: usize,
+    ) -> Self {
+        let context = context.clone();
+        Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context }) }
+    }
+
+    /// A handle by which another process can open the memory, of a kind that it was allocated for.
+    ///
+    /// Driver call: `cuMemExportToShareableHandle`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemExportToShareableHandle")]
+    pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
+        const CALL: &str = "cuMemExportToShareableHandle";
+        let mut bytes = HandleBytes::EMPTY;
+        let raw = CUmemAllocationHandleType(kind.bits());
+        self.context().call(
+            CALL,
+            || format!("{kind:?}"),
+            // SAFETY: the memory is live, there is room for every kind of handle.
+            |driver| unsafe {
+                driver.cuMemExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
+            },
+        )?;
+        // SAFETY: 1: the driver wrote it just now, for this caller.
+        let handle = unsafe { bytes.take(kind) };
+        let unknown =
+            || failed(cuda_driver_sys::CUresult::CUDA_ERROR_NOT_SUPPORTED, CALL, format!("{kind:?}"));
+        handle.ok_or_else(unknown)
+    }
+
+    /// Opens `bytes` bytes of memory that another process exported.
+    ///
+    /// Driver calls: `cuMemImportFromShareableHandle`, `cuMemGetAllocationGranularity`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemImportFromShareableHandle")]
+    pub fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
+        let granularity = PhysicalOptions::default().granularity(context, false)?;
+        let mut raw = 0;
+        context.call(
+            "cuMemImportFromShareableHandle",
+            || format!("{handle:?}"),
+            |driver| {
+                // SAFETY: the handle is of the kind it says, `raw` outlives the call.
+                with_handle(handle, |pointer, kind| unsafe {
+                    driver.cuMemImportFromShareableHandle(&mut raw, pointer, kind)
+                })
+            },
+        )?;
+        let context = context.clone();
+        Ok(Self { inner: Arc::new(PhysicalInner { handle: raw, bytes, granularity, context }) })
+    }
+
+    /// Where it is. Driver call: `cuMemGetAllocationPropertiesFromHandle`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
+    pub fn location(&self) -> Result<MemoryLocation, Error> {
+        let mut properties = PhysicalOptions::default().to_raw(self.context());
+        // SAFETY: the memory is live, the properties outlive the call.
+        self.context().call("cuMemGetAllocationPropertiesFromHandle", String::new, |driver| unsafe {
+            driver.cuMemGetAllocationPropertiesFromHandle(&mut properties, self.raw())
+        })?;
+        Ok(MemoryLocation::from_raw(properties.location))
+    }
+
+    /// Bytes.
+    pub fn byte_len(&self) -> usize {
+        self.inner.bytes
+    }
+
+    /// What addresses and sizes of its mappings must be multiples of, in bytes.
+    pub(super) fn granularity(&self) -> usize {
+        self.inner.granularity
+    }
+
+    /// The raw handle, valid as long as this one.
+    pub fn raw(&self) -> CUmemGenericAllocationHandle {
+        self.inner.handle
+    }
+
+    /// The context that it was allocated with.
+    pub fn context(&self) -> &CudaContext {
+        &self.inner.context
+    }
+}
+
+impl Drop for PhysicalInner {
+    fn drop(&mut self) {
+        // Nobody can be told here. Mappings keep the memory.
+        // SAFETY: this value owned the handle.
+        let _ = self
+            .context
+            .call("cuMemRelease", String::new, |driver| unsafe { driver.cuMemRelease(self.handle) });
+    }
+}
+
+/// A range of addresses that nothing else gets, and that lead nowhere until memory is [mapped](super::Mapping) there.
+///
+/// Handles are cheap to clone. The addresses are given back with the last handle and the last mapping.
+#[derive(Clone, Debug)]
+#[doc(alias = "cuMemAddressReserve")]
+pub struct VirtualReservation {
+    inner: Arc<ReservationInner>,
+}
+
+#[derive(Debug)]
+struct ReservationInner {
+    address: u64,
+    bytes: usize,
+    context: CudaContext,
+}
+
+impl VirtualReservation {
+    /// Reserves `bytes` bytes of addresses, the first a multiple of `alignment`, or as the driver likes for 0.
+    ///
+    /// Driver call: `cuMemAddressReserve`.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or whatever the driver answers: `bytes` must be a multiple of the page size.
+    pub fn new(context: &CudaContext, bytes: usize, alignment: usize) -> Result<Self, Error> {
+        let mut address = 0;
+        context.call(
+            "cuMemAddressReserve",
+            || format!("{bytes} bytes, alignment {alignment}"),
+            // SAFETY: `address` outlives the call.
+            |driver| unsafe { driver.cuMemAddressReserve(&mut address, bytes, alignment, 0, 0) },
+        )?;
+        Ok(Self { inner: Arc::new(ReservationInner { address, bytes, context: context.clone() }) })
+    }
+
+    /// The first address.
+    pub fn address(&self) -> u64 {
+        self.inner.address
+    }
+
+    /// Bytes.
+    pub fn byte_len(&self) -> usize {
+        self.inner.bytes
+    }
+
+    /// The context that it was reserved with.
+    pub fn context(&self) -> &CudaContext {
+        &self.inner.context
+    }
+}
+
+impl Drop for ReservationInner {
+    fn drop(&mut self) {
+        // Nobody can be told here. No mapping is left: each holds a handle.
+        // SAFETY: this value owned the whole reservation.
+        let _ = self.context.call("cuMemAddressFree", String::new, |driver| unsafe {
+            driver.cuMemAddressFree(self.address, self.bytes)
+        });
+    }
+}
+
+/// An error unless offset and size are multiples of the granularity and fit.
+pub(super) fn multiples(
+    what: &'static str,
+    offset: usize,
+    bytes: usize,
+    limit: usize,
+    granularity: usize,
+) -> Result<(), Error> {
+    let granularity = granularity.max(1);
+    let fits = offset.checked_add(bytes).is_some_and(|end| end <= limit);
+    if bytes != 0 && fits && offset.is_multiple_of(granularity) && bytes.is_multiple_of(granularity) {
+        return Ok(());
+    }
+    let help =
+        "round sizes up with `next_multiple_of(granularity)`, and map inside what is reserved and allocated";
+    Err(ErrorKind::Mapping(BadMapping { what, offset, bytes, limit, granularity, help }).into())
+}

@@ -1,0 +1,149 @@
+//! What the driver knows about an address.
+
+#![allow(unsafe_code)] // Asks the driver about numbers; nothing is dereferenced.
+
+use cuda_driver_sys::{CUcontext, CUmemoryPool, CUmemorytype, CUpointer_attribute as A};
+use std::ffi::c_void;
+
+use crate::driver::CudaContext;
+use crate::error::Error;
+
+/// What kind of memory an address is of (`CUmemorytype`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "CUmemorytype")]
+pub enum MemoryType {
+    /// Memory of the host that the driver pinned.
+    Host,
+    /// Memory of a device, or managed.
+    Device,
+    /// An array, which kernels reach through textures and surfaces.
+    Array,
+    /// Memory that host and devices share.
+    Unified,
+    /// What newer drivers know.
+    Other(u32),
+}
+
+/// What the driver knows about an address: of an allocation, a mapping, or pinned memory.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, MemoryType, PointerAttributes};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+/// let known = PointerAttributes::of(&ctx, buffer.slice(10..).cu_deviceptr())?.expect("device memory");
+/// assert_eq!((known.memory_type, known.device, known.is_managed), (MemoryType::Device, 0, false));
+/// assert_eq!(known.range_start, buffer.cu_deviceptr());
+/// assert!(PointerAttributes::of(&ctx, 4096)?.is_none());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "cuPointerGetAttributes")]
+pub struct PointerAttributes {
+    /// The kind of memory.
+    pub memory_type: MemoryType,
+    /// The device that has it, or whose context pinned it.
+    pub device: i32,
+    /// The context it was allocated in; null for memory that belongs to none, as that of pools.
+    pub context: CUcontext,
+    /// Whether it is managed memory.
+    pub is_managed: bool,
+    /// Where kernels see it; 0 if they do not.
+    pub device_address: u64,
+    /// Where the host sees it; 0 if it does not.
+    pub host_address: u64,
+    /// Where the range starts that it is part of.
+    pub range_start: u64,
+    /// Bytes of that range.
+    pub range_bytes: usize,
+    /// A number that no other allocation of the process had or will have.
+    pub buffer_id: u64,
+    /// Whether the address is mapped to memory.
+    pub is_mapped: bool,
+    /// The pool that it was allocated from; null for none.
+    pub pool: CUmemoryPool,
+}
+
+impl PointerAttributes {
+    /// Asks about an address. `None` if it is unknown: never allocated, freed, or plain memory of the host.
+    ///
+    /// Driver call: `cuPointerGetAttributes`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn of(context: &CudaContext, address: u64) -> Result<Option<Self>, Error> {
+        let mut kind = 0u32;
+        let (mut device, mut managed, mut mapped) = (0i32, 0u32, 0u32);
+        let (mut owner, mut pool): (CUcontext, CUmemoryPool) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut device_address, mut host_address, mut range_start, mut id) = (0u64, 0u64, 0u64, 0u64);
+        let mut range_bytes = 0usize;
+        let mut asked: [(A, *mut c_void); 11] = [
+            (A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut kind).cast()),
+            (A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (&raw mut device).cast()),
+            (A::CU_POINTER_ATTRIBUTE_CONTEXT, (&raw mut owner).cast()),
+            (A::CU_POINTER_ATTRIBUTE_IS_MANAGED, (&raw mut managed).cast()),
+            (A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (&raw mut device_address).cast()),
+            (A::CU_POINTER_ATTRIBUTE_HOST_POINTER, (&raw mut host_address).cast()),
+            (A::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, (&raw mut range_start).cast()),
+            (A::CU_POINTER_ATTRIBUTE_RANGE_SIZE, (&raw mut range_bytes).cast()),
+            (A::CU_POINTER_ATTRIBUTE_BUFFER_ID, (&raw mut id).cast()),
+            (A::CU_POINTER_ATTRIBUTE_MAPPED, (&raw mut mapped).cast()),
+            (A::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, (&raw mut pool).cast()),
+        ];
+        let mut attributes = asked.map(|(attribute, _)| attribute);
+        let mut places = asked.each_mut().map(|(_, place)| *place);
+        let count = places.len() as u32;
+        context.call(
+            "cuPointerGetAttributes",
+            || format!("{address:#x}"),
+            // SAFETY: each place is a value of its attribute's type; both arrays have `count` elements. Booleans are written as one
+            // byte or four, into zeroed numbers.
+            |driver| unsafe {
+                driver.cuPointerGetAttributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address)
+            },
+        )?;
+        let memory_type = match CUmemorytype(kind) {
+            // Nothing is known about the address.
+            CUmemorytype(0) => return Ok(None),
+            CUmemorytype::CU_MEMORYTYPE_HOST => MemoryType::Host,
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => MemoryType::Device,
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => MemoryType::Array,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => MemoryType::Unified,
+            CUmemorytype(other) => MemoryType::Other(other),
+        };
+        Ok(Some(Self {
+            memory_type,
+            device,
+            context: owner,
+            is_managed: managed != 0,
+            device_address,
+            host_address,
+            range_start,
+            range_bytes,
+            buffer_id: id,
+            is_mapped: mapped != 0,
+            pool,
+        }))
+    }
+
+    /// Makes synchronous copies and fills of the allocation around `address` wait until they are done also where the driver
+    /// would return earlier; or no longer.
+    ///
+    /// Driver call: `cuPointerSetAttribute`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for an unknown address, and for memory of pools.
+    #[doc(alias = "cuPointerSetAttribute", alias = "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS")]
+    pub fn set_sync_memops(context: &CudaContext, address: u64, wait: bool) -> Result<(), Error> {
+        let value = u32::from(wait);
+        let attribute = A::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
+        // SAFETY: the value has the attribute's type and outlives the call.
+        context.call(
+            "cuPointerSetAttribute",
+            || format!("{address:#x}, {wait}"),
+            |driver| unsafe { driver.cuPointerSetAttribute((&raw const value).cast(), attribute, address) },
+        )
+    }
+}

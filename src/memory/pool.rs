@@ -1,0 +1,396 @@
+//! Memory pools: where stream-ordered allocations come from.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: a created pool is destroyed only by `PoolInner`.
+
+use cuda_driver_sys::{
+    CUmemAllocationHandleType, CUmemAllocationType, CUmemPool_attribute as A, CUmemPoolProps, CUmemoryPool,
+};
+use std::sync::Arc;
+
+use super::buffer::{DeviceBuffer, byte_len};
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::location::{MemoryAccess, MemoryLocation};
+use super::os_handle::OsHandleKinds;
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::Error;
+
+/// How a memory pool is made (`CUmemPoolProps`).
+///
+/// ```
+/// use cuda_launch::{CudaContext, MemoryPool, PoolOptions};
+/// let ctx = CudaContext::new(0)?;
+/// let pool = MemoryPool::new(&ctx, PoolOptions { max_bytes: 1 << 30, ..PoolOptions::default() })?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(alias = "CUmemPoolProps")]
+pub struct PoolOptions {
+    /// Where its memory is; the context's device if not said.
+    pub location: Option<MemoryLocation>,
+    /// Most bytes that it may reserve, rounded up by the driver; 0 for as many as there are.
+    pub max_bytes: usize,
+    /// Kinds of handles by which other processes can open it.
+    pub handles: OsHandleKinds,
+}
+
+/// Bytes of a pool, now and at most since it was made or the maximum was reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolUse {
+    /// In allocations.
+    pub used: u64,
+    /// In allocations, at most.
+    pub used_high: u64,
+    /// Taken from the device: used, or kept for later.
+    pub reserved: u64,
+    /// Taken from the device, at most.
+    pub reserved_high: u64,
+}
+
+/// How freed memory of a pool may be used again before the stream that freed it gets there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoolReuse {
+    /// By streams that wait, through events, for the free.
+    FollowEventDependencies,
+    /// By any stream, if the free happens to be done.
+    Opportunistic,
+    /// By any stream: the driver makes it wait for the free.
+    InternalDependencies,
+}
+
+impl PoolReuse {
+    fn to_raw(self) -> A {
+        match self {
+            Self::FollowEventDependencies => A::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+            Self::Opportunistic => A::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+            Self::InternalDependencies => A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+        }
+    }
+}
+
+/// A memory pool of a device.
+///
+/// Handles are cheap to clone. A pool that this crate made is destroyed with its last handle; its allocations live on.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, MemoryPool, PoolOptions};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+/// pool.set_release_threshold(64 << 20)?;
+/// let buffer = DeviceBuffer::<f32>::uninit_in(&pool, &stream, 1 << 20)?;
+/// assert_eq!(pool.memory_use()?.used, 4 << 20);
+/// drop(buffer);
+/// stream.synchronize()?;
+/// pool.trim_to(0)?;
+/// assert_eq!(pool.memory_use()?.used, 0);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "CUmemoryPool")]
+pub struct MemoryPool {
+    inner: Arc<PoolInner>,
+}
+
+#[derive(Debug)]
+struct PoolInner {
+    raw: CUmemoryPool,
+    context: CudaContext,
+    owned: bool,
+}
+
+// SAFETY: a CUmemoryPool may be used from every thread; the rest is Send and Sync.
+unsafe impl Send for PoolInner {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for PoolInner {}
+
+impl MemoryPool {
+    /// Makes a pool.
+    ///
+    /// Driver call: `cuMemPoolCreate`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools or none with such handles, or whatever the driver answers.
+    #[doc(alias = "cuMemPoolCreate")]
+    pub fn new(context: &CudaContext, options: PoolOptions) -> Result<Self, Error> {
+        let properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: CUmemAllocationHandleType(options.handles.bits()),
+            location: options.location.unwrap_or_else(|| context.into()).to_raw(),
+            win32SecurityAttributes: std::ptr::null_mut(),
+            maxSize: options.max_bytes,
+            usage: 0,
+            gpuDirectRDMACapable: 0,
+            reserved: [0; 53],
+        };
+        let mut raw = std::ptr::null_mut();
+        context.call(
+            "cuMemPoolCreate",
+            || format!("{options:?}"),
+            // SAFETY: the properties are whole, `raw` outlives the call.
+            |driver| unsafe { driver.cuMemPoolCreate(&mut raw, &properties) },
+        )?;
+        Ok(Self::made(context, raw))
+    }
+
+    /// A pool that is this crate's to destroy.
+    pub(super) fn made(context: &CudaContext, raw: CUmemoryPool) -> Self {
+        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true }) }
+    }
+
+    /// The pool that the context's device has from the beginning.
+    ///
+    /// Driver call: `cuDeviceGetDefaultMemPool`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
+    #[doc(alias = "cuDeviceGetDefaultMemPool")]
+    pub fn default_of(context: &CudaContext) -> Result<Self, Error> {
+        let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
+        // SAFETY: `raw` outlives the call.
+        context.call("cuDeviceGetDefaultMemPool", String::new, |driver| unsafe {
+            driver.cuDeviceGetDefaultMemPool(&mut raw, device)
+        })?;
+        // SAFETY: the default pool is never destroyed.
+        Ok(unsafe { Self::from_raw(context, raw) })
+    }
+
+    /// The pool that allocations on the context's device come from when none is named.
+    ///
+    /// Driver call: `cuDeviceGetMemPool`.
+    ///
+    /// # Safety
+    /// 1. It is the default pool, or it outlives the result: another handle may own and destroy it.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
+    #[doc(alias = "cuDeviceGetMemPool")]
+    pub unsafe fn current_of(context: &CudaContext) -> Result<Self, Error> {
+        let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
+        // SAFETY: `raw` outlives the call.
+        context.call("cuDeviceGetMemPool", String::new, |driver| unsafe {
+            driver.cuDeviceGetMemPool(&mut raw, device)
+        })?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Self::from_raw(context, raw) })
+    }
+
+    /// Borrows a pool that other code made and will destroy.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
+        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
+    }
+
+    /// The raw pool, valid as long as a handle to it.
+    pub fn raw(&self) -> CUmemoryPool {
+        self.inner.raw
+    }
+
+    /// The context that it was made with.
+    pub fn context(&self) -> &CudaContext {
+        &self.inner.context
+    }
+
+    /// From now on allocations on the context's device come from this pool when none is named, of all of the process. Destroying
+    /// the pool makes the default one current again.
+    ///
+    /// Driver call: `cuDeviceSetMemPool`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers: the pool must be of that device.
+    #[doc(alias = "cuDeviceSetMemPool")]
+    pub fn make_current(&self) -> Result<(), Error> {
+        let device = self.context().raw_device();
+        // SAFETY: the pool is live.
+        self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
+            driver.cuDeviceSetMemPool(device, self.raw())
+        })
+    }
+
+    /// Gives memory that is not used back to the device, until `bytes` bytes are reserved, or as many as are used.
+    ///
+    /// Driver call: `cuMemPoolTrimTo`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemPoolTrimTo")]
+    pub fn trim_to(&self, bytes: usize) -> Result<(), Error> {
+        // SAFETY: the pool is live.
+        self.context().call(
+            "cuMemPoolTrimTo",
+            || format!("{bytes} bytes"),
+            |driver| unsafe { driver.cuMemPoolTrimTo(self.raw(), bytes) },
+        )
+    }
+
+    /// How many bytes are in use and reserved. Driver call: `cuMemPoolGetAttribute`, four times.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemPoolGetAttribute")]
+    pub fn memory_use(&self) -> Result<PoolUse, Error> {
+        Ok(PoolUse {
+            used: self.get(A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
+            used_high: self.get(A::CU_MEMPOOL_ATTR_USED_MEM_HIGH)?,
+            reserved: self.get(A::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+            reserved_high: self.get(A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)?,
+        })
+    }
+
+    /// Makes the highest use that of now. Driver call: `cuMemPoolSetAttribute`, twice.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn reset_high(&self) -> Result<(), Error> {
+        self.set(A::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0u64)?;
+        self.set(A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0u64)
+    }
+
+    /// Bytes that the pool keeps when its memory is freed. Driver call: `cuMemPoolGetAttribute`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn release_threshold(&self) -> Result<u64, Error> {
+        self.get(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    }
+
+    /// How many bytes the pool keeps when its memory is freed; what is above goes back to the device at the next
+    /// synchronisation. Driver call: `cuMemPoolSetAttribute`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
+    pub fn set_release_threshold(&self, bytes: u64) -> Result<(), Error> {
+        self.set(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
+    }
+
+    /// Whether freed memory may be used again in that way. Driver call: `cuMemPoolGetAttribute`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn reuse(&self, way: PoolReuse) -> Result<bool, Error> {
+        self.get::<i32>(way.to_raw()).map(|value| value != 0)
+    }
+
+    /// Says whether freed memory may be used again in that way. Driver call: `cuMemPoolSetAttribute`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    pub fn set_reuse(&self, way: PoolReuse, allowed: bool) -> Result<(), Error> {
+        self.set(way.to_raw(), i32::from(allowed))
+    }
+
+    /// What a device may do with the pool's memory. Driver call: `cuMemPoolGetAccess`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemPoolGetAccess")]
+    pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
+        let mut flags = MemoryAccess::None.to_raw();
+        let mut raw = location.to_raw();
+        self.context().call(
+            "cuMemPoolGetAccess",
+            || format!("{location:?}"),
+            // SAFETY: the pool is live, both values outlive the call.
+            |driver| unsafe { driver.cuMemPoolGetAccess(&mut flags, self.raw(), &mut raw) },
+        )?;
+        Ok(MemoryAccess::from_raw(flags))
+    }
+
+    /// Lets a device use the pool's memory, that which is allocated already too, or no longer; the devices must be able to access
+    /// each other. Driver call: `cuMemPoolSetAccess`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the pool's own device always reaches it.
+    #[doc(alias = "cuMemPoolSetAccess")]
+    pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
+        let description = access.of(location);
+        // SAFETY: the pool is live; one description is passed.
+        self.context().call(
+            "cuMemPoolSetAccess",
+            || format!("{access:?} for {location:?}"),
+            |driver| unsafe { driver.cuMemPoolSetAccess(self.raw(), &description, 1) },
+        )
+    }
+
+    /// `V` is the type that the attribute has.
+    fn get<V: Default>(&self, attribute: A) -> Result<V, Error> {
+        let mut value = V::default();
+        self.context().call(
+            "cuMemPoolGetAttribute",
+            || format!("{attribute:?}"),
+            // SAFETY: the pool is live, the value has the attribute's type.
+            |driver| unsafe { driver.cuMemPoolGetAttribute(self.raw(), attribute, (&raw mut value).cast()) },
+        )?;
+        Ok(value)
+    }
+
+    fn set<V>(&self, attribute: A, mut value: V) -> Result<(), Error> {
+        // SAFETY: the pool is live, the value has the attribute's type.
+        self.context().call(
+            "cuMemPoolSetAttribute",
+            || format!("{attribute:?}"),
+            |driver| unsafe { driver.cuMemPoolSetAttribute(self.raw(), attribute, (&raw mut value).cast()) },
+        )
+    }
+
+    /// Destroys the pool now if this is the last handle and this crate made it, and says what the driver answered. Its allocations
+    /// live on. Driver call: `cuMemPoolDestroy`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; the handle is gone in any case.
+    #[doc(alias = "cuMemPoolDestroy")]
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+}
+
+impl<T: DeviceCopy> DeviceBuffer<T> {
+    /// Allocates `len` elements from `pool`, in the order of `stream`, and leaves them as they are.
+    ///
+    /// The pool may be of another device that the stream's device can access. Driver call: `cuMemAllocFromPoolAsync`; none for an
+    /// empty buffer.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], also where the pool may not grow; the stream captures; or whatever the driver answers.
+    #[doc(alias = "cuMemAllocFromPoolAsync")]
+    pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
+        let bytes = byte_len::<T>(len)?;
+        let context = stream.context();
+        if bytes == 0 {
+            return Ok(Self::from_home(len, 0, Home::new(0, context, Origin::Empty)));
+        }
+        stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
+        let mut address = 0;
+        let asked = || format!("{bytes} bytes for {len} elements");
+        // SAFETY: the context is current, stream and pool are live, `address` outlives the call.
+        context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
+            driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
+        })?;
+        let buffer = Self::from_home(len, address, Home::new(address, context, Origin::Pool(stream.clone())));
+        buffer.home().write_on(stream)?;
+        Ok(buffer)
+    }
+}
+
+impl PoolInner {
+    fn destroy(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.owned) {
+            return Ok(());
+        }
+        // SAFETY: this crate made the pool, and no handle is left; the driver keeps what allocations need.
+        self.context
+            .call("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
+    }
+}
+
+impl Drop for PoolInner {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

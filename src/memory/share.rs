@@ -1,0 +1,166 @@
+//! Sharing pools and their allocations with other processes.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles; handles of the system are taken over from its answers.
+
+use cuda_driver_sys::{CUmemAllocationHandleType, CUmemPoolPtrExportData, CUresult};
+use std::ffi::c_void;
+
+use super::buffer::DeviceBuffer;
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::os_handle::{OsHandle, OsHandleKinds};
+use super::pool::MemoryPool;
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::{Error, failed};
+
+/// What the driver writes a handle into: large enough for every kind.
+#[repr(C, align(8))]
+pub(super) struct HandleBytes(pub(super) [u8; 64]);
+
+impl HandleBytes {
+    pub(super) const EMPTY: Self = Self([0; 64]);
+
+    /// The handle of that kind which the driver wrote.
+    ///
+    /// # Safety
+    /// 1. The driver wrote a handle of this one kind, which nobody else owns.
+    pub(super) unsafe fn take(self, kind: OsHandleKinds) -> Option<OsHandle> {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        let pointer = usize::from_ne_bytes([a, b, c, d, e, f, g, h]);
+        let pointer = std::ptr::with_exposed_provenance_mut::<c_void>(pointer);
+        Some(match kind {
+            #[cfg(unix)]
+            OsHandleKinds::FILE_DESCRIPTOR => {
+                use std::os::fd::{FromRawFd, OwnedFd};
+                // SAFETY: the caller's promise.
+                OsHandle::FileDescriptor(unsafe { OwnedFd::from_raw_fd(i32::from_ne_bytes([a, b, c, d])) })
+            }
+            OsHandleKinds::WIN32 => OsHandle::Win32(pointer),
+            OsHandleKinds::WIN32_KMT => OsHandle::Win32Kmt(pointer),
+            OsHandleKinds::FABRIC => OsHandle::Fabric(self.0),
+            _ => return None,
+        })
+    }
+}
+
+/// Calls with a handle as the driver takes it: a number in place of a pointer, or a pointer to the bytes.
+pub(super) fn with_handle<R>(
+    handle: &OsHandle,
+    call: impl FnOnce(*mut c_void, CUmemAllocationHandleType) -> R,
+) -> R {
+    let kind = CUmemAllocationHandleType(handle.kind().bits());
+    match handle {
+        #[cfg(unix)]
+        OsHandle::FileDescriptor(descriptor) => {
+            use std::os::fd::AsRawFd;
+            call(std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize), kind)
+        }
+        OsHandle::Win32(handle) | OsHandle::Win32Kmt(handle) => call(*handle, kind),
+        OsHandle::Fabric(bytes) => {
+            let mut bytes = *bytes;
+            call(bytes.as_mut_ptr().cast(), kind)
+        }
+    }
+}
+
+impl MemoryPool {
+    /// A handle by which another process can open the pool, of one of the kinds that it was made for.
+    ///
+    /// Driver call: `cuMemPoolExportToShareableHandle`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers: more than one kind, or one that the pool was not made for, is `CUDA_ERROR_INVALID_VALUE`.
+    #[doc(alias = "cuMemPoolExportToShareableHandle")]
+    pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
+        let mut bytes = HandleBytes::EMPTY;
+        let raw = CUmemAllocationHandleType(kind.bits());
+        self.context().call(
+            "cuMemPoolExportToShareableHandle",
+            || format!("{kind:?}"),
+            // SAFETY: the pool is live, there is room for every kind of handle.
+            |driver| unsafe {
+                driver.cuMemPoolExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
+            },
+        )?;
+        // SAFETY: 1: the driver wrote it just now, for this caller.
+        let handle = unsafe { bytes.take(kind) };
+        let unknown = || {
+            failed(
+                CUresult::CUDA_ERROR_NOT_SUPPORTED,
+                "cuMemPoolExportToShareableHandle",
+                format!("{kind:?}"),
+            )
+        };
+        handle.ok_or_else(unknown)
+    }
+
+    /// Opens a pool that another process exported.
+    ///
+    /// Driver call: `cuMemPoolImportFromShareableHandle`. Nothing can be allocated from it here; see [`MemoryPool::import_buffer`].
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemPoolImportFromShareableHandle")]
+    pub fn import(context: &CudaContext, handle: &OsHandle) -> Result<Self, Error> {
+        let mut raw = std::ptr::null_mut();
+        context.call(
+            "cuMemPoolImportFromShareableHandle",
+            || format!("{handle:?}"),
+            |driver| {
+                // SAFETY: the handle is one of the kind it says, `raw` outlives the call.
+                with_handle(handle, |pointer, kind| unsafe {
+                    driver.cuMemPoolImportFromShareableHandle(&mut raw, pointer, kind, 0)
+                })
+            },
+        )?;
+        Ok(Self::made(context, raw))
+    }
+
+    /// What another process needs to open this buffer, besides its pool; the buffer must be of an exported pool.
+    ///
+    /// Driver call: `cuMemPoolExportPointer`.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemPoolExportPointer")]
+    pub fn export_buffer<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<[u8; 64], Error> {
+        let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+        // Another process uses it: nobody here knows until when.
+        let address = buffer.cu_deviceptr();
+        self.context().call(
+            "cuMemPoolExportPointer",
+            || format!("{address:#x}"),
+            // SAFETY: the buffer is live, `data` outlives the call.
+            |driver| unsafe { driver.cuMemPoolExportPointer(&mut data, address) },
+        )?;
+        Ok(data.reserved)
+    }
+
+    /// Opens a buffer of `len` elements that another process exported, from the pool that was imported from it.
+    ///
+    /// It is given back in the order of `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
+    ///
+    /// # Safety
+    /// 1. The buffer has at least `len` elements of this type, and its allocation is done.
+    /// 2. The processes agree on who uses it when, and the exporter frees it last.
+    ///
+    /// # Errors
+    /// Whatever the driver answers.
+    #[doc(alias = "cuMemPoolImportPointer")]
+    pub unsafe fn import_buffer<T: DeviceCopy>(
+        &self,
+        stream: &CudaStream,
+        data: [u8; 64],
+        len: usize,
+    ) -> Result<DeviceBuffer<T>, Error> {
+        let (mut address, mut data) = (0, CUmemPoolPtrExportData { reserved: data });
+        self.context().call(
+            "cuMemPoolImportPointer",
+            || format!("{len} elements"),
+            // SAFETY: the pool is live, both values outlive the call.
+            |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
+        )?;
+        let home = Home::new(address, stream.context(), Origin::Pool(stream.clone()));
+        Ok(DeviceBuffer::from_home(len, address, home))
+    }
+}

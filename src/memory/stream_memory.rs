@@ -1,0 +1,320 @@
+//! Operations of a stream on single numbers in memory: wait for one, write one.
+
+#![allow(unsafe_code)] // Calls of the driver with live streams; the addresses are the caller's duty.
+
+use bitflags::bitflags;
+use cuda_driver_sys::{
+    CUresult, CUstream, CUstreamBatchMemOpParams, CUstreamBatchMemOpType as Op,
+    CUstreamMemOpMemoryBarrierParams, CUstreamMemOpWaitValueParams,
+    CUstreamMemOpWaitValueParams__bindgen_ty_1 as Awaited, CUstreamMemOpWriteValueParams,
+    CUstreamMemOpWriteValueParams__bindgen_ty_1 as Written, Driver,
+};
+use std::fmt;
+
+use super::pointer::{DevicePtr, DevicePtrMut};
+use crate::driver::CudaStream;
+use crate::error::Error;
+
+bitflags! {
+    /// How a stream waits for a number (`CUstreamWaitValue_flags`, without the comparison).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WaitValueFlags: u32 {
+        /// Writes of other devices that came before the awaited one are visible too. For devices with
+        /// `CAN_FLUSH_REMOTE_WRITES`.
+        const FLUSH = 1 << 30;
+        // Flags of newer drivers pass through.
+        const _ = !3;
+    }
+}
+
+bitflags! {
+    /// How a stream writes a number (`CUstreamWriteValue_flags`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WriteValueFlags: u32 {
+        /// Work in front of it need not be visible to those who see the number.
+        const NO_MEMORY_BARRIER = 1;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// When a number in memory lets a stream go on (`CUstreamWaitValue_flags`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum Until {
+    /// It is the value or up to half of the range of numbers further: numbers are compared in a circle.
+    AtLeast = 0,
+    /// It is the value.
+    Equal = 1,
+    /// It has a bit of the value.
+    And = 2,
+    /// There is a bit that neither it nor the value has. For devices with `CAN_USE_STREAM_WAIT_VALUE_NOR`.
+    Nor = 3,
+}
+
+/// A number that streams wait for and write: `u32`, and `u64` on devices with `CAN_USE_64_BIT_STREAM_MEM_OPS`.
+pub trait StreamValue: Copy + fmt::Display + sealed::Sealed {}
+
+impl StreamValue for u32 {}
+impl StreamValue for u64 {}
+
+mod sealed {
+    use super::{Awaited, CUresult, CUstream, Driver, Op, Written};
+
+    /// What the driver has for each width.
+    pub trait Sealed {
+        const WAIT: (Op, &'static str);
+        const WRITE: (Op, &'static str);
+
+        fn awaited(self) -> Awaited;
+        fn written(self) -> Written;
+
+        /// # Safety
+        /// Those of the driver function.
+        unsafe fn wait(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult;
+
+        /// # Safety
+        /// Those of the driver function.
+        unsafe fn write(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult;
+    }
+}
+
+macro_rules! value {
+    ($type:ty, $member:ident, $wait:ident, $wait_op:ident, $write:ident, $write_op:ident) => {
+        impl sealed::Sealed for $type {
+            const WAIT: (Op, &'static str) = (Op::$wait_op, stringify!($wait));
+            const WRITE: (Op, &'static str) = (Op::$write_op, stringify!($write));
+
+            fn awaited(self) -> Awaited {
+                Awaited { $member: self }
+            }
+
+            fn written(self) -> Written {
+                Written { $member: self }
+            }
+
+            unsafe fn wait(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult {
+                // SAFETY: the caller's duties.
+                unsafe { driver.$wait(stream, address, self, flags) }
+            }
+
+            unsafe fn write(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult {
+                // SAFETY: the caller's duties.
+                unsafe { driver.$write(stream, address, self, flags) }
+            }
+        }
+    };
+}
+
+value!(
+    u32,
+    value,
+    cuStreamWaitValue32,
+    CU_STREAM_MEM_OP_WAIT_VALUE_32,
+    cuStreamWriteValue32,
+    CU_STREAM_MEM_OP_WRITE_VALUE_32
+);
+value!(
+    u64,
+    value64,
+    cuStreamWaitValue64,
+    CU_STREAM_MEM_OP_WAIT_VALUE_64,
+    cuStreamWriteValue64,
+    CU_STREAM_MEM_OP_WRITE_VALUE_64
+);
+
+/// Who sees, after a barrier, what was written before it (`CUstreamMemoryBarrier_flags`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum BarrierScope {
+    /// The host and all devices.
+    System = 0,
+    /// This device.
+    Device = 1,
+}
+
+/// One operation of a batch; see [`CudaStream::memory_operations`]. Making one is safe, giving it to a stream is not.
+///
+/// ```
+/// use cuda_launch::{DevicePtrMut, StreamMemoryOp, WriteValueFlags};
+/// let write = StreamMemoryOp::write(DevicePtrMut::<u32>::from_raw(0x1000), 7, WriteValueFlags::empty());
+/// assert_eq!(format!("{write:?}"), "StreamMemoryOp(cuStreamWriteValue32 0x1000 7)");
+/// ```
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct StreamMemoryOp(CUstreamBatchMemOpParams);
+
+impl StreamMemoryOp {
+    /// Waits for a number in memory.
+    pub fn wait<T: StreamValue>(
+        address: impl Into<DevicePtr<T>>,
+        until: Until,
+        value: T,
+        flags: WaitValueFlags,
+    ) -> Self {
+        let wait = CUstreamMemOpWaitValueParams {
+            operation: T::WAIT.0,
+            address: address.into().addr(),
+            __bindgen_anon_1: value.awaited(),
+            flags: until as u32 | flags.bits(),
+            alias: 0,
+        };
+        Self::of(|raw| raw.waitValue = wait)
+    }
+
+    /// Writes a number to memory.
+    pub fn write<T: StreamValue>(address: DevicePtrMut<T>, value: T, flags: WriteValueFlags) -> Self {
+        let write = CUstreamMemOpWriteValueParams {
+            operation: T::WRITE.0,
+            address: address.addr(),
+            __bindgen_anon_1: value.written(),
+            flags: flags.bits(),
+            alias: 0,
+        };
+        Self::of(|raw| raw.writeValue = write)
+    }
+
+    /// Makes what was written before visible to what comes after. Drivers take it since CUDA 11.7, only in batches.
+    pub fn barrier(scope: BarrierScope) -> Self {
+        let operation = Op::CU_STREAM_MEM_OP_BARRIER;
+        Self::of(|raw| {
+            raw.memoryBarrier = CUstreamMemOpMemoryBarrierParams { operation, flags: scope as u32 };
+        })
+    }
+
+    /// An operation that this crate does not know.
+    ///
+    /// # Safety
+    /// 1. All 48 bytes are written, as `Default` does, and as the driver's documentation of the operation wants them.
+    pub const unsafe fn from_raw(raw: CUstreamBatchMemOpParams) -> Self {
+        Self(raw)
+    }
+
+    /// All bytes are set, so that none is read that was never written.
+    fn of(set: impl FnOnce(&mut CUstreamBatchMemOpParams)) -> Self {
+        let mut raw = CUstreamBatchMemOpParams { pad: [0; 6] };
+        set(&mut raw);
+        Self(raw)
+    }
+}
+
+impl fmt::Debug for StreamMemoryOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: every member begins with the operation, which says which member is set.
+        unsafe {
+            let (wait, write) = (self.0.waitValue, self.0.writeValue);
+            let (name, address, value) = match self.0.operation {
+                Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
+                    (<u32 as sealed::Sealed>::WAIT.1, wait.address, u64::from(wait.__bindgen_anon_1.value))
+                }
+                Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+                    (<u64 as sealed::Sealed>::WAIT.1, wait.address, wait.__bindgen_anon_1.value64)
+                }
+                Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                    (<u32 as sealed::Sealed>::WRITE.1, write.address, u64::from(write.__bindgen_anon_1.value))
+                }
+                Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+                    (<u64 as sealed::Sealed>::WRITE.1, write.address, write.__bindgen_anon_1.value64)
+                }
+                other => return write!(f, "StreamMemoryOp(operation {})", other.0),
+            };
+            write!(f, "StreamMemoryOp({name} {address:#x} {value})")
+        }
+    }
+}
+
+impl CudaStream {
+    /// Makes work given to the stream from now on wait until a number in memory is as asked.
+    ///
+    /// The number may be written by a kernel, a copy, another stream's [`write_value`](Self::write_value), or by the host where
+    /// the memory is pinned. The driver knows nothing of an order that is made so: it may hold back the very work that would
+    /// write, unless events order it too. Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, Until, WaitValueFlags, WriteValueFlags};
+    /// let ctx = CudaContext::new(0)?;
+    /// let (stream, other) = (ctx.new_stream()?, ctx.new_stream()?);
+    /// let mut flag = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+    /// let flag = flag.as_mut_device_ptr();
+    /// stream.synchronize()?;
+    /// // SAFETY: the buffer lives until both streams are done, and nobody else uses it.
+    /// unsafe {
+    ///     stream.wait_value(flag, Until::Equal, 7, WaitValueFlags::empty())?;
+    ///     other.write_value(flag, 7, WriteValueFlags::empty())?;
+    /// }
+    /// stream.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The address is not aligned, or whatever the driver answers; [`Error::is_unsupported`] for what the device lacks.
+    ///
+    /// # Safety
+    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the wait is over.
+    #[doc(alias = "cuStreamWaitValue32")]
+    #[doc(alias = "cuStreamWaitValue64")]
+    pub unsafe fn wait_value<T: StreamValue>(
+        &self,
+        address: impl Into<DevicePtr<T>>,
+        until: Until,
+        value: T,
+        flags: WaitValueFlags,
+    ) -> Result<(), Error> {
+        let (address, bits) = (address.into().addr(), until as u32 | flags.bits());
+        let asked = || format!("{address:#x} {until:?} {value}, flags {flags:?}");
+        // SAFETY: the stream is live; the address is the caller's duty.
+        self.context()
+            .call(T::WAIT.1, asked, |driver| unsafe { value.wait(driver, self.raw(), address, bits) })
+    }
+
+    /// Writes a number to memory once all work given to the stream so far is done.
+    ///
+    /// Driver call: `cuStreamWriteValue32` or `cuStreamWriteValue64`.
+    ///
+    /// # Errors
+    /// The address is not aligned, or whatever the driver answers; [`Error::is_unsupported`] for what the device lacks.
+    ///
+    /// # Safety
+    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done.
+    /// 2. Until then nobody relies on the number being what it was: no other work, and no Rust reference.
+    #[doc(alias = "cuStreamWriteValue32")]
+    #[doc(alias = "cuStreamWriteValue64")]
+    pub unsafe fn write_value<T: StreamValue>(
+        &self,
+        address: DevicePtrMut<T>,
+        value: T,
+        flags: WriteValueFlags,
+    ) -> Result<(), Error> {
+        let (address, bits) = (address.addr(), flags.bits());
+        let asked = || format!("{address:#x} {value}, flags {flags:?}");
+        // SAFETY: the stream is live; the address is the caller's duty.
+        self.context()
+            .call(T::WRITE.1, asked, |driver| unsafe { value.write(driver, self.raw(), address, bits) })
+    }
+
+    /// Gives the stream several such operations at once, at most 256; it does them in order.
+    ///
+    /// Driver call: `cuStreamBatchMemOp`; none for an empty list.
+    ///
+    /// # Errors
+    /// Whatever the driver answers; then none of them is done.
+    ///
+    /// # Safety
+    /// 1. Those of [`wait_value`](Self::wait_value) and [`write_value`](Self::write_value), for each of them.
+    #[doc(alias = "cuStreamBatchMemOp")]
+    pub unsafe fn memory_operations(&self, operations: &[StreamMemoryOp]) -> Result<(), Error> {
+        if operations.is_empty() {
+            return Ok(());
+        }
+        let count = u32::try_from(operations.len()).unwrap_or(u32::MAX);
+        let asked = || format!("{count} operations: {operations:?}");
+        // The driver takes them as mutable: a copy.
+        let mut raw: Vec<CUstreamBatchMemOpParams> = operations.iter().map(|operation| operation.0).collect();
+        // SAFETY: the stream is live, there are `count` operations; the addresses are the caller's duty.
+        self.context().call("cuStreamBatchMemOp", asked, |driver| unsafe {
+            driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0)
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! What can change in an executable graph without a new instantiation, and what cannot.
+
+#![allow(unsafe_code)] // Kernel nodes of scale and fill: an address and its length.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+mod graph_support;
+
+use cuda_launch::graph::{CopyNode, GraphExec, HostMemory, MemsetNode};
+use cuda_launch::{CudaGraph, DeviceBuffer, GraphError, UpdateRefusal};
+use graph_support::{Gpu, N, exec, graph_error, input};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[test]
+fn an_executable_graph_changes_node_by_node() {
+    let gpu = Gpu::new();
+    let (x, mut y) = (gpu.put(&input()), gpu.put(&[0.0; N]));
+    let (mut other, mut set) = (gpu.put(&[0.0; N]), gpu.zeros());
+    let (calls, result) = (Arc::new(AtomicU32::new(0)), HostMemory::new(vec![0f32; N]));
+    let counter = |add: u32| {
+        let calls = calls.clone();
+        move || {
+            calls.fetch_add(add, Ordering::Relaxed);
+        }
+    };
+    let mut graph = gpu.graph();
+    let kernel = unsafe { graph.add_kernel(&[], gpu.scale(2.0, &x, &mut y)) }.unwrap();
+    let copy = graph.add_copy(&[kernel], CopyNode::device_to_host(&y, &result).unwrap()).unwrap();
+    let memset = graph.add_memset(&[], MemsetNode::new(&mut set, 1).unwrap()).unwrap();
+    let host = graph.add_host(&[], counter(1)).unwrap();
+    let mut exec = exec(&graph);
+    let mut run = |exec: &mut GraphExec, expected: (f32, u32, u32)| {
+        exec.launch(&gpu.stream).unwrap();
+        exec.synchronize().unwrap();
+        let last = unsafe { result.to_vec() }[10];
+        assert_eq!((last, set.to_host_vec(&gpu.stream).unwrap()[5], calls.load(Ordering::Relaxed)), expected);
+    };
+    run(&mut exec, (20.0, 1, 1));
+    unsafe { exec.set_kernel(kernel, gpu.scale(5.0, &x, &mut y)) }.unwrap();
+    run(&mut exec, (50.0, 1, 2));
+    exec.set_host(host, counter(10)).unwrap();
+    run(&mut exec, (50.0, 1, 12));
+    unsafe { exec.set_kernel(kernel, gpu.scale(7.0, &x, &mut other)) }.unwrap();
+    exec.set_copy(copy, CopyNode::device_to_host(&other, &result).unwrap()).unwrap();
+    run(&mut exec, (70.0, 1, 22));
+    // The graph itself stays as it was, and what is made of it again does what it says.
+    let mut fresh = graph_support::exec(&graph);
+    run(&mut fresh, (20.0, 1, 23));
+    let wrong = graph_error(exec.set_host(memset, || ()));
+    assert_eq!(wrong, GraphError::WrongKind { node: "node 2 (memset)".into(), wanted: "host" });
+}
+
+#[test]
+fn a_memset_changes_and_nodes_are_switched_off() {
+    let gpu = Gpu::new();
+    let (mut x, mut y) = (gpu.zeros(), gpu.zeros());
+    let mut graph = gpu.graph();
+    let memset = graph.add_memset(&[], MemsetNode::new(&mut x, 1).unwrap()).unwrap();
+    let kernel = unsafe { graph.add_kernel(&[memset], gpu.fill(&mut y, 1)) }.unwrap();
+    let mut exec = exec(&graph);
+    exec.set_memset(memset, MemsetNode::new(&mut x, 2).unwrap()).unwrap();
+    assert!(exec.is_enabled(kernel).unwrap());
+    exec.set_enabled(kernel, false).unwrap();
+    assert!(!exec.is_enabled(kernel).unwrap());
+    exec.launch(&gpu.stream).unwrap();
+    let both = |x: &DeviceBuffer<u32>, y: &DeviceBuffer<u32>| {
+        (x.to_host_vec(&gpu.stream).unwrap()[3], y.to_host_vec(&gpu.stream).unwrap()[3])
+    };
+    assert_eq!(both(&x, &y), (2, 0));
+    exec.set_enabled(kernel, true).unwrap();
+    exec.launch(&gpu.stream).unwrap();
+    assert_eq!(both(&x, &y), (2, 1));
+    graph.remove(kernel).unwrap();
+    assert!(matches!(graph_error(exec.set_enabled(kernel, true)), GraphError::RemovedNode { .. }));
+}
+
+#[test]
+fn a_changed_graph_is_taken_over_or_refused_with_the_reason() {
+    let gpu = Gpu::new();
+    let (x, mut y, mut z) = (gpu.put(&input()), gpu.put(&[0.0; N]), gpu.zeros());
+    let build = |factor, y: &mut DeviceBuffer<f32>| {
+        let mut graph = gpu.graph();
+        let first = unsafe { graph.add_kernel(&[], gpu.scale(factor, &x, y)) }.unwrap();
+        graph.add_empty(&[first]).unwrap();
+        graph
+    };
+    let mut exec = exec(&build(2.0, &mut y));
+    let changed = build(4.0, &mut y);
+    exec.update(&changed).unwrap();
+    drop(changed);
+    exec.launch(&gpu.stream).unwrap();
+    assert_eq!(y.to_host_vec(&gpu.stream).unwrap()[10], 40.0);
+    let mut larger = build(8.0, &mut y);
+    larger.add_empty(&[]).unwrap();
+    let mut other = gpu.graph();
+    let memset = other.add_memset(&[], MemsetNode::new(&mut z, 1).unwrap()).unwrap();
+    other.add_empty(&[memset]).unwrap();
+    let refusal = |exec: &mut GraphExec, graph: &CudaGraph| {
+        let GraphError::Update { refusal, .. } = graph_error(exec.update(graph)) else {
+            panic!("another error")
+        };
+        refusal
+    };
+    assert_eq!(refusal(&mut exec, &larger), UpdateRefusal::TOPOLOGY_CHANGED);
+    assert_eq!(refusal(&mut exec, &other), UpdateRefusal::NODE_TYPE_CHANGED);
+    exec.launch(&gpu.stream).unwrap();
+    assert_eq!(y.to_host_vec(&gpu.stream).unwrap()[10], 40.0);
+}
+
+#[test]
+fn a_child_graph_runs_as_one_node_and_can_be_replaced() {
+    let gpu = Gpu::new();
+    let (mut x, mut y) = (gpu.zeros(), gpu.zeros());
+    let child = |x: &mut DeviceBuffer<u32>, value| {
+        let mut child = gpu.graph();
+        unsafe { child.add_kernel(&[], gpu.fill(x, value)) }.unwrap();
+        child
+    };
+    let mut graph = gpu.graph();
+    let node = graph.add_child(&[], &child(&mut x, 5)).unwrap();
+    let mut exec = exec(&graph);
+    exec.launch(&gpu.stream).unwrap();
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+    exec.set_child(node, &child(&mut y, 6)).unwrap();
+    exec.launch(&gpu.stream).unwrap();
+    assert_eq!(y.to_host_vec(&gpu.stream).unwrap(), [6; N]);
+}

@@ -1,0 +1,80 @@
+//! What the tests of graphs share: two kernels as nodes, and a stream to run them on.
+
+#![allow(unreachable_pub, dead_code)] // Each user needs a part of it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use cuda_launch::graph::{GraphExec, InstantiateFlags};
+use cuda_launch::{
+    CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, GraphError, KernelNode,
+    LaunchConfig, kernel_args,
+};
+
+pub const N: usize = 1000;
+
+pub struct Gpu {
+    pub ctx: CudaContext,
+    pub stream: CudaStream,
+    pub scale: CudaFunction,
+    pub fill: CudaFunction,
+}
+
+impl Gpu {
+    pub fn new() -> Self {
+        let ctx = CudaContext::new(0).unwrap();
+        let stream = ctx.new_stream().unwrap();
+        let function = |ptx: &str, name| ctx.load_module(ptx).unwrap().load_function(name).unwrap();
+        let scale = function(include_str!("../../examples/kernels/scale.ptx"), "scale");
+        let fill = function(include_str!("../../examples/kernels/fill.ptx"), "fill");
+        Self { ctx, stream, scale, fill }
+    }
+
+    pub fn graph(&self) -> CudaGraph {
+        CudaGraph::new(&self.ctx).unwrap()
+    }
+
+    pub fn put(&self, host: &[f32]) -> DeviceBuffer<f32> {
+        DeviceBuffer::from_host(&self.stream, host).unwrap()
+    }
+
+    pub fn zeros(&self) -> DeviceBuffer<u32> {
+        DeviceBuffer::zeroed(&self.stream, N).unwrap()
+    }
+
+    /// out = factor * x
+    pub fn scale(
+        &self,
+        factor: f32,
+        x: &DeviceBuffer<f32>,
+        out: &mut DeviceBuffer<f32>,
+    ) -> KernelNode<'static> {
+        let config = LaunchConfig::for_num_elems(x.len() as u32);
+        KernelNode::new(&self.scale, config, &[], kernel_args![x.len() as u32, factor, ptr(x), ptr_mut(out)])
+            .unwrap()
+    }
+
+    pub fn fill(&self, x: &mut DeviceBuffer<u32>, value: u32) -> KernelNode<'static> {
+        let (n, config) = (x.len() as u32, LaunchConfig::for_num_elems(x.len() as u32));
+        KernelNode::new(&self.fill, config, &[], kernel_args![ptr_mut(x), n, value]).unwrap()
+    }
+
+    pub fn run(&self, graph: &CudaGraph) {
+        let mut exec = exec(graph);
+        exec.launch(&self.stream).unwrap();
+        exec.synchronize().unwrap();
+    }
+}
+
+pub fn exec(graph: &CudaGraph) -> GraphExec {
+    graph.instantiate(InstantiateFlags::empty()).unwrap()
+}
+
+pub fn graph_error<T>(result: Result<T, Error>) -> GraphError {
+    let Err(error) = result else { panic!("nothing was refused") };
+    assert!(error.is_graph_error(), "{error}");
+    let ErrorKind::Graph(error) = error.kind() else { panic!("{error}") };
+    error.clone()
+}
+
+pub fn input() -> Vec<f32> {
+    (0..N).map(|i| i as f32).collect()
+}

@@ -1,0 +1,261 @@
+//! Graphs built node by node: what each kind does, what can change, and what is refused.
+
+#![allow(unsafe_code)] // Kernel nodes of scale and fill: an address and its length.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+mod graph_support;
+
+use cuda_launch::graph::{
+    Branches, CopyNode, Dependency, DotFlags, Edge, HostMemory, InstantiateFlags, MemsetNode,
+};
+use cuda_launch::{
+    Attribute, CudaGraph, GraphError, GraphNode, KernelNode, LaunchConfig, NodeKind, kernel_args,
+};
+use graph_support::{Gpu, N, exec, graph_error, input};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// nv-hosts.md, row H21.
+#[test]
+fn kernels_copies_memsets_and_host_functions_run_in_the_order_of_their_dependencies() {
+    let gpu = Gpu::new();
+    let (source, result) = (HostMemory::new(input()), HostMemory::new(vec![0f32; N]));
+    let (mut x, mut y, mut z) = (gpu.put(&[0.0; N]), gpu.put(&[0.0; N]), gpu.put(&[9.0; N]));
+    let order = Arc::new(AtomicU32::new(0));
+    let mut graph = gpu.graph();
+    let up = graph.add_copy(&[], CopyNode::host_to_device(&source, &mut x).unwrap()).unwrap();
+    let zero = graph.add_memset(&[], MemsetNode::new(&mut z, 0.0).unwrap()).unwrap();
+    let kernel = unsafe { graph.add_kernel(&[up, zero], gpu.scale(3.0, &x, &mut y)) }.unwrap();
+    let copy = graph.add_copy(&[kernel], CopyNode::device_to_device(&y, &mut z).unwrap()).unwrap();
+    let down = graph.add_copy(&[copy], CopyNode::device_to_host(&z, &result).unwrap()).unwrap();
+    let (seen, there) = (order.clone(), result.clone());
+    graph
+        .add_host(&[down], move || {
+            // The copy before this node is done, and nothing else touches the memory.
+            let last = unsafe { there.to_vec() }[N - 1];
+            seen.store(last as u32, Ordering::Relaxed);
+        })
+        .unwrap();
+    drop((x, y, z));
+    gpu.run(&graph);
+    assert_eq!(unsafe { result.to_vec() }, input().iter().map(|x| 3.0 * x).collect::<Vec<_>>());
+    assert_eq!(order.load(Ordering::Relaxed), 3 * (N as u32 - 1));
+    assert_eq!(graph.dependencies().unwrap().len(), 5);
+}
+
+#[test]
+fn a_kernel_node_is_checked_like_a_launch() {
+    let gpu = Gpu::new();
+    let (x, mut y) = (gpu.put(&[0.0; N]), gpu.put(&[0.0; N]));
+    let config = LaunchConfig::for_num_elems(N as u32);
+    let args = kernel_args![N as u64, 1.0f32, ptr(x), ptr_mut(y)];
+    assert!(KernelNode::new(&gpu.scale, config, &[], args).unwrap_err().is_argument_mismatch());
+    let block = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (2048, 1, 1), shared_mem_bytes: 0 };
+    let args = kernel_args![N as u32, 1.0f32, ptr(x), ptr_mut(y)];
+    assert!(KernelNode::new(&gpu.scale, block, &[], args).unwrap_err().is_launch_refused());
+    let args = kernel_args![N as u32, 2.0f32, ptr(x), ptr_mut(y)];
+    let node = KernelNode::new(&gpu.scale, config, &[Attribute::priority(0)], args).unwrap();
+    let mut graph = gpu.graph();
+    let node = unsafe { graph.add_kernel(&[], node) }.unwrap();
+    assert_eq!(graph.kind(node).unwrap(), NodeKind::Kernel);
+    gpu.run(&graph);
+}
+
+#[test]
+fn nodes_of_other_graphs_and_removed_nodes_are_refused() {
+    let gpu = Gpu::new();
+    let (mut one, mut other) = (gpu.graph(), gpu.graph());
+    let node = one.add_empty(&[]).unwrap();
+    assert_eq!(graph_error(other.add_empty(&[node])), GraphError::ForeignNode { index: 0 });
+    assert_eq!(graph_error(other.kind(node)), GraphError::ForeignNode { index: 0 });
+    let second = one.add_empty(&[node]).unwrap();
+    one.remove(node).unwrap();
+    assert_eq!(graph_error(one.remove(node)), GraphError::RemovedNode { node: "node 0".into() });
+    assert_eq!((one.nodes(), one.dependencies().unwrap()), (vec![second], vec![]));
+}
+
+#[test]
+fn dependencies_are_added_listed_and_removed() {
+    let gpu = Gpu::new();
+    let mut graph = gpu.graph();
+    let nodes: [GraphNode; 3] = std::array::from_fn(|_| graph.add_empty(&[]).unwrap());
+    let [a, b, c] = nodes;
+    graph.add_dependency(a, b, Edge::FULL).unwrap();
+    graph.add_dependency(b, c, Edge::FULL).unwrap();
+    let edge = |from, to| Dependency { from, to, edge: Edge::FULL };
+    let mut edges = graph.dependencies().unwrap();
+    edges.sort_by_key(|edge| edge.from.index());
+    assert_eq!(edges, [edge(a, b), edge(b, c)]);
+    graph.remove_dependency(a, b, Edge::FULL).unwrap();
+    assert_eq!(graph.dependencies().unwrap(), [edge(b, c)]);
+    assert!(graph.remove_dependency(a, b, Edge::FULL).is_err());
+}
+
+#[test]
+fn a_programmatic_dependency_stands_between_kernels_only() {
+    let gpu = Gpu::new();
+    if gpu.ctx.limits().compute_capability.0 < 9 {
+        return;
+    }
+    let (x, mut y, mut z) = (gpu.put(&input()), gpu.put(&[0.0; N]), gpu.put(&[0.0; N]));
+    let mut graph = gpu.graph();
+    let empty = graph.add_empty(&[]).unwrap();
+    let first = unsafe { graph.add_kernel(&[], gpu.scale(2.0, &x, &mut y)) }.unwrap();
+    let second = unsafe { graph.add_kernel(&[], gpu.scale(2.0, &x, &mut z)) }.unwrap();
+    graph.add_dependency(first, second, Edge::PROGRAMMATIC).unwrap();
+    assert_eq!(graph.dependencies().unwrap()[0].edge, Edge::PROGRAMMATIC);
+    assert!(graph.add_dependency(empty, first, Edge::PROGRAMMATIC).is_err());
+    gpu.run(&graph);
+    assert_eq!(z.to_host_vec(&gpu.stream).unwrap()[7], 14.0);
+}
+
+#[test]
+fn a_clone_has_nodes_of_its_own() {
+    let gpu = Gpu::new();
+    let mut x = gpu.zeros();
+    let mut graph = gpu.graph();
+    let node = unsafe { graph.add_kernel(&[], gpu.fill(&mut x, 6)) }.unwrap();
+    let mut clone = graph.try_clone().unwrap();
+    let copy = clone.copy_of(node);
+    assert_eq!(clone.kind(copy).unwrap(), NodeKind::Kernel);
+    assert!(clone.kind(node).is_err() && clone.raw_node(copy).unwrap() != graph.raw_node(node).unwrap());
+    graph.remove(node).unwrap();
+    drop(graph);
+    clone.add_empty(&[copy]).unwrap();
+    gpu.run(&clone);
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [6; N]);
+}
+
+#[test]
+fn a_conditional_node_runs_the_graph_that_its_value_says() {
+    let gpu = Gpu::new();
+    let run = |value: u32, branches: Branches| {
+        let mut outs: Vec<_> = (0..3).map(|_| gpu.zeros()).collect();
+        let mut graph = gpu.graph();
+        let condition = graph.add_condition(Some(value)).unwrap();
+        let (node, mut bodies) = graph.add_conditional(&[], condition, branches).unwrap();
+        assert_eq!(graph.kind(node).unwrap(), NodeKind::Conditional);
+        for (body, out) in bodies.iter_mut().zip(&mut outs) {
+            unsafe { body.add_kernel(&[], gpu.fill(out, 1)) }.unwrap();
+        }
+        drop(bodies);
+        gpu.run(&graph);
+        outs.iter().map(|out| out.to_host_vec(&gpu.stream).unwrap()[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(run(1, Branches::If), [1, 0, 0]);
+    assert_eq!(run(0, Branches::If), [0, 0, 0]);
+    assert_eq!(run(0, Branches::While), [0, 0, 0]);
+    if gpu.ctx.driver_version() >= 12080 {
+        assert_eq!(run(0, Branches::IfElse), [0, 1, 0]);
+        assert_eq!(run(2, Branches::Switch(3)), [0, 0, 1]);
+        assert_eq!(run(3, Branches::Switch(3)), [0, 0, 0]);
+    }
+}
+
+#[test]
+fn a_graph_inside_another_does_not_outlive_its_node() {
+    let gpu = Gpu::new();
+    let mut graph = gpu.graph();
+    let condition = graph.add_condition(Some(1)).unwrap();
+    let (node, bodies) = graph.add_conditional(&[], condition, Branches::If).unwrap();
+    assert!(matches!(graph_error(graph.remove(node)), GraphError::Unfit { node: "conditional", .. }));
+    drop(graph);
+    // The family lives as long as one of its graphs.
+    assert_eq!(bodies[0].dependencies().unwrap(), []);
+}
+
+#[test]
+fn a_graph_allocates_and_frees_its_own_memory() {
+    let gpu = Gpu::new();
+    let (x, mut y) = (gpu.put(&input()), gpu.put(&[0.0; N]));
+    let mut graph = gpu.graph();
+    let scratch = graph.add_alloc::<f32>(&[], N).unwrap();
+    let config = LaunchConfig::for_num_elems(N as u32);
+    let to = scratch.as_mut_device_ptr();
+    let first = KernelNode::new(&gpu.scale, config, &[], kernel_args![N as u32, 2.0f32, ptr(x), to]).unwrap();
+    let first = unsafe { graph.add_kernel(&[scratch.node()], first) }.unwrap();
+    let from = scratch.as_device_ptr();
+    let second =
+        KernelNode::new(&gpu.scale, config, &[], kernel_args![N as u32, 2.0f32, from, ptr_mut(y)]).unwrap();
+    let second = unsafe { graph.add_kernel(&[first], second) }.unwrap();
+    graph.add_free(&[second], &scratch).unwrap();
+    let mut exec = exec(&graph);
+    for _ in 0..3 {
+        exec.launch(&gpu.stream).unwrap();
+    }
+    assert_eq!(y.to_host_vec(&gpu.stream).unwrap()[10], 40.0);
+    assert!(matches!(graph_error(graph.add_alloc::<f32>(&[], 0)), GraphError::Unfit { .. }));
+}
+
+#[test]
+fn event_nodes_order_graphs_against_streams() {
+    let gpu = Gpu::new();
+    let event = || Arc::new(gpu.ctx.new_event().unwrap());
+    let (first, second) = (event(), event());
+    let mut graph = gpu.graph();
+    let wait = graph.add_event_wait(&[], &first).unwrap();
+    let record = graph.add_event_record(&[wait], &first).unwrap();
+    assert_eq!([wait, record].map(|n| graph.kind(n).unwrap()), [NodeKind::EventWait, NodeKind::EventRecord]);
+    let mut exec = exec(&graph);
+    exec.set_event_record(record, &second).unwrap();
+    exec.set_event_wait(wait, &second).unwrap();
+    drop((first, graph));
+    exec.launch(&gpu.stream).unwrap();
+    second.synchronize().unwrap();
+    exec.synchronize().unwrap();
+}
+
+#[test]
+fn a_panic_in_a_host_function_is_raised_by_the_next_wait() {
+    let gpu = Gpu::new();
+    let mut graph = gpu.graph();
+    graph.add_host(&[], || panic!("in the graph")).unwrap();
+    let mut exec = exec(&graph);
+    exec.launch(&gpu.stream).unwrap();
+    let raised = catch_unwind(AssertUnwindSafe(|| exec.synchronize())).unwrap_err();
+    assert_eq!(*raised.downcast::<&str>().unwrap(), "in the graph");
+    exec.synchronize().unwrap();
+}
+
+#[test]
+fn a_circle_is_named_when_it_is_instantiated_or_added() {
+    let gpu = Gpu::new();
+    let mut graph = gpu.graph();
+    let a = graph.add_empty(&[]).unwrap();
+    let b = graph.add_empty(&[a]).unwrap();
+    // A driver may refuse the edge, or only the graph that it makes.
+    let error = match graph.add_dependency(b, a, Edge::FULL) {
+        Err(error) => error,
+        Ok(()) => graph.instantiate(InstantiateFlags::empty()).err().unwrap(),
+    };
+    assert!(error.call().is_some_and(|call| call.starts_with("cuGraph")), "{error}");
+}
+
+#[test]
+fn a_graph_is_printed_in_the_dot_language() {
+    let gpu = Gpu::new();
+    let (mut x, mut graph) = (gpu.zeros(), gpu.graph());
+    let first = unsafe { graph.add_kernel(&[], gpu.fill(&mut x, 6)) }.unwrap();
+    graph.add_empty(&[first]).unwrap();
+    let dot = graph.to_dot(DotFlags::VERBOSE).unwrap();
+    assert!(dot.starts_with("digraph") && dot.contains("->"), "{dot}");
+    assert!(graph.write_dot("/no/such/folder/graph.dot", DotFlags::empty()).is_err());
+}
+
+#[test]
+fn flags_upload_and_raw_handles() {
+    let gpu = Gpu::new();
+    let mut graph = gpu.graph();
+    graph.add_empty(&[]).unwrap();
+    let flags = InstantiateFlags::AUTO_FREE_ON_LAUNCH;
+    let mut exec = graph.instantiate(flags).unwrap();
+    assert_eq!(exec.flags().unwrap(), flags);
+    exec.upload(&gpu.stream).unwrap();
+    exec.launch(&gpu.stream).unwrap();
+    let borrowed = unsafe { CudaGraph::from_raw(&gpu.ctx, graph.raw()) }.unwrap();
+    assert_eq!(borrowed.nodes().len(), 1);
+    borrowed.close().unwrap();
+    exec.close().unwrap();
+    graph.close().unwrap();
+}

@@ -1,0 +1,210 @@
+//! Launch plans: launches recorded once, replayed, and changed by name.
+
+#![allow(unsafe_code)] // Launches of saxpy, fill and vecadd: lengths as the buffers have them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::{
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan, PlanError,
+    cuda_launch,
+};
+
+const N: usize = 500;
+
+struct Gpu {
+    ctx: CudaContext,
+    stream: CudaStream,
+    saxpy: CudaModule,
+    vecadd: CudaModule,
+    config: LaunchConfig,
+}
+
+impl Gpu {
+    fn new(ctx: CudaContext) -> Self {
+        let stream = ctx.new_stream().unwrap();
+        let saxpy = ctx.load_module(include_str!("../examples/kernels/saxpy.ptx")).unwrap();
+        let vecadd = ctx.load_module(include_str!("../examples/kernels/vecadd.ptx")).unwrap();
+        Self { ctx, stream, saxpy, vecadd, config: LaunchConfig::for_num_elems(N as u32) }
+    }
+
+    fn full(&self, value: f32) -> DeviceBuffer<f32> {
+        DeviceBuffer::from_host(&self.stream, &[value; N]).unwrap()
+    }
+
+    /// y += alpha * x, with a name for `alpha`
+    fn saxpy(
+        &self,
+        stream: &CudaStream,
+        x: &DeviceBuffer<f32>,
+        y: &mut DeviceBuffer<f32>,
+    ) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { kernel: saxpy, module: self.saxpy, stream: stream, config: self.config,
+            args: [N as u32, named("alpha", 2.0f32), ptr(x), ptr_mut(y)] }
+        }
+    }
+
+    fn first(&self, buffer: &DeviceBuffer<f32>) -> f32 {
+        let host = buffer.to_host_vec(&self.stream).unwrap();
+        assert!(host.iter().all(|&x| x == host[0]));
+        host[0]
+    }
+}
+
+fn plan_error<T>(result: Result<T, Error>) -> PlanError {
+    let Err(error) = result else { panic!("nothing was refused") };
+    assert!(error.is_plan_error(), "{error}");
+    let ErrorKind::Plan(plan) = error.kind() else { panic!("{error}") };
+    plan.clone()
+}
+
+#[test]
+fn a_plan_is_replayed_with_arguments_set_by_name() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| gpu.saxpy(stream, &x, &mut y)).unwrap();
+    assert_eq!(plan.names(), ["alpha"]);
+    assert_eq!(gpu.first(&y), 0.0);
+    plan.launch(&gpu.stream).unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 4.0);
+    for (alpha, expected) in [(10.0f32, 14.0), (-4.0, 10.0), (0.5, 10.5)] {
+        unsafe { plan.set("alpha", alpha) }.unwrap();
+        plan.launch(&gpu.stream).unwrap();
+        assert_eq!(gpu.first(&y), expected);
+    }
+    // What was set stays, on whatever stream.
+    plan.launch(&gpu.ctx.new_stream().unwrap()).unwrap();
+    plan.synchronize().unwrap();
+    assert_eq!(gpu.first(&y), 11.0);
+}
+
+#[test]
+fn one_name_is_set_for_all_launches_that_have_it() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan =
+        LaunchPlan::record(&gpu.ctx, |stream| (0..10).try_for_each(|_| gpu.saxpy(stream, &x, &mut y)))
+            .unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 20.0);
+    unsafe { plan.set("alpha", 3.0f32) }.unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 50.0);
+}
+
+#[test]
+fn buffers_are_set_by_name_and_kept() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (mut sum, mut other) = (gpu.full(0.0), gpu.full(0.0));
+    let mut plan = {
+        let (a, b) = (gpu.full(1.0), gpu.full(2.0));
+        LaunchPlan::record(&gpu.ctx, |stream| unsafe {
+            cuda_launch! { kernel: vecadd, module: gpu.vecadd, stream: stream, config: gpu.config,
+            args: [named("a", slice(a)), slice(b), named("sum", slice_mut(sum))] }
+        })
+        .unwrap()
+    };
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&sum), 3.0);
+    unsafe { plan.set_slice("a", &gpu.full(10.0)) }.unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&sum), 12.0);
+    unsafe { plan.set_slice_mut("sum", &mut other) }.unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!((gpu.first(&sum), gpu.first(&other)), (12.0, 12.0));
+    let wrong = plan_error(unsafe { plan.set_slice("sum", &other) }).to_string();
+    assert!(wrong.contains("slice_mut(..) of f32") && wrong.contains("vecadd"), "{wrong}");
+}
+
+#[test]
+fn a_pointer_is_set_by_name_too() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| unsafe {
+        cuda_launch! { kernel: saxpy, module: gpu.saxpy, stream: stream, config: gpu.config,
+        args: [named("n", N as u32), 1.0f32, named("x", ptr(x)), ptr_mut(y)] }
+    })
+    .unwrap();
+    unsafe { plan.set_slice("x", &gpu.full(7.0)) }.unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 7.0);
+    unsafe { plan.set("n", 0u32) }.unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 7.0);
+}
+
+#[test]
+fn names_and_types_that_do_not_fit_are_refused_and_change_nothing() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| gpu.saxpy(stream, &x, &mut y)).unwrap();
+    let unknown = plan_error(unsafe { plan.set("beta", 1.0f32) });
+    assert_eq!(unknown, PlanError::NoSuchArgument { name: "beta".into(), names: vec!["alpha".into()] });
+    for wrong in [unsafe { plan.set("alpha", 1.0f64) }, unsafe { plan.set("alpha", 1u32) }, unsafe {
+        plan.set_slice("alpha", &x)
+    }] {
+        let PlanError::ArgumentType { recorded, kernel, .. } = plan_error(wrong) else {
+            panic!("another error")
+        };
+        assert_eq!((recorded.as_str(), kernel.as_str()), ("f32", "saxpy"));
+    }
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 2.0);
+    let mut nameless = LaunchPlan::record(&gpu.ctx, |_| Ok(())).unwrap();
+    let help = plan_error(unsafe { nameless.set("alpha", 1.0f32) }).to_string();
+    assert!(help.contains("named(\"alpha\""), "{help}");
+}
+
+#[test]
+fn a_plan_keeps_its_modules_and_buffers() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let mut y = gpu.full(0.0);
+    let mut plan = {
+        let (inner, x) = (Gpu::new(gpu.ctx.clone()), gpu.full(1.0));
+        LaunchPlan::record(&gpu.ctx, |stream| inner.saxpy(stream, &x, &mut y)).unwrap()
+    };
+    let _others: Vec<_> = (0..8).map(|_| gpu.full(100.0)).collect();
+    unsafe { plan.set("alpha", 3.0f32) }.unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    assert_eq!(gpu.first(&y), 3.0);
+}
+
+#[test]
+fn a_named_argument_is_launched_like_any_other() {
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    for _ in 0..3 {
+        gpu.saxpy(&gpu.stream, &x, &mut y).unwrap();
+    }
+    assert_eq!(gpu.first(&y), 6.0);
+}
+
+/// The replay of a hundred launches is one driver call, and one more for each launch that was changed.
+#[test]
+fn a_replay_makes_one_driver_call_and_one_for_each_change() {
+    let gpu = Gpu::new(CudaContext::with_driver(&inject::driver(""), 0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| {
+        (0..99).try_for_each(|_| unsafe {
+            cuda_launch! { kernel: saxpy, module: gpu.saxpy, stream: stream, config: gpu.config,
+            args: [N as u32, 1.0f32, ptr(x), ptr_mut(y)] }
+        })?;
+        gpu.saxpy(stream, &x, &mut y)
+    })
+    .unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    let calls = |plan: &mut LaunchPlan| {
+        inject::watch();
+        plan.launch(&gpu.stream).unwrap();
+        inject::calls().into_iter().filter(|call| *call != "cuCtxGetCurrent").collect::<Vec<_>>()
+    };
+    assert_eq!(calls(&mut plan), ["cuGraphLaunch"]);
+    unsafe { plan.set("alpha", 5.0f32) }.unwrap();
+    unsafe { plan.set("alpha", 3.0f32) }.unwrap();
+    assert_eq!(calls(&mut plan), ["cuGraphExecKernelNodeSetParams_v2", "cuGraphLaunch"]);
+    assert_eq!(calls(&mut plan), ["cuGraphLaunch"]);
+    assert_eq!(gpu.first(&y), 4.0 * 99.0 + 2.0 * 2.0 + 3.0 * 2.0);
+}

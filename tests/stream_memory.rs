@@ -1,0 +1,136 @@
+//! Streams that wait for a number in memory and write one.
+
+#![allow(unsafe_code)] // Addresses that live long enough.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "references/child.rs"]
+mod child;
+
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    BarrierScope, CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, StreamMemoryOp,
+    StreamValue, Until, WaitValueFlags, WriteValueFlags, cuda_launch,
+};
+use std::time::Duration;
+
+const NOW: WaitValueFlags = WaitValueFlags::empty();
+const PLAIN: WriteValueFlags = WriteValueFlags::empty();
+
+fn context() -> (CudaContext, CudaStream, CudaStream) {
+    let ctx = CudaContext::new(0).unwrap();
+    let streams = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    (ctx, streams.0, streams.1)
+}
+
+/// Zeros, and their address.
+fn zeros<T: cuda_launch::DeviceCopy>(stream: &CudaStream) -> (DeviceBuffer<T>, DevicePtrMut<T>) {
+    let mut buffer = DeviceBuffer::zeroed(stream, 4).unwrap();
+    let address = buffer.as_mut_device_ptr();
+    stream.synchronize().unwrap();
+    (buffer, address)
+}
+
+#[test]
+fn a_stream_waits_for_the_number_that_another_writes() {
+    let (_ctx, stream, other) = context();
+    let (flags, flag) = zeros::<u32>(&stream);
+    for round in 1..=20 {
+        unsafe {
+            stream.wait_value(flag, Until::Equal, round, NOW).unwrap();
+            stream.write_value(flag.wrapping_add(1), round, PLAIN).unwrap();
+            assert!(!stream.query().unwrap());
+            other.write_value(flag, round, WriteValueFlags::NO_MEMORY_BARRIER).unwrap();
+        }
+        stream.synchronize().unwrap();
+    }
+    assert_eq!(flags.to_host_vec(&stream).unwrap(), [20, 20, 0, 0]);
+}
+
+/// `stream` goes on when `value` is written, and not when `early` is.
+fn lets_go<T: StreamValue + cuda_launch::DeviceCopy>(until: Until, wanted: T, early: T, value: T) {
+    let (_ctx, stream, other) = context();
+    let (_numbers, number) = zeros::<T>(&stream);
+    unsafe { other.write_value(number, early, PLAIN).unwrap() };
+    other.synchronize().unwrap();
+    unsafe { stream.wait_value(number, until, wanted, NOW).unwrap() };
+    std::thread::sleep(Duration::from_millis(3));
+    assert!(!stream.query().unwrap(), "{until:?}: {early} is not {wanted}");
+    unsafe { other.write_value(number, value, PLAIN).unwrap() };
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn numbers_are_compared_as_asked() {
+    lets_go::<u32>(Until::AtLeast, 5, 4, 6);
+    lets_go::<u32>(Until::AtLeast, 2, u32::MAX, 3); // In a circle: the largest is just before 0.
+    lets_go::<u32>(Until::Equal, 5, 6, 5);
+    lets_go::<u32>(Until::And, 0b110, 0b1001, 0b0100);
+    lets_go::<u32>(Until::Nor, 0xffff, 0xffff_0000, 1);
+    lets_go::<u64>(Until::AtLeast, 1 << 40, u64::MAX, (1 << 40) + 1);
+    lets_go::<u64>(Until::Equal, 5 << 32, 5, 5 << 32);
+    lets_go::<u64>(Until::And, 1 << 63, 1, 3 << 62);
+    lets_go::<u64>(Until::Nor, u64::MAX >> 1, 1 << 63, 0);
+}
+
+#[test]
+fn a_batch_is_done_in_order() {
+    let (_ctx, stream, other) = context();
+    let (numbers, number) = zeros::<u64>(&stream);
+    let words = number.cast::<u32>();
+    let operations = [
+        StreamMemoryOp::write(number.wrapping_add(1), 1 << 40, PLAIN),
+        StreamMemoryOp::wait(number, Until::AtLeast, 9u64, NOW),
+        StreamMemoryOp::barrier(BarrierScope::Device),
+        StreamMemoryOp::wait(number.wrapping_add(1), Until::Equal, 1u64 << 40, NOW),
+        StreamMemoryOp::write(words.wrapping_add(4), 7, PLAIN),
+    ];
+    unsafe {
+        stream.memory_operations(&operations).unwrap();
+        other.write_value(number, 9, PLAIN).unwrap();
+        other.memory_operations(&[]).unwrap();
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(numbers.to_host_vec(&stream).unwrap(), [9, 1 << 40, 7, 0]);
+}
+
+#[test]
+fn a_refused_operation_says_what_was_asked() {
+    let (_ctx, stream, _other) = context();
+    let (_numbers, number) = zeros::<u32>(&stream);
+    let odd = DevicePtrMut::from_raw(number.addr() + 2);
+    let invalid = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
+    let error = unsafe { stream.wait_value(odd, Until::And, 5u32, NOW) }.unwrap_err();
+    assert_eq!((error.call(), error.code()), (Some("cuStreamWaitValue32"), invalid));
+    assert!(error.to_string().contains(&format!("{:#x} And 5", odd.addr())), "{error}");
+    let error = unsafe { stream.write_value(odd.cast(), 5u64, PLAIN) }.unwrap_err();
+    assert_eq!((error.call(), error.code()), (Some("cuStreamWriteValue64"), invalid));
+    let operations = [StreamMemoryOp::write(number, 1, PLAIN), StreamMemoryOp::write(odd, 1, PLAIN)];
+    let error = unsafe { stream.memory_operations(&operations) }.unwrap_err();
+    assert_eq!((error.call(), error.code()), (Some("cuStreamBatchMemOp"), invalid));
+    assert!(error.to_string().contains("2 operations: [StreamMemoryOp(cuStreamWriteValue32 0x"), "{error}");
+}
+
+/// What a waiting stream does when CUDA ends under it; a GPU is not asked, it may wait for ever.
+#[test]
+fn a_fault_ends_a_wait() {
+    const TEST: &str = "a_fault_ends_a_wait";
+    if !CudaContext::new(0).unwrap().device_name().unwrap().contains("emulator") {
+        return;
+    }
+    if !child::is_child(TEST) {
+        let ended = child::run(TEST);
+        assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
+        return;
+    }
+    let (ctx, stream, other) = context();
+    let (_numbers, number) = zeros::<u32>(&stream);
+    let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
+    unsafe {
+        stream.wait_value(number, Until::Equal, 1, NOW).unwrap();
+        cuda_launch! { kernel: write_f32, module: module, stream: other, config: LaunchConfig::for_num_elems(1),
+        args: [DevicePtrMut::<u8>::from_raw(0), 16i64, 1.0f32] }
+        .unwrap();
+    }
+    assert!(stream.synchronize().unwrap_err().is_sticky());
+    std::process::exit(42);
+}

@@ -117,9 +117,12 @@ fn waiting_allocating_and_borrowed_host_memory_are_refused_and_the_capture_survi
 fn a_buffer_dropped_inside_does_not_break_the_capture() {
     let gpu = Gpu::new();
     let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
-    let unused = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let buffer = || DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let (unused, closed, escaped) = (buffer(), buffer(), buffer());
+    let _ = escaped.as_device_ptr();
     let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
-        drop(unused);
+        drop((unused, escaped));
+        not_in_capture(closed.close(), "cuMemFree");
         gpu.fill(stream, &mut x, 5)
     })
     .unwrap();

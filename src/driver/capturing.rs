@@ -125,6 +125,8 @@ fn not_kept(call: &'static str) -> Error {
 thread_local! {
     /// The streams that this thread captures, innermost last.
     static CAPTURING: RefCell<Vec<CudaStream>> = const { RefCell::new(Vec::new()) };
+    /// What is to be done when the outermost capture is over.
+    static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Notes that this thread captures `stream`, until [`leave`].
@@ -134,26 +136,40 @@ pub(crate) fn enter(stream: &CudaStream) {
 
 /// Notes that this thread's innermost capture is over.
 pub(crate) fn leave() {
-    // Dropped outside the borrow.
-    let _stream = CAPTURING.with_borrow_mut(Vec::pop);
+    // Dropped and done outside the borrows.
+    drop(CAPTURING.with_borrow_mut(Vec::pop));
+    if !is_capturing() {
+        LATER.take().into_iter().for_each(|end| end());
+    }
+}
+
+/// Whether this thread captures a stream.
+pub(crate) fn is_capturing() -> bool {
+    // A thread that ends and has dropped the list captures nothing.
+    CAPTURING.try_with(|streams| !streams.borrow().is_empty()).unwrap_or(false)
+}
+
+/// Does what ends an object's life when this thread's captures are over: it may wait for the device.
+pub(crate) fn after_captures(end: impl FnOnce() + 'static) {
+    LATER.with_borrow_mut(|later| later.push(Box::new(end)));
 }
 
 /// An error where this thread captures a stream of `context`: `call` waits for or frees all of it.
 #[inline]
 pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
-    let capturing =
-        CAPTURING.with_borrow(|streams| streams.iter().any(|stream| stream.context().is_same(context)));
-    if !capturing {
+    let ours = |streams: &RefCell<Vec<CudaStream>>| {
+        streams.borrow().iter().any(|stream| stream.context().is_same(context))
+    };
+    if !CAPTURING.try_with(ours).unwrap_or(false) {
         return Ok(());
     }
     let help = "do it before or after the capture; inside, use memory that was allocated before";
     Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
 }
 
-/// Runs `call` so that no capture of this thread is broken by it, where there is one: for calls that allocate or free memory
-/// which captured work does not use.
+/// Runs `call` so that no capture of this thread is broken by it, where there is one: for calls that allocate memory.
 pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    if CAPTURING.with_borrow(Vec::is_empty) { call() } else { outside_captures(context, call) }
+    if is_capturing() { outside_captures(context, call) } else { call() }
 }
 
 /// Runs `call` so that no capture is broken by it: for calls that are no part of any captured work, such as asking for an

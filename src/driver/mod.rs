@@ -51,7 +51,7 @@ mod uses;
 pub use cache_config::CacheConfig;
 pub(crate) use capture::{Capture, NamedArgument, RecordedLaunch, Resource};
 pub use capturing::CaptureStatus;
-pub(crate) use capturing::{despite_captures, enter, leave};
+pub(crate) use capturing::{after_captures, despite_captures, enter, forbid_here, is_capturing, leave};
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;

@@ -208,14 +208,15 @@ impl Scope {
     /// Tells the driver to end, once.
     fn finish(&mut self) -> Result<CUgraph, Error> {
         self.begun = false;
-        leave();
         let mut raw = std::ptr::null_mut();
-        self.stream.context().call(
+        let ended = self.stream.context().call(
             "cuStreamEndCapture",
             || self.stream.label(),
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
-        )?;
+        );
+        leave();
+        ended?;
         Ok(raw)
     }
 

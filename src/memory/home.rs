@@ -3,7 +3,8 @@
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
 use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, host_call,
+    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, after_captures, forbid_here, host_call,
+    is_capturing,
 };
 use crate::error::Error;
 use std::any::Any;
@@ -99,6 +100,9 @@ impl Home {
 
     /// Gives the memory back after all work that uses it; once.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
+        if self.is_owned() {
+            forbid_here(&self.context, "cuMemFree")?;
+        }
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
@@ -133,6 +137,11 @@ impl Home {
         }
     }
 
+    /// Whether there is something to give back.
+    fn is_owned(&self) -> bool {
+        !matches!(self.origin, Origin::Empty | Origin::Borrowed)
+    }
+
     fn free(
         &self,
         call: &'static str,
@@ -140,19 +149,22 @@ impl Home {
     ) -> Result<(), Error> {
         // Also where it cannot be bound: it may be current all the same, and an error is told below.
         let _ = self.context.bind();
-        let code = despite_captures(&self.context, || free(self.address, self.context.driver()));
+        let code = free(self.address, self.context.driver());
         self.context.check(code, call, || format!("{:#x}", self.address))
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        if !matches!(self.origin, Origin::Empty | Origin::Borrowed) && host_call::is_running() {
+        if self.is_owned() && (host_call::is_running() || is_capturing()) {
             let (origin, uses) =
                 (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
             let (address, context, escaped) =
                 (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
             let rest = Self { address, context, uses, escaped, origin };
+            if is_capturing() {
+                return after_captures(move || drop(rest));
+            }
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

@@ -1,0 +1,18 @@
+// A name stands for one argument.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [named("n", 1u32, 2u32)],
+        }
+    }
+}
+
+fn main() {}

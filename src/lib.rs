@@ -26,13 +26,12 @@ pub use driver::{
     default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, BadMapping, CastError, CompilerLog, ContextInUse,
+    ArgumentMismatch, AttributeError, Axis, BadMapping, CaptureError, CastError, CompilerLog, ContextInUse,
     ContextMismatch, DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given,
-    GlobalError, HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError,
-    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, RegionError, Suspect, TensorMapError,
-    TextureError, Tried, Unsupported, Wanted,
+    GlobalError, GraphError, HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError,
+    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, PlanError, RegionError, Suspect,
+    TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
 };
-pub use error::{CaptureError, GraphError, PlanError, UpdateRefusal};
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,

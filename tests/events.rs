@@ -8,8 +8,8 @@ mod inject;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    AnyEvent, CudaContext, CudaEvent, DeviceBuffer, ErrorKind, EventError, EventFlags, EventRecordFlags,
-    EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+    AnyEvent, CudaContext, CudaEvent, DeviceBuffer, Error, ErrorKind, EventError, EventFlags,
+    EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
 };
 
 fn context() -> CudaContext {
@@ -152,6 +152,40 @@ fn an_event_may_be_dropped_while_a_stream_waits_for_it() {
     for (round, buffer) in &buffers {
         assert_eq!(buffer.to_host_vec(&second).unwrap(), [*round; 4096]);
     }
+}
+
+/// cudarc: a query, a time and a drop on a thread where no context is current.
+#[test]
+fn no_call_needs_a_context_that_is_current() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    let (plain, start) = (ctx.new_event().unwrap(), ctx.new_timing_event().unwrap());
+    start.record(&stream).unwrap();
+    stream.synchronize().unwrap();
+    type Call<'a> = Box<dyn FnOnce() -> Result<(), Error> + Send + 'a>;
+    let calls: Vec<Call<'_>> = vec![
+        Box::new(|| plain.query().map(drop)),
+        Box::new(|| plain.synchronize()),
+        Box::new(|| plain.record(&stream)),
+        Box::new(|| stream.wait(&plain)),
+        Box::new(|| start.elapsed_ms(&start).map(drop)),
+        Box::new(|| stream.query().map(drop)),
+        Box::new(|| stream.synchronize()),
+        Box::new(|| stream.flags().map(drop)),
+        Box::new(|| stream.priority().map(drop)),
+        Box::new(|| stream.synchronization_policy().map(drop)),
+        Box::new(|| stream.call_host(|| ())),
+        Box::new(|| stream.fork().map(drop)),
+        Box::new(|| ctx.stream_priorities().map(drop)),
+        Box::new(|| ctx.new_event()?.close()),
+        Box::new(|| ctx.new_stream()?.close()),
+    ];
+    for (number, call) in calls.into_iter().enumerate() {
+        let answer = std::thread::scope(|scope| scope.spawn(call).join().unwrap());
+        answer.unwrap_or_else(|error| panic!("call {number}: {error}"));
+    }
+    std::thread::spawn(move || drop((plain, start, stream))).join().unwrap();
+    ctx.synchronize().unwrap();
 }
 
 /// On the emulator by name; a GPU gives a handle, which its own process cannot open.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_launch::sys::CUresult;
+use cuda_launch::{CaptureMode, CudaGraph, InstantiateFlags};
 use cuda_launch::{
     CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer,
     PinnedFlags, RegisterFlags, cuda_launch,
@@ -206,4 +207,39 @@ fn objects_of_two_contexts_do_not_meet() {
     let host = PinnedBuffer::<u32>::zeroed(&other, 4, NONE).unwrap();
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
     assert!(buffer.view_mut().copy_from_pinned(&stream, &host).unwrap_err().is_context_mismatch());
+}
+
+/// A graph copies from and to pinned memory, keeps it, and keeps the host away from it.
+#[test]
+fn captured_copies_are_part_of_the_graph() {
+    let stream = stream();
+    let context = stream.context();
+    let source = PinnedBuffer::from_slice(context, &[1u32, 2, 3], NONE).unwrap();
+    let mut result = PinnedBuffer::<u32>::zeroed(context, 3, NONE).unwrap();
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 3).unwrap();
+    let mut borrowed = [0u32; 3];
+    let graph = CudaGraph::capture(context, CaptureMode::ThreadLocal, |capture| {
+        buffer.view_mut().copy_from_pinned(capture, &source)?;
+        buffer.view().copy_to_pinned(capture, &mut result)?;
+        // Memory that is only borrowed cannot be part of a graph.
+        let refused = context.with_registered(&mut borrowed, RegisterFlags::empty(), |mut pinned| {
+            buffer.view().copy_to_pinned(capture, pinned.view_mut())
+        });
+        assert!(refused.unwrap_err().is_not_in_capture());
+        Ok(())
+    });
+    let graph = match graph {
+        // A driver without graphs.
+        Err(error) if error.is_unsupported() => return,
+        graph => graph.unwrap(),
+    };
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    exec.launch(&stream).unwrap();
+    assert!(source.as_slice().unwrap_err().is_host_access());
+    assert!(result.as_mut_slice().unwrap_err().is_host_access());
+    // The source lives as long as the graph, which may run again.
+    drop(source);
+    exec.launch(&stream).unwrap();
+    drop((exec, graph));
+    assert_eq!(result.as_slice().unwrap(), [1, 2, 3]);
 }

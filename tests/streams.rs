@@ -46,6 +46,20 @@ fn streams_have_flags_and_priorities() {
     assert!(error.to_string().contains("flags StreamFlags(0x2), priority 0"), "{error}");
 }
 
+/// cudarc: a count of streams goes up before the stream is made, and never down if that fails.
+#[test]
+fn a_stream_that_cannot_be_made_leaves_nothing_behind() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    ctx.bind().unwrap();
+    inject::plan(1, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    let error = ctx.new_stream().unwrap_err();
+    assert_eq!((error.call(), inject::failed()), (Some("cuStreamCreateWithPriority"), error.call()));
+    assert!(error.is_out_of_memory(), "{error}");
+    inject::watch();
+    ctx.new_stream().unwrap().close().unwrap();
+    assert!(!inject::calls().contains(&"cuCtxSynchronize"), "nor does the first stream wait for the context");
+}
+
 #[test]
 fn streams_know_what_they_are() {
     let ctx = context();

@@ -5,7 +5,7 @@ mod common;
 
 use ImageErrorKind::{Corrupt, Truncated, Unrecognized};
 use common::{data, fixtures};
-use cuda_ptx::image::{Image, ImageErrorKind};
+use cuda_ptx::image::{Fatbin, Image, ImageErrorKind};
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
@@ -388,4 +388,31 @@ fn with_many_symbols(symbols: usize, length: usize) -> Vec<u8> {
     bytes[56..58].fill(0);
     bytes[60..64].copy_from_slice(&[4, 0, 1, 0]);
     bytes
+}
+
+/// A damaged LZ4 block would be decompressed to nonsense, or past its end.
+#[test]
+fn blocks_of_lz4_are_looked_at() {
+    let whole = data("basic.lz4.fatbin");
+    let (start, size) = {
+        let fatbin = Fatbin::read(&whole).unwrap();
+        let entry = fatbin.entries()[1];
+        (entry.offset(), entry.payload().len())
+    };
+    let mut refused = 0;
+    for at in start..start + size {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        match Fatbin::read(&bytes) {
+            Ok(_) => {}
+            Err(error) => {
+                assert_eq!((error.kind(), error.offset()), (Corrupt, start), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > size / 4, "{refused} of {size}");
+    let mut bytes = whole.clone();
+    bytes[start] = 0xff;
+    assert!(Image::read(&bytes).is_err());
 }

@@ -239,12 +239,11 @@ impl GreenContext {
     #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new_stream(&self, priority: i32) -> Result<CudaStream, Error> {
         let (mut raw, flags) = (null_mut(), StreamFlags::NON_BLOCKING.bits());
+        let asked = || format!("priority {priority}");
         // SAFETY: the green context lives, the output outlives the call. It takes streams that do not block only.
-        self.context.call(
-            "cuGreenCtxStreamCreate",
-            || format!("priority {priority}"),
-            |driver| unsafe { driver.cuGreenCtxStreamCreate(&mut raw, self.inner.raw, flags, priority) },
-        )?;
+        self.context.call("cuGreenCtxStreamCreate", asked, |driver| unsafe {
+            driver.cuGreenCtxStreamCreate(&mut raw, self.inner.raw, flags, priority)
+        })?;
         // SAFETY: 1. the stream was just made, of this context; 2. nobody else has it.
         Ok(unsafe { CudaStream::from_raw_owned(&self.context, raw) })
     }

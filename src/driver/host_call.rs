@@ -81,8 +81,10 @@ impl CudaStream {
     /// for it.
     ///
     /// The function cannot use CUDA: calls of this crate answer [`InHostCallback`], and a driver call that waits could wait
-    /// for the function itself. What it owns may be dropped in it, also buffers, streams and events: another
-    /// thread frees these. Modules, arrays and textures should be dropped elsewhere: the driver does not free them there. It is dropped without being called if a kernel in front of it faults. The context lives until then.
+    /// for the function itself. What it owns may be dropped in it, also buffers, streams and events, which another thread
+    /// then frees; other objects, such as modules, should be dropped elsewhere, because the driver does not free them there.
+    ///
+    /// The context lives until the function has been called. If a kernel in front of it faults, it is dropped instead.
     ///
     /// A panic stays inside: it is told, once, by the next wait for the stream or for the context
     /// ([`CudaStream::synchronize`], [`CudaStream::query`] when all is done, [`CudaContext::synchronize`]), as [`HostPanic`].
@@ -104,7 +106,8 @@ impl CudaStream {
     ///
     /// # Errors
     /// This handle captures: a graph runs its functions again and again, so they are given to its host nodes. Or whatever the
-    /// driver answers. The function is then dropped.
+    /// driver answers. The function is then dropped. (A capture that other code began on a raw stream is not seen: its graph
+    /// calls the function the first time that it runs, and never again.)
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
     pub fn call_host(&self, function: impl FnOnce() + Send + 'static) -> Result<(), Error> {

@@ -76,12 +76,11 @@ impl Drop for Profiler {
 fn call(context: &CudaContext, call: &'static str, name: &CStr) -> Result<(), Error> {
     let (mut found, version) = (null_mut(), i32::try_from(context.driver_version()).unwrap_or(i32::MAX));
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+    let asked = || format!("{name:?}");
     // SAFETY: the name ends with a NUL; it and both outputs outlive the call.
-    context.call(
-        "cuGetProcAddress",
-        || format!("{name:?}"),
-        |driver| unsafe { driver.cuGetProcAddress(name.as_ptr(), &mut found, version, 0, &mut status) },
-    )?;
+    context.call("cuGetProcAddress", asked, |driver| unsafe {
+        driver.cuGetProcAddress(name.as_ptr(), &mut found, version, 0, &mut status)
+    })?;
     // SAFETY: both functions take nothing and return a code, since CUDA 4.0; a null pointer becomes `None`.
     let function = unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn() -> CUresult>>(found) };
     let Some(function) = function else {

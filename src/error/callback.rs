@@ -23,10 +23,13 @@ pub struct HostPanic {
 
 impl fmt::Display for HostPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (first, more) = (self.messages.first().map_or("", String::as_str), self.messages.len());
-        match more {
-            0 | 1 => write!(f, "a host function of the stream panicked: {first}")?,
-            more => write!(f, "{more} host functions of the stream panicked, the first one: {first}")?,
+        match self.messages.as_slice() {
+            [] => f.write_str("a host function of the stream panicked")?,
+            [message] => write!(f, "a host function of the stream panicked: {message}")?,
+            [first, ..] => {
+                let count = self.messages.len();
+                write!(f, "{count} host functions of the stream panicked, the first one: {first}")?;
+            }
         }
         f.write_str("\n  help: the stream went on; its other work is done")
     }

@@ -57,8 +57,8 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Fatbin<'a> {
-    /// Checks the container, every entry's header and range, and the entries themselves where they are not
-    /// compressed: what is compressed cannot be vouched for. Bytes behind the end of the container are ignored.
+    /// Checks the container, every entry's header and range, and the entries themselves: what is compressed with zstd
+    /// cannot be vouched for. Bytes behind the end of the container are ignored.
     ///
     /// # Errors
     ///
@@ -162,9 +162,22 @@ impl<'a> Entry<'a> {
             (Some(_), _) if self.size == 0 => {
                 Err(ImageError::corrupt(at + 56, "a compressed entry of size 0"))
             }
+            (Some(Compression::Lz4), EntryKind::Cubin | EntryKind::Ptx) => self.check_lz4(),
             (None, EntryKind::Cubin) => self.cubin().map(drop),
             (None, EntryKind::Ptx) => self.ptx().map(drop),
             _ => Ok(()),
+        }
+    }
+
+    fn check_lz4(&self) -> Result<(), ImageError> {
+        let corrupt = |message: &str| ImageError::corrupt(self.offset, message);
+        let content = super::lz4::decompress(self.payload, self.size)
+            .ok_or_else(|| corrupt("a corrupt LZ4 block, or one that is longer than the entry says"))?;
+        // Where in the content something is wrong says nothing of the file: all is told of the block.
+        let inside = |_| corrupt("what the LZ4 block holds is damaged");
+        match self.kind {
+            EntryKind::Cubin => Cubin::read(&content).map(drop).map_err(inside),
+            _ => ptx_text(&content).map(drop).map_err(inside),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The driver takes an image without its length and follows every offset in it: most cut or flipped files crash the
 //! process that loads them. [`Image::read`] checks a file first, whole, so that such a file is an [`ImageError`]
-//! that names the byte. What is compressed inside a fatbin is not looked at yet; damage there can still crash a driver.
+//! that names the byte. What is compressed with zstd inside a fatbin is not looked at; damage there can still crash a driver.
 //!
 //! ```no_run
 //! let bytes = std::fs::read("kernels.cubin")?;
@@ -21,6 +21,7 @@ mod error;
 mod fatbin;
 mod info;
 mod kernel;
+mod lz4;
 
 pub use arch::Arch;
 pub use cubin::Cubin;
@@ -69,7 +70,7 @@ impl<'a> Image<'a> {
     }
 
     /// Reads an image and checks everything that a driver would follow: for a cubin all its tables, for a fatbin its
-    /// entries and the cubins in them as far as they are not compressed, for PTX that it is text.
+    /// entries and the cubins in them as far as they are not compressed with zstd, for PTX that it is text.
     ///
     /// Bytes behind the end of a cubin or fatbin are ignored, as drivers do.
     ///

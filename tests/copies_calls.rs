@@ -1,0 +1,115 @@
+//! Which driver calls copies, arrays and textures make, what they do where a call fails, and on drivers that lack some.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    ArrayFlags, ArrayShape, CopyBatch, CudaArray, CudaContext, CudaStream, DeviceBuffer, Error, Extent,
+    PitchedBuffer, RegionBatch, SurfaceObject, TensorMap, TextureDescriptor, TextureObject,
+};
+
+#[path = "support/inject.rs"]
+mod inject;
+
+/// The calls that `work` makes, but for those that make a context current.
+fn calls(work: impl FnOnce()) -> Vec<&'static str> {
+    inject::watch();
+    work();
+    inject::calls().into_iter().filter(|name| !name.starts_with("cuCtx")).collect()
+}
+
+fn image(stream: &CudaStream) -> PitchedBuffer<u32> {
+    let mut image = PitchedBuffer::uninit(stream, 64, 4).unwrap();
+    image.fill(stream, 1).unwrap();
+    image
+}
+
+#[test]
+fn a_region_is_one_call_and_a_crossing_two_more() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let (from, mut to) = (image(&first), image(&first));
+    let extent = from.extent();
+    let mut copy = |stream: &CudaStream| {
+        calls(|| stream.copy_region(&from.as_source(), &mut to.as_target(), extent).unwrap())
+    };
+    assert_eq!(copy(&first), ["cuMemcpy2DAsync_v2"]);
+    let crossing = copy(&second);
+    let count = |name: &str| crossing.iter().filter(|call| call.starts_with(name)).count();
+    // Two buffers that the first stream wrote; the event itself may be a new one.
+    assert!(count("cuEventRecord") <= 2 && count("cuStreamWaitEvent") <= 2, "{crossing:?}");
+    assert_eq!(crossing.last(), Some(&"cuMemcpy2DAsync_v2"));
+    assert_eq!(copy(&second), ["cuMemcpy2DAsync_v2"], "once crossed, nothing more");
+    assert_eq!(calls(|| first.synchronize().unwrap()), ["cuStreamSynchronize"]);
+}
+
+#[test]
+fn nothing_to_copy_is_no_call() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let (from, mut to) = (image(&stream), image(&stream));
+    let mut empty = DeviceBuffer::<u8>::uninit(&stream, 0).unwrap();
+    let made = calls(|| {
+        stream.copy_region(&from.as_source(), &mut to.as_target(), Extent::rows(0, 4)).unwrap();
+        empty.fill(&stream, 1).unwrap();
+        CopyBatch::new().submit(&stream).unwrap();
+        RegionBatch::new().submit(&stream).unwrap();
+        PitchedBuffer::<u8>::uninit(&stream, 0, 9).unwrap().fill(&stream, 1).unwrap();
+    });
+    assert!(made.is_empty(), "{made:?}");
+}
+
+#[test]
+fn older_drivers_say_that_they_are() {
+    let open = |hidden| CudaContext::with_driver(&inject::driver(hidden), 0).unwrap().new_stream().unwrap();
+    let stream = open("cuMemcpyBatchAsync_v2");
+    let source = DeviceBuffer::<u8>::zeroed(&stream, 4).unwrap();
+    let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4).unwrap();
+    let mut batch = CopyBatch::new();
+    batch.push(&mut target, &source).unwrap();
+    assert!(batch.submit(&stream).unwrap_err().is_unsupported());
+    let stream = open("cuMemcpy3DBatchAsync_v2");
+    let (from, mut to) = (image(&stream), image(&stream));
+    let (extent, mut batch) = (from.extent(), RegionBatch::new());
+    batch.push(from.as_source(), to.as_target(), extent).unwrap();
+    assert!(batch.submit(&stream).unwrap_err().is_unsupported());
+    let stream = open("cuTensorMapEncodeTiled");
+    let memory = DeviceBuffer::<f32>::zeroed(&stream, 64).unwrap();
+    let map = TensorMap::tiled([16, 4], [16, 4]).encode(stream.context(), &memory);
+    assert!(map.unwrap_err().is_unsupported());
+}
+
+/// Uses everything once.
+fn round(ctx: &CudaContext) -> Result<(), Error> {
+    let stream = ctx.new_stream()?;
+    let shape = ArrayShape::D2 { width: 64, height: 4 };
+    let array = CudaArray::<u32>::new(ctx, shape, ArrayFlags::SURFACE)?;
+    let texture = TextureObject::from_array(&array, &TextureDescriptor::default())?;
+    let surface = SurfaceObject::new(&array)?;
+    let mut image = PitchedBuffer::<u32>::uninit(&stream, 64, 4)?;
+    image.fill(&stream, 7)?;
+    stream.copy_region(&image.as_source(), &mut array.as_target(), array.extent())?;
+    assert_eq!(array.to_host_vec(&stream)?, [7; 256]);
+    texture.close()?;
+    surface.close()?;
+    array.close()?;
+    image.close()?;
+    stream.close()
+}
+
+#[test]
+fn every_call_may_fail() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    inject::watch();
+    round(&ctx).unwrap();
+    let total = inject::calls().len();
+    for number in 0..total {
+        inject::plan(number, number + 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        // It answers or goes on; it neither panics nor keeps what it made: the same round works afterwards.
+        if let Err(error) = round(&ctx) {
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY), "{error}");
+        }
+        inject::watch();
+        round(&ctx).unwrap();
+    }
+}

@@ -17,7 +17,7 @@ fn the_kernels_of_a_graph_are_suspects_and_everything_is_dropped_in_peace() {
     let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
     let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| unsafe {
         cuda_launch! { kernel: trap_at, module: module, stream: stream, config: config,
-                       args: [0u32, 5u32, ptr_mut(words)] }
+        args: [0u32, 5u32, ptr_mut(words)] }
     })
     .unwrap();
     let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();

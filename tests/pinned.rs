@@ -163,7 +163,10 @@ fn a_slice_is_pinned_in_a_scope() {
     let bytes = context.with_registered(&mut data, RegisterFlags::empty(), |pinned| Ok(pinned.byte_len()));
     assert_eq!(bytes.unwrap(), 4 * 4096);
     context
-        .with_registered(&mut [0u32; 0], RegisterFlags::empty(), |pinned| Ok(assert!(pinned.is_empty())))
+        .with_registered(&mut [0u32; 0], RegisterFlags::empty(), |pinned| {
+            assert!(pinned.is_empty());
+            Ok(())
+        })
         .unwrap();
 }
 

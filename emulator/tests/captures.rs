@@ -73,7 +73,7 @@ fn kinds(cuda: &Driver, graph: CUgraph) -> Vec<u32> {
     let kind = |node: &CUgraphNode| {
         let mut kind = CUgraphNodeType(99);
         ok(unsafe { cuda.cuGraphNodeGetType(*node, &mut kind) });
-        kind.0 as u32
+        kind.0
     };
     nodes[..count].iter().map(kind).collect()
 }

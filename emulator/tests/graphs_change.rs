@@ -287,8 +287,8 @@ fn nodes_of_any_kind_by_one_structure() {
     let (mut target, mut value) = (bench.memory, 5_u32);
     let mut arguments = [argument(&mut target), argument(&mut value)];
     let plain = kernel(bench.store, &mut arguments);
-    let mut parameters = CUgraphNodeParams::default();
-    parameters.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+    let kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+    let mut parameters = CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() };
     parameters.__bindgen_anon_1.kernel = CUDA_KERNEL_NODE_PARAMS_v3 {
         func: plain.func,
         gridDimX: 1,
@@ -320,8 +320,8 @@ fn nodes_of_any_kind_by_one_structure() {
     assert_eq!(bench.result(instantiate(cuda, graph)), 7);
     let mut wrong = CUgraphNodeParams { reserved2: 1, ..parameters };
     assert_eq!(unsafe { cuda.cuGraphNodeSetParams(first, &mut wrong) }, INVALID);
-    let mut wrong = CUgraphNodeParams::default();
-    wrong.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+    let kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+    let mut wrong = CUgraphNodeParams { type_: kind, ..CUgraphNodeParams::default() };
     assert_eq!(unsafe { cuda.cuGraphNodeSetParams(first, &mut wrong) }, INVALID);
     let code = unsafe { cuda.cuGraphAddNode(&mut second, graph, &first, &programmatic, 1, &mut wrong) };
     assert_eq!(code, INVALID, "a programmatic edge to a node that is no kernel");

@@ -172,8 +172,8 @@ impl Decisions {
         kind: CUgraphConditionalNodeType,
         size: u32,
     ) -> Result<Vec<CUgraph>, CUresult> {
-        let mut parameters = CUgraphNodeParams::default();
-        parameters.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        let node = CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        let mut parameters = CUgraphNodeParams { type_: node, ..CUgraphNodeParams::default() };
         parameters.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
             handle,
             type_: kind,

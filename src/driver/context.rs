@@ -250,6 +250,7 @@ impl CudaContext {
     }
 
     /// What tells this context from all others, as long as a handle lives.
+    #[inline(always)]
     pub(super) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }

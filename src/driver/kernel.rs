@@ -49,6 +49,8 @@ impl Parameters {
 pub struct Kernel {
     pub(crate) raw: CUfunction,
     pub(crate) context: CudaContext,
+    /// The context's identity, at hand.
+    pub(crate) context_identity: usize,
     /// The context's driver, at hand.
     pub(crate) driver: Arc<Driver>,
     /// The last argument signature found to fit, as the address of its static description. Stays null for kernels
@@ -136,6 +138,7 @@ impl Kernel {
             name: name.to_string(),
             owner: None,
             context: context.clone(),
+            context_identity: context.identity(),
         })
     }
 

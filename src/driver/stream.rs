@@ -48,6 +48,8 @@ pub struct CudaStream {
 pub(super) struct StreamInner {
     raw: CUstream,
     context: CudaContext,
+    /// The context's identity, or 0 while the stream captures: what a warm launch compares.
+    warm: usize,
     owned: bool,
     /// A number that no other stream has; 0 where it is somebody else's, who may have other handles.
     serial: u64,
@@ -108,7 +110,8 @@ impl CudaStream {
         let (launches, mark) = (Launches::default(), OnceLock::new());
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let context = context.clone();
-        let inner = Arc::new(StreamInner { raw, context, owned, serial, capture, launches, mark });
+        let warm = if capture.is_some() { 0 } else { context.identity() };
+        let inner = Arc::new(StreamInner { raw, context, warm, owned, serial, capture, launches, mark });
         inner.context.fault().watch(Arc::downgrade(&inner));
         Self { inner }
     }
@@ -263,6 +266,12 @@ impl CudaStream {
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+
+    /// Whether it is of the context of this identity and does not capture: the capture keeps what its launches use, which takes longer.
+    #[inline(always)]
+    pub(crate) fn is_warm_for(&self, context: usize) -> bool {
+        self.inner.warm == context
     }
 
     /// What tells this stream from all others, as long as a handle lives.

@@ -58,9 +58,7 @@ pub unsafe fn submit<L: ArgumentList>(
 ) -> Result<(), Error> {
     // Memory that is ready is of the stream's context.
     let memory = arguments.memory();
-    // A recorded launch leaves with the capture what it uses: that is for the cold path.
-    let ready =
-        memory.is_ready(stream) & kernel.context.is_same(stream.context()) & stream.capture().is_none();
+    let ready = memory.is_ready(stream) & stream.is_warm_for(kernel.context_identity);
     let mut packet = Packet::new(&arguments);
     let params = packet.kernel_params();
     let raw = config.raw(stream.raw());

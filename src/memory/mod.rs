@@ -66,7 +66,7 @@ pub use fill::FillElement;
 pub use foreign::RawOwnership;
 pub use global::{ModuleConstant, ModuleGlobal};
 pub use growable::GrowableBuffer;
-pub(crate) use home::{Home, Origin};
+pub(crate) use home::Home;
 pub use ipc::IpcMemoryHandle;
 pub use location::{MemoryAccess, MemoryLocation};
 pub use managed::{ManagedAttach, ManagedBuffer};

@@ -124,6 +124,8 @@ twins! {
     result_ignored,
     slice_host_slice,
     slice_integer,
+    named_nothing,
+    named_two,
     slice_mut_arc,
     slice_mut_host_slice,
     slice_mut_immutable,

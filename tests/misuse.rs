@@ -7,10 +7,11 @@
 //! | mistake | what happens | shown by |
 //! |---|---|---|
 //! | 33: a pinned source is changed before its copy is done | the host's borrow waits for the copy | `pinned::a_pinned_source_is_not_changed_before_its_copy_is_done` |
+//! | 33: registered host memory is changed in its scope | does not compile | `compile_fail/pinned_source_changed` |
 //! | 34: what work uses is dropped | it lives until the work is done | `ordering::a_stream_that_is_dropped_first_lives_until_the_memory_is_free`, `streams::a_stream_may_be_dropped_while_its_work_runs`, `functions::foreign_modules_and_functions_are_borrowed`, `capture::an_executable_graph_may_be_dropped_while_it_runs` |
 //! | 34: what a host function borrows is dropped | does not compile | `compile_fail/call_host_borrows` |
 //! | 35: used on one stream, freed on another | the free is ordered behind the use | `ordering::memory_goes_where_it_was_used_last` |
-//! | 36: read on the host before the device has written | there is no call without a stream that does not wait | `pinned::a_destination_is_read_after_it_is_written`, `managed::host_and_kernels_see_the_same_memory` |
+//! | 36: read on the host before the device has written | each call takes a stream, and waits | `compile_fail/buffer_read_without_stream`, `pinned::a_destination_is_read_after_it_is_written`, `managed::host_and_kernels_see_the_same_memory` |
 //! | 37: objects of two devices | as below, with both ordinals | `peer::objects_of_another_device_are_refused_with_both_ordinals` |
 //! | 42: a capture is left without an end | the scope ends it | `capture::an_error_or_a_panic_inside_ends_the_capture`, `capture::forks_take_part_and_are_joined_also_where_that_was_forgotten` |
 //! | 43: the time of an event that keeps none | does not compile | `compile_fail/elapsed_untimed`, `compile_fail/elapsed_end_untimed` |

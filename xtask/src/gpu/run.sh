@@ -19,7 +19,11 @@ logs=$work/logs
 mkdir "$logs"
 trap 'tar -czf "$out/logs.tar.gz" -C "$work" logs; rm -rf "$work"' EXIT
 trap 'exit 143' TERM INT
-tar -xzf "$here/bundle.tar.gz" -C "$work"
+if command -v xz >/dev/null; then
+    tar -xJf "$here/bundle.tar.xz" -C "$work"
+else
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$here/bundle.tar.xz" "$work"
+fi
 
 # As under cargo: the package's folder is the current one, and a variable names it.
 cd "$work/bundle"

@@ -6,5 +6,6 @@ fn send(stream: &CudaStream, buffer: &mut DeviceBuffer<u32>) -> Result<(), Error
         buffer.view_mut().copy_from_pinned(stream, pinned.as_view())
     })?;
     host[0] = 2;
+    println!("{host:?}");
     Ok(())
 }

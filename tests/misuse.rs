@@ -512,7 +512,12 @@ fn a_fork_is_told() {
     let stream = ctx.new_stream().unwrap();
     let process = fork();
     if process == 0 {
-        let told = [ctx.memory_info().map(drop), stream.synchronize(), ctx.new_stream().map(drop)];
+        let told = [
+            ctx.memory_info().map(drop),
+            stream.synchronize(),
+            ctx.new_stream().map(drop),
+            CudaContext::new(0).map(drop),
+        ];
         let forked = told.iter().all(|answer| answer.as_ref().is_err_and(Error::is_forked));
         println!("{}", told[0].as_ref().map_or_else(ToString::to_string, |()| "no error".into()));
         // Dropping answers nothing, and does not hang.

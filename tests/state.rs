@@ -1,10 +1,8 @@
-//! A context after a fault, and a process after a fork: every call answers at once, with what is to blame.
+//! A context after a fault: every call answers at once, with what is to blame.
 
-#![allow(unsafe_code)] // Launches on a driver that does nothing, and a fork.
+#![allow(unsafe_code)] // Launches on a driver that does nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-#[path = "references/child.rs"]
-mod child;
 mod support;
 
 use cuda_launch::sys::CUresult;
@@ -122,43 +120,4 @@ fn after_a_fault_no_call_reaches_the_driver() {
         assert_eq!((error.code(), error.call()), (Some(FAULT), Some("cuLaunchKernelEx")), "{error}");
     }
     assert_eq!(counted(), (0, 0));
-}
-
-#[cfg(unix)]
-#[test]
-fn a_forked_process_is_told_so() {
-    // POSIX.
-    unsafe extern "C" {
-        fn fork() -> i32;
-        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
-        fn _exit(status: i32) -> !;
-    }
-    const TEST: &str = "a_forked_process_is_told_so";
-    if !child::is_child(TEST) {
-        let ended = child::run(TEST);
-        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
-        return;
-    }
-    let ctx = CudaContext::new(0).unwrap();
-    let stream = ctx.new_stream().unwrap();
-    let parent = std::process::id();
-    // SAFETY: the child calls what needs no lock that another thread may have held, and ends by `_exit`.
-    match unsafe { fork() } {
-        0 => {
-            let told = |error: Option<Error>| {
-                error.is_some_and(|e| matches!(e.kind(), ErrorKind::Forked(f) if f.parent == parent && f.child == std::process::id()))
-            };
-            let all = told(stream.synchronize().err())
-                && told(ctx.new_stream().err())
-                && told(CudaContext::new(0).err());
-            drop((stream, ctx));
-            unsafe { _exit(if all { 7 } else { 8 }) }
-        }
-        process => {
-            let mut status = 0;
-            assert_eq!(unsafe { waitpid(process, &mut status, 0) }, process);
-            assert_eq!(status >> 8 & 0xff, 7, "status {status:#x}");
-            stream.synchronize().unwrap();
-        }
-    }
 }

@@ -1,6 +1,8 @@
-//! Derive macros of the crate `cuda-launch`; use them through it, with its feature `derive`.
+//! Macros of the crate `cuda-launch`; use them through it, with its feature `derive`.
 
+mod cuda_module;
 mod device_copy;
+mod problems;
 
 use proc_macro::TokenStream;
 
@@ -64,4 +66,10 @@ use proc_macro::TokenStream;
 pub fn device_copy(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     device_copy::expand(input).unwrap_or_else(|error| error.into_compile_error()).into()
+}
+
+/// A typed module: reads the image of the kernels while the program compiles.
+#[proc_macro_attribute]
+pub fn cuda_module(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    cuda_module::expand(arguments.into(), item.into()).into()
 }

@@ -12,6 +12,7 @@
 //! | `node` | a checked kernel with its arguments as a value, for graphs |
 //! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
 //! | `macros` | `cuda_launch!`, which puts these together |
+//! | `typed*` | what `#[cuda_module]` is made of: the methods, the loader, contracts, sizes compared by the compiler |
 
 pub(crate) mod args;
 pub(crate) mod attributes;
@@ -26,6 +27,13 @@ mod record;
 pub(crate) mod site;
 mod stream_attributes;
 mod submit;
+#[doc(hidden)]
+pub mod typed;
+mod typed_argument;
+mod typed_contract;
+mod typed_expect;
+mod typed_load;
+mod typed_macros;
 
 pub use crate::driver::Waits;
 pub use args::{
@@ -44,3 +52,4 @@ pub use site::{
     config, kernel_by_name, plain, ptr, slice,
 };
 pub use submit::submit;
+pub use typed_argument::KernelArgument;

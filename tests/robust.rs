@@ -8,7 +8,7 @@
 mod inject;
 
 use cuda_launch::sys::{CUresult, Driver};
-use cuda_launch::{Attribute, CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{Attribute, CudaContext, DeviceBuffer, Error, LaunchConfig, MemoryPool, cuda_launch};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -64,9 +64,13 @@ fn program(driver: &Arc<Driver>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes in use on the default driver's device, seen past the shims.
+/// Bytes in use on the default driver's device, seen past the shims, when nothing runs and the default pool keeps nothing.
 fn used() -> usize {
-    let (free, total) = CudaContext::new(0).unwrap().memory_info().unwrap();
+    let ctx = CudaContext::new(0).unwrap();
+    ctx.synchronize().unwrap();
+    MemoryPool::default_of(&ctx).unwrap().trim_to(0).unwrap();
+    ctx.synchronize().unwrap();
+    let (free, total) = ctx.memory_info().unwrap();
     total - free
 }
 
@@ -79,7 +83,22 @@ fn each_call_fails_once_and_from_then_on() {
     inject::watch();
     program(&driver).unwrap();
     let total = inject::calls().len();
-    let before = used();
+    let (mut sites, mut names) = (0, BTreeSet::new());
+    // A driver takes memory for itself when it first needs it, so on a GPU more than one round may be needed; what leaks does so
+    // in every round.
+    let is_even = (0..4).any(|_| {
+        let before = used();
+        (sites, names) = fail_everywhere(&driver, total);
+        used() <= before
+    });
+    assert!(is_even, "something was left behind, in every round");
+    println!("{sites} failures injected into {} functions, {total} calls", names.len());
+    assert!(sites >= 500 && names.len() >= 25, "{sites} {names:?}");
+}
+
+/// Runs the program again and again: each of its calls fails with each code, once and from then on. How many runs that made,
+/// and the functions that failed.
+fn fail_everywhere(driver: &Arc<Driver>, total: usize) -> (usize, BTreeSet<&'static str>) {
     let codes = [
         CUresult::CUDA_ERROR_INVALID_VALUE,
         CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -92,7 +111,7 @@ fn each_call_fails_once_and_from_then_on() {
         for code in codes {
             for last in [number + 1, usize::MAX] {
                 inject::plan(number, last, code);
-                let result = program(&driver);
+                let result = program(driver);
                 sites += 1;
                 // A context that is current already is not set again: the last run may be a call shorter.
                 let Some(failed) = inject::failed() else { continue };
@@ -104,9 +123,7 @@ fn each_call_fails_once_and_from_then_on() {
             }
         }
     }
-    assert_eq!(used(), before, "something was left behind");
-    println!("{sites} failures injected into {} functions, {total} calls", names.len());
-    assert!(sites >= 500 && names.len() >= 25, "{sites} {names:?}");
+    (sites, names)
 }
 
 #[test]

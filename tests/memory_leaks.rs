@@ -47,7 +47,9 @@ fn plain(stream: &CudaStream) {
 /// Free bytes when nothing runs and the default pool keeps nothing.
 fn free(context: &CudaContext) -> usize {
     context.synchronize().unwrap();
-    MemoryPool::default_of(context).unwrap().trim_to(0).unwrap();
+    let pool = MemoryPool::default_of(context).unwrap();
+    assert_eq!(pool.memory_use().unwrap().used, 0, "a buffer was left behind");
+    pool.trim_to(0).unwrap();
     context.synchronize().unwrap();
     context.memory_info().unwrap().0
 }

@@ -3,13 +3,16 @@
 #![allow(unsafe_code)] // Addresses that live long enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "references/child.rs"]
 mod child;
 
+use alone::{Alone, alone};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    BarrierScope, CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, PinnedBuffer, PinnedFlags,
-    StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags, cuda_launch,
+    BarrierScope, CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, PinnedBuffer,
+    PinnedFlags, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags, cuda_launch,
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -17,10 +20,10 @@ use std::time::Duration;
 const NOW: WaitValueFlags = WaitValueFlags::empty();
 const PLAIN: WriteValueFlags = WriteValueFlags::empty();
 
-fn context() -> (CudaContext, CudaStream, CudaStream) {
-    let ctx = CudaContext::new(0).unwrap();
+fn context() -> (Alone, CudaContext, CudaStream, CudaStream) {
+    let (alone, ctx) = (alone(), CudaContext::new(0).unwrap());
     let streams = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
-    (ctx, streams.0, streams.1)
+    (alone, ctx, streams.0, streams.1)
 }
 
 /// Zeros, and their address. Not of a pool, whose memory drivers refuse here.
@@ -34,7 +37,7 @@ fn zeros<T: cuda_launch::DeviceCopy>(stream: &CudaStream) -> (DeviceBuffer<T>, D
 
 #[test]
 fn a_stream_waits_for_the_number_that_another_writes() {
-    let (_ctx, stream, other) = context();
+    let (_alone, _ctx, stream, other) = context();
     let (flags, flag) = zeros::<u32>(&stream);
     for round in 1..=20 {
         unsafe {
@@ -50,7 +53,7 @@ fn a_stream_waits_for_the_number_that_another_writes() {
 
 /// `stream` goes on when `value` is written, and not when `early` is.
 fn lets_go<T: StreamValue + cuda_launch::DeviceCopy>(until: Until, wanted: T, early: T, value: T) {
-    let (_ctx, stream, other) = context();
+    let (_alone, _ctx, stream, other) = context();
     let (_numbers, number) = zeros::<T>(&stream);
     unsafe { other.write_value(number, early, PLAIN).unwrap() };
     other.synchronize().unwrap();
@@ -76,7 +79,7 @@ fn numbers_are_compared_as_asked() {
 
 #[test]
 fn a_batch_is_done_in_order() {
-    let (_ctx, stream, other) = context();
+    let (_alone, _ctx, stream, other) = context();
     let (numbers, number) = zeros::<u64>(&stream);
     let words = number.cast::<u32>();
     let operations = [
@@ -96,7 +99,7 @@ fn a_batch_is_done_in_order() {
 
 #[test]
 fn a_batch_may_have_barriers() {
-    let (_ctx, stream, _other) = context();
+    let (_alone, _ctx, stream, _other) = context();
     let (numbers, number) = zeros::<u32>(&stream);
     for scope in [BarrierScope::System, BarrierScope::Device] {
         let operations = [StreamMemoryOp::write(number, 5, PLAIN), StreamMemoryOp::barrier(scope)];
@@ -107,7 +110,7 @@ fn a_batch_may_have_barriers() {
 
 #[test]
 fn the_host_lets_a_stream_go_on_through_pinned_memory() {
-    let (ctx, stream, _other) = context();
+    let (_alone, ctx, stream, _other) = context();
     let mut flag = PinnedBuffer::<u32>::zeroed(&ctx, 2, PinnedFlags::empty()).unwrap();
     let (host, device) = (flag.as_host_ptr(), flag.device_view_mut().as_mut_device_ptr());
     unsafe {
@@ -123,7 +126,7 @@ fn the_host_lets_a_stream_go_on_through_pinned_memory() {
 
 #[test]
 fn memory_of_a_pool_is_refused_with_a_way_out() {
-    let (_ctx, stream, _other) = context();
+    let (_alone, _ctx, stream, _other) = context();
     let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 1).unwrap();
     let number = pooled.as_mut_device_ptr();
     let results = unsafe {
@@ -141,7 +144,7 @@ fn memory_of_a_pool_is_refused_with_a_way_out() {
 
 #[test]
 fn a_refused_operation_says_what_was_asked() {
-    let (_ctx, stream, _other) = context();
+    let (_alone, _ctx, stream, _other) = context();
     let (_numbers, number) = zeros::<u32>(&stream);
     let odd = DevicePtrMut::from_raw(number.addr() + 2);
     let invalid = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -168,7 +171,7 @@ fn a_fault_ends_a_wait() {
         assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }
-    let (ctx, stream, other) = context();
+    let (_alone, ctx, stream, other) = context();
     let (_numbers, number) = zeros::<u32>(&stream);
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     unsafe {

@@ -108,8 +108,8 @@ impl ExternalSemaphore {
                 unsafe { driver.cuImportExternalSemaphore(&mut raw, &description) }
             },
         );
-        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that another
-        // thread opened meanwhile; never closed, it is one descriptor too many.
+        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
+        // another thread opened meanwhile; never closed, it is one descriptor too many.
         if given {
             std::mem::forget(handle);
         }

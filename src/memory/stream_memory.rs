@@ -230,8 +230,10 @@ impl CudaStream {
     ///
     /// The number may be written by a kernel, a copy, another stream's [`write_value`](Self::write_value), or by the host where
     /// the memory is pinned. Drivers refuse memory of pools, which most buffers have, and managed memory: use
-    /// [`DeviceBuffer::uninit_plain`](crate::DeviceBuffer::uninit_plain) or [`PinnedBuffer`](crate::PinnedBuffer). The driver knows nothing of an order that is made so: it may hold back the very work that would
-    /// write, unless events order it too. Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
+    /// [`DeviceBuffer::uninit_plain`](crate::DeviceBuffer::uninit_plain) or [`PinnedBuffer`](crate::PinnedBuffer). The driver
+    /// knows nothing of an order that is made so: it may hold back the very work that would write, unless events order it too.
+    ///
+    /// Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, Until, WaitValueFlags, WriteValueFlags};
@@ -320,7 +322,8 @@ impl CudaStream {
         // The driver takes them as mutable: a copy.
         let mut raw: Vec<CUstreamBatchMemOpParams> = operations.iter().map(|operation| operation.0).collect();
         // SAFETY: the stream is live, there are `count` operations; the addresses are the caller's duty.
-        let call = |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
+        let call =
+            |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
         self.context().call("cuStreamBatchMemOp", asked, call).map_err(explain)
     }
 }

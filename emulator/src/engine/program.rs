@@ -37,8 +37,8 @@ pub(super) struct Image {
     pub(super) externs: Vec<String>,
     /// `.global` and `.const` variables by name.
     pub(super) globals: HashMap<String, Global>,
-    /// Name and line of variables declared `.extern` that nobody defines: this image does.
-    pub(super) unresolved: Vec<(String, u32)>,
+    /// Variables declared `.extern` that nobody defines: this image does.
+    pub(super) unresolved: Vec<String>,
     /// `.shared` variables of module scope by name.
     pub(super) shared: HashMap<String, SharedVariable>,
 }
@@ -111,9 +111,9 @@ impl Program {
         Some(kernel)
     }
 
-    /// Variables that were declared `.extern` and that nobody defines, with their lines: they were made here, of zeros.
-    pub fn unresolved(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.image.unresolved.iter().map(|(name, line)| (name.as_str(), *line))
+    /// Variables that were declared `.extern` and that nobody defines: they were made here, of zeros.
+    pub fn unresolved(&self) -> impl Iterator<Item = &str> {
+        self.image.unresolved.iter().map(String::as_str)
     }
 
     /// Address and size in bytes of a `.global` or `.const` variable (`cuModuleGetGlobal`).

@@ -153,7 +153,7 @@ fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut I
 }
 
 /// Places every `.global` and `.const` variable and writes its initial value. What is only declared, and lies nowhere
-/// else, is defined by that, as in every compilation of a whole program.
+/// else, is defined by that, as in every compilation of a whole program; an array without a length cannot be.
 fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
     let here = |v: &&Variable<'_>| matches!(v.space, Space::Global | Space::Const);
     let declared = |v: &&Variable<'_>| v.linkage == Linkage::Extern;
@@ -166,11 +166,16 @@ fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result
         initialised.push(variable);
     }
     for variable in module.variables.iter().filter(here).filter(declared) {
-        if !image.globals.contains_key(variable.name) {
-            place_one(variable, memory, image)?;
-            initialised.push(variable);
-            image.unresolved.push((variable.name.to_owned(), variable.line));
+        if image.globals.contains_key(variable.name) {
+            continue;
         }
+        if variable.size() == 0 {
+            let message = format!("unresolved extern variable `{}`", variable.name);
+            return Err(failure(LoadFailureKind::Unresolved, variable.line, message));
+        }
+        place_one(variable, memory, image)?;
+        initialised.push(variable);
+        image.unresolved.push(variable.name.to_owned());
     }
     // An initial value may be the address of any of them.
     for variable in initialised {

@@ -14,7 +14,7 @@ mod support;
 
 use cuda_launch::{
     Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver,
-    LaunchConfig, cuda_launch, sys,
+    LaunchConfig, cuda_launch, cuda_module, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_uint, c_void};
@@ -49,10 +49,18 @@ struct Shape {
     tag: u64,
 }
 
+#[cuda_module("benches/kernels/seven.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn slices(a: &[f32], b: &[f32], c: &mut [f32], n: u32);
+    }
+}
+
 struct Bench {
     function: CudaFunction,
     slices: CudaFunction,
     module: CudaModule,
+    typed: kernels::Module,
     stream: CudaStream,
     a: DeviceBuffer<f32>,
     b: DeviceBuffer<f32>,
@@ -99,6 +107,7 @@ const VARIANTS: &[Variant] = &[
         args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
         .unwrap();
     }),
+    ("typed", |b| b.typed.slices(&b.stream, CONFIG, &b.a, &b.b, &mut b.c, 32).unwrap()),
     ("function-any-config", |b| unsafe {
         cuda_launch! { function: b.function, stream: b.stream, config: b.config,
         args: [b.a.as_device_ptr(), b.b.as_device_ptr(), b.c.as_mut_device_ptr(), 32u32, 2.0f32, 1u32, b.shape] }
@@ -171,6 +180,7 @@ impl Bench {
         let function = module.load_function("seven").unwrap();
         support::expect_parameters(&[8, 8, 8, 8, 8, 8, 4]);
         let slices = module.load_function("slices").unwrap();
+        let typed = unsafe { kernels::from_module(module.clone()) }.unwrap();
         let stream = ctx.new_stream().unwrap();
         let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
         let (a, b, c) = (buffer(), buffer(), buffer());
@@ -183,7 +193,7 @@ impl Bench {
             alpha: 2.0,
             flags: 1,
         };
-        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape }
+        Self { config: CONFIG, held, function, slices, module, typed, stream, a, b, c, shape }
     }
 }
 

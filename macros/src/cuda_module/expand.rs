@@ -82,8 +82,9 @@ pub(super) fn fields(kernel: &Kernel) -> Vec<Ident> {
         Entry::One(_) => vec![kernel.ident.clone()],
         Entry::PerType { choices, .. } => {
             let field = |key: String| {
-                let key: String = key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
-                format_ident!("{}_{}", kernel.ident.unraw(), key.trim_matches('_').to_lowercase())
+                let words = key.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+                let key = words.collect::<Vec<_>>().join("_").to_lowercase();
+                format_ident!("{}_{key}", kernel.ident.unraw())
             };
             choices.iter().map(|choice| field(show(&choice.key))).collect()
         }

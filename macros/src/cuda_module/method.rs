@@ -9,7 +9,7 @@ use syn::{BinOp, Expr, ExprBinary, GenericParam, Ident, Path};
 use super::element::trait_name;
 use super::entry::Entry;
 use super::expand::pointer;
-use super::parameter::{Kind, Parameter, show};
+use super::parameter::{Kind, Parameter};
 use super::parse::Kernel;
 
 pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> TokenStream {
@@ -123,7 +123,7 @@ fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
 
 /// A condition; of a comparison both sides are told when it fails.
 fn requirement(name: &str, condition: &Expr, typed: &TokenStream) -> TokenStream {
-    let text = show(condition);
+    let text = quote!(::core::stringify!(#condition));
     match condition {
         Expr::Binary(ExprBinary { left, op, right, .. }) if is_comparison(op) => {
             let [l, r] = ["left", "right"].map(|name| Ident::new(name, Span::mixed_site()));

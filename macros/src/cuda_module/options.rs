@@ -38,7 +38,7 @@ impl Options {
         let mut seen: Vec<&Ident> = Vec::new();
         for attribute in special {
             let Some(name) = attribute.path().get_ident() else { continue };
-            if seen.iter().any(|other| *other == name) && name != "entry" {
+            if seen.contains(&name) && name != "entry" {
                 return Err(Error::new(name.span(), format!("`#[{name}]` is given twice")));
             }
             seen.push(name);

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::packed::PackedArguments;
 use super::park::Keep;
+use super::context::CudaContext;
+use super::open_captures::OpenCapture;
 use super::stream::CudaStream;
 use super::uses::{Uses, Waits};
 use crate::error::Error;
@@ -22,6 +24,8 @@ pub(crate) trait Resource: Send + Sync {
 pub(crate) struct Capture {
     id: u64,
     ended: AtomicBool,
+    /// Keeps others from waiting for all of the context.
+    open: Mutex<Option<OpenCapture>>,
     memory: Mutex<Vec<Captured>>,
     rest: Mutex<Recorded>,
 }
@@ -79,10 +83,12 @@ pub(crate) struct Captured {
 }
 
 impl Capture {
-    pub(crate) fn new() -> Self {
+    /// The record of a capture that is about to begin on a stream of `context`.
+    pub(crate) fn new(context: &CudaContext) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, ended: AtomicBool::new(false), memory: Mutex::default(), rest: Mutex::default() }
+        let (ended, open) = (AtomicBool::new(false), Mutex::new(Some(OpenCapture::new(context))));
+        Self { id, ended, open, memory: Mutex::default(), rest: Mutex::default() }
     }
 
     /// A number that no other capture has; never 0.
@@ -155,7 +161,11 @@ impl Capture {
     pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
         self.ended.store(true, Ordering::Release);
         let memory = std::mem::take(&mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner));
-        (memory, std::mem::take(&mut *self.rest()))
+        let rest = std::mem::take(&mut *self.rest());
+        // Dropped outside the lock: what waited for this is done now.
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(open);
+        (memory, rest)
     }
 }
 

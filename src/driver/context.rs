@@ -160,7 +160,7 @@ impl CudaContext {
 
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
-        super::capturing::forbid_here(self, "cuCtxSynchronize")?;
+        super::open_captures::forbid_anywhere(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
         let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
@@ -284,7 +284,8 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter(name)?;
-        self.check(call(&self.inner.driver), name, asked)
+        let code = super::capturing::despite_captures(self, || call(&self.inner.driver));
+        self.check(code, name, asked)
     }
 
     /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.

@@ -180,7 +180,7 @@ struct Scope {
 
 impl Scope {
     fn new(context: &CudaContext) -> Result<Self, Error> {
-        let capture = Arc::new(Capture::new());
+        let capture = Arc::new(Capture::new(context));
         let stream = CudaStream::made_for(context, StreamFlags::NON_BLOCKING, 0, Some(capture.clone()))?;
         Ok(Self { stream, capture, begun: false, owned: true })
     }
@@ -260,10 +260,11 @@ impl CudaStream {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
         // SAFETY: the stream is live; the rest is the caller's duty.
+        let capture = Arc::new(Capture::new(self.context()));
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
         })?;
-        Ok(self.capturing(Arc::new(Capture::new())))
+        Ok(self.capturing(capture))
     }
 
     /// Ends a capture and returns the graph; also one that is broken, or that others began.
@@ -285,17 +286,20 @@ impl CudaStream {
         // What a join meets, the end meets too, and tells.
         let _ = forks.iter().try_for_each(|fork| self.join(fork));
         let mut raw = std::ptr::null_mut();
-        self.context().call(
+        let ended = self.context().call(
             "cuStreamEndCapture",
             || self.label(),
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
-        )?;
+        );
+        // It is over also where the driver says that it was broken.
+        let share = capture.map(|capture| Share::captured(&capture).0);
+        ended?;
         let graph = CudaGraph::adopt(self.context(), raw, true);
-        graph.learn_nodes()?;
-        if let Some(capture) = capture {
-            lock(&graph.table).rest = Share::captured(&capture).0;
+        if let Some(share) = share {
+            lock(&graph.table).rest = share;
         }
+        graph.learn_nodes()?;
         Ok(graph)
     }
 

@@ -3,8 +3,8 @@
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
 use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, after_captures, forbid_here, host_call,
-    is_capturing,
+    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, end_later, forbid_anywhere,
+    forbid_here, must_not_end,
 };
 use crate::error::Error;
 use std::any::Any;
@@ -98,10 +98,21 @@ impl Home {
         }
     }
 
-    /// Gives the memory back after all work that uses it; once.
+    /// Gives the memory back after all work that uses it; once. Where a capture stands in the way nothing is given back, and the
+    /// error tells.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
             forbid_here(&self.context, "cuMemFree")?;
+            if self.waits_for_all() {
+                forbid_anywhere(&self.context, "cuMemFree")?;
+            }
+        }
+        let idle = if self.waits_for_all() { self.context.drain() } else { Ok(()) };
+        if let Err(error) = &idle
+            && error.is_capture_error()
+        {
+            // Somebody captures whom this crate does not know: work may still use the memory.
+            return idle;
         }
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
@@ -111,10 +122,15 @@ impl Home {
             }),
             Origin::Pool(stream) => {
                 let ordered = self.uses.last_stream(&stream);
-                if ordered.is_err() || *self.escaped.get_mut() {
-                    // Where that fails there is no work any more: the free below says what happened.
-                    let _ = self.context.drain();
+                if let Err(error) = &ordered
+                    && let Err(busy) = self.context.drain()
+                    && busy.is_capture_error()
+                {
+                    let error = error.clone();
+                    self.origin = Origin::Pool(stream);
+                    return Err(error);
                 }
+                // Where waiting failed otherwise there is no work any more: the free below says what happened.
                 let stream = ordered.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
                     // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
@@ -128,13 +144,17 @@ impl Home {
                 Ok(())
             }
             Origin::Foreign(owner) => {
-                let waited = self.uses.wait();
-                let waited = if *self.escaped.get_mut() { waited.and(self.context.drain()) } else { waited };
+                let waited = self.uses.wait().and(idle);
                 // Also where the wait failed: then the context is gone, and with it all work.
                 drop(owner);
                 waited
             }
         }
+    }
+
+    /// Whether giving it back waits for all work of the context: nobody noted what may use it.
+    fn waits_for_all(&mut self) -> bool {
+        *self.escaped.get_mut() && matches!(self.origin, Origin::Pool(_) | Origin::Foreign(_))
     }
 
     /// Whether there is something to give back.
@@ -149,26 +169,25 @@ impl Home {
     ) -> Result<(), Error> {
         // Also where it cannot be bound: it may be current all the same, and an error is told below.
         let _ = self.context.bind();
-        let code = free(self.address, self.context.driver());
+        let code = despite_captures(&self.context, || free(self.address, self.context.driver()));
         self.context.check(code, call, || format!("{:#x}", self.address))
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        if self.is_owned() && (host_call::is_running() || is_capturing()) {
+        let waits = self.waits_for_all();
+        if self.is_owned() && must_not_end(&self.context, waits) {
             let (origin, uses) =
                 (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
             let (address, context, escaped) =
                 (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
             let rest = Self { address, context, uses, escaped, origin };
-            if is_capturing() {
-                return after_captures(move || drop(rest));
-            }
-            return host_call::outside(move || drop(rest));
+            return end_later(&self.context, waits, move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // Nobody can be told here; `close` tells. Memory that stays is better than memory that is used after its end.
         let _ = self.release();
+        self.disown();
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
 use super::array_format::ArrayElement;
 use super::region::Extent;
-use crate::driver::{CudaContext, Resource, Uses};
+use crate::driver::{CudaContext, Resource, Uses, end_later, forbid_here, must_not_end};
 use crate::error::Error;
 
 /// Arrays of falling size for one image, read by kernels through one texture.
@@ -147,11 +147,13 @@ impl MipmapInner {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
-        // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
+        forbid_here(&self.context, "cuMipmappedArrayDestroy")?;
+        // The driver does not promise that destroying waits.
+        super::array::idle(&self.context, &self.uses, *self.escaped.get_mut())?;
+        self.owned = false;
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
         self.context.call("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
@@ -167,6 +169,14 @@ impl Resource for MipmapInner {
 
 impl Drop for MipmapInner {
     fn drop(&mut self) {
+        let waits = *self.escaped.get_mut();
+        if self.owned && must_not_end(&self.context, waits) {
+            let (raw, levels, context) = (self.raw, self.levels, self.context.clone());
+            let (uses, escaped) = (std::mem::take(&mut self.uses), AtomicBool::new(waits));
+            let rest = Self { raw, context, levels, uses, escaped, owned: true };
+            self.owned = false;
+            return end_later(&self.context, waits, move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

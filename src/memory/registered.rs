@@ -11,7 +11,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pinned::PinnedBuffer;
 use super::pinned_view::PinnedViewMut;
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, forbid_here};
 use crate::error::Error;
 
 bitflags! {
@@ -92,8 +92,8 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is pinned already, or whatever the driver answers; the vector
-    /// is freed then.
+    /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already, `CUDA_ERROR_INVALID_VALUE` if the driver
+    /// allocated it, or whatever the driver answers; the vector is freed then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,
@@ -134,8 +134,9 @@ impl CudaContext {
     /// ```
     ///
     /// # Errors
-    /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is pinned already, or whatever the driver
-    /// answers.
+    /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already,
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or whatever the driver answers. This thread captures
+    /// ([`Error::is_not_in_capture`]): the end would have to wait until the capture is over.
     #[doc(alias = "cuMemHostRegister")]
     pub fn with_registered<T: DeviceCopy, R>(
         &self,
@@ -144,6 +145,10 @@ impl CudaContext {
         scope: impl FnOnce(PinnedViewMut<'_, T>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (start, len, bytes) = (memory.as_mut_ptr(), memory.len(), size_of_val(memory));
+        if bytes != 0 {
+            // Else the end below would be put off, to when the memory is no longer borrowed.
+            forbid_here(self, "cuMemHostRegister")?;
+        }
         let origin = match bytes {
             0 => Origin::Empty,
             // SAFETY: the home below drops it before this function returns, and the slice is borrowed until then. No graph keeps the

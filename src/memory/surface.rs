@@ -5,11 +5,11 @@
 use cuda_driver_sys as sys;
 use std::sync::Arc;
 
-use super::array::{ArrayInner, CudaArray};
+use super::array::{ArrayInner, CudaArray, idle};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
 use super::texture::of_array;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Uses, end_later, must_not_end};
 use crate::error::{Error, ErrorKind, TextureError};
 
 /// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
@@ -108,12 +108,12 @@ impl SurfaceObject {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let raw = std::mem::take(&mut self.raw);
-        if raw == 0 {
+        if self.raw == 0 {
             return Ok(());
         }
-        // Kernels that were given the handle may still run. The error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        // Kernels that were given the handle may still run.
+        idle(&self.context, &Uses::default(), true)?;
+        let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
             .call("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })
@@ -122,7 +122,15 @@ impl SurfaceObject {
 
 impl Drop for SurfaceObject {
     fn drop(&mut self) {
+        if self.raw != 0 && must_not_end(&self.context, true) {
+            let (raw, context) = (std::mem::take(&mut self.raw), self.context.clone());
+            let rest = Self { raw, context, array: self.array.clone() };
+            return end_later(&self.context, true, move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.raw != 0 {
+            // Kernels may still use it, and the array.
+            std::mem::forget(self.array.clone());
+        }
     }
 }

@@ -10,7 +10,7 @@ use cuda_driver_sys::{
 use std::any::Any;
 use std::sync::Arc;
 
-use super::array::{ArrayInner, CudaArray};
+use super::array::{ArrayInner, CudaArray, idle};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
 use super::home::Home;
@@ -18,7 +18,7 @@ use super::mipmap::{MipmapInner, MipmappedArray};
 use super::pitched::PitchedBuffer;
 use super::texture_descriptor::TextureDescriptor;
 use super::view::DeviceSlice;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Uses, end_later, must_not_end};
 use crate::error::Error;
 
 /// What a kernel takes for a texture: one 64-bit parameter, `cudaTextureObject_t`.
@@ -61,7 +61,7 @@ pub struct TextureObject {
     raw: sys::CUtexObject,
     context: CudaContext,
     // Dropped after the object.
-    of: Kept,
+    of: Option<Kept>,
 }
 
 /// What a texture keeps alive.
@@ -214,7 +214,7 @@ impl TextureObject {
         context.call("cuTexObjectCreate", asked, |driver| unsafe {
             driver.cuTexObjectCreate(&mut raw, resource, descriptor, view)
         })?;
-        Ok(Self { raw, context: context.clone(), of })
+        Ok(Self { raw, context: context.clone(), of: Some(of) })
     }
 
     /// Makes work given to `stream` from now on wait for the work that wrote what the texture reads, and later writers for
@@ -227,10 +227,10 @@ impl TextureObject {
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the texture")?;
         match &self.of {
-            Kept::Home(home) => home.read_on(stream),
-            Kept::Array(array) => array.read_on(stream),
-            Kept::Mipmap(mipmap) => mipmap.uses.read_on(stream, || mipmap.clone()),
-            Kept::Other { .. } => Ok(()),
+            Some(Kept::Home(home)) => home.read_on(stream),
+            Some(Kept::Array(array)) => array.read_on(stream),
+            Some(Kept::Mipmap(mipmap)) => mipmap.uses.read_on(stream, || mipmap.clone()),
+            Some(Kept::Other { .. }) | None => Ok(()),
         }
     }
 
@@ -256,12 +256,12 @@ impl TextureObject {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let raw = std::mem::take(&mut self.raw);
-        if raw == 0 {
+        if self.raw == 0 {
             return Ok(());
         }
-        // Kernels that were given the handle may still run. The error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        // Kernels that were given the handle may still run.
+        idle(&self.context, &Uses::default(), true)?;
+        let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
             .call("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
@@ -270,8 +270,16 @@ impl TextureObject {
 
 impl Drop for TextureObject {
     fn drop(&mut self) {
+        if self.raw != 0 && must_not_end(&self.context, true) {
+            let (raw, of) = (std::mem::take(&mut self.raw), self.of.take());
+            let rest = Self { raw, context: self.context.clone(), of };
+            return end_later(&self.context, true, move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.raw != 0 {
+            // Kernels may still use it, and what it reads.
+            std::mem::forget(self.of.take());
+        }
     }
 }
 

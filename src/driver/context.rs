@@ -287,6 +287,20 @@ impl CudaContext {
         self.check(call(&self.inner.driver), name, asked)
     }
 
+    /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
+    /// current all the same, and nobody asks again.
+    pub(crate) fn give_back(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        match self.enter(name) {
+            Err(error) if error.is_sticky() || host_call::is_running() => Err(error),
+            _ => self.check(call(&self.inner.driver), name, asked),
+        }
+    }
+
     /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.
     #[inline]
     pub(crate) fn check(
@@ -301,6 +315,11 @@ impl CudaContext {
     #[cold]
     pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         self.inner.failed(code, call, asked)
+    }
+
+    /// An error if a kernel of this context faulted. No driver call.
+    pub(crate) fn faulted(&self) -> Result<(), Error> {
+        self.inner.fault.check()
     }
 
     /// What is told of a fault.

@@ -82,7 +82,7 @@ pub use logs::{DriverLog, LogLevel, LogListener};
 pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub(crate) use packed::PackedArguments;
-pub(crate) use park::{Keep, sweep, until_done};
+pub(crate) use park::{Keep, sweep, until_done, until_idle};
 pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub use stream::{CudaStream, StreamFlags};

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::capturing::{CaptureStatus, outside_captures};
+use super::context::CudaContext;
 use super::event::{CudaEvent, EventFlags};
 use super::stream::CudaStream;
 use crate::error::Error;
@@ -15,11 +16,35 @@ use crate::error::Error;
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
 pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
 
-/// What waits for one event.
+/// What waits for the end of some work.
 struct Parked {
-    event: CudaEvent,
+    until: Until,
     // Held, not read.
     _what: Vec<Keep>,
+}
+
+/// The end of the work that something is parked for.
+enum Until {
+    /// This event is done.
+    Done(CudaEvent),
+    /// This stream is idle: where the driver made no event.
+    Idle(CudaStream),
+    /// The host has waited for the context: where the driver refused all else.
+    Waited(CudaContext),
+}
+
+impl Until {
+    /// Whether it has come. A fault ends all work; after any other error nobody knows.
+    fn has_come(&self) -> bool {
+        let answer = match self {
+            Self::Done(event) => outside_captures(event.context(), || event.query()),
+            Self::Idle(stream) => {
+                outside_captures(stream.context(), || marked(stream).map(|work| work.is_none()))
+            }
+            Self::Waited(context) => outside_captures(context, || context.drain().map(|()| true)),
+        };
+        answer.unwrap_or_else(|error| error.is_sticky())
+    }
 }
 
 static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
@@ -37,13 +62,19 @@ pub(crate) fn until_done(stream: &CudaStream, what: Vec<Keep>) {
         // Nothing runs any more; a sticky fault ends all work, too.
         Ok(None) => drop(what),
         Err(e) if e.is_sticky() => drop(what),
-        Ok(Some(event)) => {
-            list().push(Parked { event, _what: what });
-            ANY.store(true, Ordering::Release);
-        }
-        // Nobody can tell when the work is done: memory that stays is better than memory that is used after its end.
-        Err(_) => std::mem::forget(what),
+        Ok(Some(event)) => park(Until::Done(event), what),
+        Err(_) => park(Until::Idle(stream.clone()), what),
     }
+}
+
+/// Keeps `what` until the host has waited for all work of the context, which the driver refused just now.
+pub(crate) fn until_idle(context: &CudaContext, what: Keep) {
+    park(Until::Waited(context.clone()), vec![what]);
+}
+
+fn park(until: Until, what: Vec<Keep>) {
+    list().push(Parked { until, _what: what });
+    ANY.store(true, Ordering::Release);
 }
 
 /// An event behind the work of `stream`, if there is work.
@@ -58,17 +89,14 @@ fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
 
 /// Drops what is no longer used. One load if nothing is parked.
 ///
-/// Driver call: `cuEventQuery`, for each parked event.
+/// Driver call: `cuEventQuery`, for each parked event; `cuCtxSynchronize` for what an error parked.
 pub(crate) fn sweep() {
     if !ANY.load(Ordering::Acquire) {
         return;
     }
     let done: Vec<Parked> = {
         let mut parked = list();
-        let done = parked.extract_if(.., |p| {
-            !matches!(outside_captures(p.event.context(), || p.event.query()), Ok(false))
-        });
-        let done = done.collect();
+        let done = parked.extract_if(.., |parked| parked.until.has_come()).collect();
         ANY.store(!parked.is_empty(), Ordering::Release);
         done
     };

@@ -340,7 +340,8 @@ impl ArrayInner {
         // The driver does not promise that destroying waits; the error of a fault shows below as well.
         let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
         // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
-        self.context.call("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
+        self.context
+            .give_back("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::driver::{
     CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, after_captures, forbid_here, host_call,
-    is_capturing,
+    is_capturing, until_idle,
 };
 use crate::error::Error;
 use std::any::Any;
@@ -99,10 +99,13 @@ impl Home {
     }
 
     /// Gives the memory back after all work that uses it; once.
+    ///
+    /// Where nobody can tell when that is, it stays: the end of this value tries again.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
             forbid_here(&self.context, "cuMemFree")?;
         }
+        let last = self.last_use()?;
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
@@ -110,12 +113,7 @@ impl Home {
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream) => {
-                let ordered = self.uses.last_stream(&stream);
-                if ordered.is_err() || *self.escaped.get_mut() {
-                    // Where that fails there is no work any more: the free below says what happened.
-                    let _ = self.context.drain();
-                }
-                let stream = ordered.unwrap_or(stream);
+                let stream = last.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
                     // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
                     // is idle where there may be others.
@@ -128,13 +126,43 @@ impl Home {
                 Ok(())
             }
             Origin::Foreign(owner) => {
-                let waited = self.uses.wait();
-                let waited = if *self.escaped.get_mut() { waited.and(self.context.drain()) } else { waited };
-                // Also where the wait failed: then the context is gone, and with it all work.
+                // No work uses it any more: it ended, or a fault ended all.
                 drop(owner);
-                waited
+                self.context.faulted()
             }
         }
+    }
+
+    /// Gives the memory back whatever still uses it: it cannot stay.
+    pub(crate) fn give_up(&mut self) {
+        self.origin = Origin::Borrowed;
+    }
+
+    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
+    /// refuses, the whole context is waited for.
+    fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
+        let ordered = match &self.origin {
+            Origin::Pool(stream) => self.uses.last_stream(stream).map(Some),
+            Origin::Foreign(_) => self.uses.wait().map(|()| None),
+            _ => return Ok(None),
+        };
+        if ordered.is_err() || *self.escaped.get_mut() {
+            match self.context.drain() {
+                // A fault ended all work: what gives the memory back says so.
+                Err(error) if !error.is_sticky() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(ordered.unwrap_or(None))
+    }
+
+    /// What is to be given back, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        let (origin, uses) =
+            (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
+        let (address, context, escaped) =
+            (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
+        Self { address, context, uses, escaped, origin }
     }
 
     /// Whether there is something to give back.
@@ -157,18 +185,16 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if self.is_owned() && (host_call::is_running() || is_capturing()) {
-            let (origin, uses) =
-                (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
-            let (address, context, escaped) =
-                (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
-            let rest = Self { address, context, uses, escaped, origin };
+            let rest = self.take();
             if is_capturing() {
                 return after_captures(move || drop(rest));
             }
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.
-        let _ = self.release();
+        if self.release().is_err() && self.is_owned() {
+            until_idle(&self.context.clone(), Arc::new(self.take()));
+        }
     }
 }
 

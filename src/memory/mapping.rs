@@ -116,9 +116,9 @@ impl Drop for Mapping {
         // Nobody can be told here. Where the wait fails, the context is gone and with it all work.
         let _ = self.context().synchronize();
         // SAFETY: this value owned the mapping, and no work is left that could use it.
-        let _ = self
-            .context()
-            .call("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, self.bytes) });
+        let _ = self.context().give_back("cuMemUnmap", String::new, |driver| unsafe {
+            driver.cuMemUnmap(self.address, self.bytes)
+        });
     }
 }
 

@@ -153,7 +153,7 @@ impl MipmapInner {
         // The driver does not promise that destroying waits; the error of a fault shows below as well.
         let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
-        self.context.call("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
+        self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
         })
     }

@@ -115,8 +115,9 @@ impl SurfaceObject {
         // Kernels that were given the handle may still run. The error of a fault shows below as well.
         let _ = self.context.synchronize();
         // SAFETY: this value owned the object, and nothing uses it any more.
-        self.context
-            .call("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })
+        self.context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
+            driver.cuSurfObjectDestroy(raw)
+        })
     }
 }
 

@@ -264,7 +264,7 @@ impl TextureObject {
         let _ = self.context.synchronize();
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
-            .call("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
+            .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }
 }
 

@@ -155,6 +155,8 @@ impl CudaContext {
     /// The first fault of that work, which is sticky; or a panic in a host function of one of the streams.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
+        // What an error kept from being given back.
+        super::park::sweep();
         host_call::raise_of_context(self.identity())
     }
 

@@ -12,7 +12,7 @@ use super::array_format::{ArrayDescriptor, ArrayElement};
 use super::copy_region::{CopySource, CopyTarget};
 use super::mipmap::MipmapInner;
 use super::region::{Bounds, Extent, Owner, Place, RowLayout};
-use crate::driver::{CudaContext, CudaStream, Resource, Uses};
+use crate::driver::{CudaContext, CudaStream, Resource, Uses, until_idle};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 bitflags! {
@@ -334,11 +334,12 @@ impl ArrayInner {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
-        // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
+        // The driver does not promise that destroying waits. Where that fails, the end of this value tries again.
+        self.uses.end(&self.context, *self.escaped.get_mut())?;
+        self.owned = false;
         // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
         self.context
             .give_back("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
@@ -354,7 +355,12 @@ impl Resource for ArrayInner {
 impl Drop for ArrayInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && std::mem::take(&mut self.owned) {
+            let (raw, extent, flags, context) = (self.raw, self.extent, self.flags, self.context.clone());
+            let (uses, escaped) = (std::mem::take(&mut self.uses), std::mem::take(&mut self.escaped));
+            let rest = Self { raw, context, extent, flags, uses, escaped, owned: true, level_of: None };
+            until_idle(&self.context, Arc::new(rest));
+        }
     }
 }
 

@@ -141,19 +141,18 @@ impl Home {
     /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
     /// refuses, the whole context is waited for.
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
-        let ordered = match &self.origin {
-            Origin::Pool(stream) => self.uses.last_stream(stream).map(Some),
-            Origin::Foreign(_) => self.uses.wait().map(|()| None),
-            _ => return Ok(None),
-        };
-        if ordered.is_err() || *self.escaped.get_mut() {
-            match self.context.drain() {
-                // A fault ended all work: what gives the memory back says so.
-                Err(error) if !error.is_sticky() => return Err(error),
-                _ => {}
+        let escaped = *self.escaped.get_mut();
+        match &self.origin {
+            Origin::Pool(stream) => {
+                let last = self.uses.last_stream(stream);
+                if last.is_err() || escaped {
+                    self.uses.end(&self.context, true)?;
+                }
+                Ok(last.ok())
             }
+            Origin::Foreign(_) => self.uses.end(&self.context, escaped).map(|()| None),
+            _ => Ok(None),
         }
-        Ok(ordered.unwrap_or(None))
     }
 
     /// What is to be given back, as a value of its own; nothing is left here.

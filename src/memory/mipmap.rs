@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
 use super::array_format::ArrayElement;
 use super::region::Extent;
-use crate::driver::{CudaContext, Resource, Uses};
+use crate::driver::{CudaContext, Resource, Uses, until_idle};
 use crate::error::Error;
 
 /// Arrays of falling size for one image, read by kernels through one texture.
@@ -147,11 +147,12 @@ impl MipmapInner {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
-        // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
+        // The driver does not promise that destroying waits. Where that fails, the end of this value tries again.
+        self.uses.end(&self.context, *self.escaped.get_mut())?;
+        self.owned = false;
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
         self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
@@ -168,6 +169,11 @@ impl Resource for MipmapInner {
 impl Drop for MipmapInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && std::mem::take(&mut self.owned) {
+            let (raw, levels, context) = (self.raw, self.levels, self.context.clone());
+            let (uses, escaped) = (std::mem::take(&mut self.uses), std::mem::take(&mut self.escaped));
+            let rest = Self { raw, context, levels, uses, escaped, owned: true };
+            until_idle(&self.context, Arc::new(rest));
+        }
     }
 }

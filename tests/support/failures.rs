@@ -8,7 +8,7 @@
 pub mod inject;
 
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaGraph, Error, InstantiateFlags};
+use cuda_launch::{CudaContext, Error};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -47,11 +47,11 @@ pub fn each_call_fails(what: &str, program: impl Fn(&CudaContext) -> Result<(), 
     inject::watch();
     // What a driver makes at first use is there after the first run.
     program(&ctx).unwrap();
-    settle(&ctx);
+    settle(&ctx, what);
     inject::watch();
     program(&ctx).unwrap();
     let total = inject::calls().len();
-    settle(&ctx);
+    settle(&ctx, what);
     let (before, used) = (inject::live(), ctx.memory_info().unwrap());
     let mut tried = Tried { sites: 0, names: BTreeSet::new() };
     for number in 0..total {
@@ -63,7 +63,7 @@ pub fn each_call_fails(what: &str, program: impl Fn(&CudaContext) -> Result<(), 
                 let site = format!("{what}, call {number}, {failed} answers {code:?} until {last}");
                 tried.sites += 1;
                 tried.names.insert(failed);
-                settle_after(&ctx, &site);
+                settle(&ctx, &site);
                 if let Err(error) = result {
                     assert!(error.code().is_none_or(|c| c == code), "{site}: {error}");
                 }
@@ -79,16 +79,8 @@ pub fn each_call_fails(what: &str, program: impl Fn(&CudaContext) -> Result<(), 
     tried
 }
 
-fn settle_after(ctx: &CudaContext, site: &str) {
+/// Nothing fails any more: all work ends, and what was put off until then is done.
+fn settle(ctx: &CudaContext, site: &str) {
     inject::watch();
     ctx.synchronize().unwrap_or_else(|error| panic!("{site}: {error}"));
-    settle(ctx);
-}
-
-/// Nothing fails any more: all work ends, and what was put off until then is done.
-fn settle(ctx: &CudaContext) {
-    inject::watch();
-    ctx.synchronize().unwrap();
-    // Executable graphs look for what is parked.
-    drop(CudaGraph::new(ctx).unwrap().instantiate(InstantiateFlags::empty()).unwrap());
 }

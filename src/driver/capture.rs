@@ -6,10 +6,10 @@ use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::packed::PackedArguments;
-use super::park::Keep;
 use super::context::CudaContext;
 use super::open_captures::OpenCapture;
+use super::packed::PackedArguments;
+use super::park::Keep;
 use super::stream::CudaStream;
 use super::uses::{Uses, Waits};
 use crate::error::Error;
@@ -150,11 +150,6 @@ impl Capture {
         } else {
             captured.within.note_read(stream, waits)
         }
-    }
-
-    /// Keeps an object that captured work uses, such as a module, as long as the graph can run.
-    pub(crate) fn keep(&self, objects: impl IntoIterator<Item = Keep>) {
-        self.rest().objects.extend(objects);
     }
 
     /// Ends the record; returns all that was noted, for the graph.

@@ -1,65 +1,81 @@
-//! Which contexts have streams that capture, on whatever thread: waiting for all of such a context breaks its captures, in
-//! every mode, and answers an error. Who only wants to be rid of an object puts that off.
+//! The captures that are open, on whatever thread: what must not be done meanwhile, and how to do the rest nevertheless.
+//!
+//! Three rules. Calls of this crate are made so that no capture minds ([`despite_captures`]). Waiting for all of a context breaks
+//! its captures all the same, so it is an error while there is one ([`forbid_anywhere`]). Nothing is given back on a thread that
+//! captures: a free would be recorded, or refused ([`forbid_here`]).
 
+#![allow(unsafe_code)] // Exchanges the calling thread's own mode.
+
+use cuda_driver_sys::{CUresult, CUstreamCaptureMode};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
-use super::capturing::{after_captures, is_capturing};
 use super::context::CudaContext;
-use super::host_call;
+use super::{host_call, park};
 use crate::error::{Error, ErrorKind, NotInCapture};
 
-type Later = Box<dyn FnOnce() + Send>;
-
-#[derive(Default)]
-struct Open {
-    /// The identity of a context, once for each capture of it.
-    contexts: Vec<usize>,
-    /// What is to be done when the context of that identity is no longer captured.
-    later: Vec<(usize, Later)>,
-}
-
-static OPEN: Mutex<Open> = Mutex::new(Open { contexts: Vec::new(), later: Vec::new() });
+/// The identity of the context and the thread of each open capture.
+static OPEN: Mutex<Vec<(usize, ThreadId)>> = Mutex::new(Vec::new());
+/// How many there are: most calls find none and need no lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// A capture of this crate that may be going on; it is over when this is dropped.
 pub(super) struct OpenCapture {
     // Held, so that no other context gets its identity.
     context: CudaContext,
+    thread: ThreadId,
 }
 
 impl OpenCapture {
     /// Call it before the driver begins to capture.
     pub(super) fn new(context: &CudaContext) -> Self {
-        open().contexts.push(context.identity());
-        Self { context: context.clone() }
+        let thread = thread::current().id();
+        let mut open = open();
+        open.push((context.identity(), thread));
+        COUNT.store(open.len(), Ordering::Release);
+        Self { context: context.clone(), thread }
     }
 }
 
 impl Drop for OpenCapture {
     fn drop(&mut self) {
-        let context = self.context.identity();
-        let due: Vec<_> = {
-            let mut open = open();
-            if let Some(index) = open.contexts.iter().position(|other| *other == context) {
-                open.contexts.swap_remove(index);
-            }
-            if open.contexts.contains(&context) {
-                return;
-            }
-            open.later.extract_if(.., |(of, _)| *of == context).collect()
-        };
-        // Outside the lock: it may drop anything.
-        due.into_iter().for_each(|(_, end)| end());
+        let this = (self.context.identity(), self.thread);
+        let mut open = open();
+        if let Some(index) = open.iter().position(|other| *other == this) {
+            open.swap_remove(index);
+        }
+        COUNT.store(open.len(), Ordering::Release);
+        drop(open);
+        // What had to wait for this.
+        park::sweep();
     }
 }
 
-/// Whether a stream of `context` captures, as far as this crate knows.
-fn is_captured(context: &CudaContext) -> bool {
-    open().contexts.contains(&context.identity())
+impl CudaContext {
+    /// An error where nothing of this context can be given back now: in a host function, or while this thread captures.
+    pub(crate) fn may_give_back(&self, call: &'static str) -> Result<(), Error> {
+        host_call::refuse(call)?;
+        forbid_here(self, call)
+    }
 }
 
-/// An error where a stream of `context` captures, on whatever thread: `call` waits for all of it, which would break the capture.
+/// An error where this thread captures a stream of `context`.
+#[inline]
+pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
+    let here =
+        |(of, thread): &(usize, ThreadId)| *of == context.identity() && *thread == thread::current().id();
+    if !any_open() || !open().iter().any(here) {
+        return Ok(());
+    }
+    let help = "do it before or after the capture; inside, use memory that was allocated before";
+    Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+}
+
+/// An error where a stream of `context` is captured, on whatever thread: `call` waits for all of it.
+#[inline]
 pub(crate) fn forbid_anywhere(context: &CudaContext, call: &'static str) -> Result<(), Error> {
-    if !is_captured(context) {
+    if !any_open() || !open().iter().any(|(of, _)| *of == context.identity()) {
         return Ok(());
     }
     let help = "a stream of the context is being captured, perhaps by another thread: wait for single streams, or do it after \
@@ -67,31 +83,35 @@ pub(crate) fn forbid_anywhere(context: &CudaContext, call: &'static str) -> Resu
     Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
 }
 
-/// Whether an object must not end now: in a host function, while this thread captures, or, where its end `waits` for all of
-/// the context, while any thread does.
-pub(crate) fn must_not_end(context: &CudaContext, waits: bool) -> bool {
-    host_call::is_running() || is_capturing() || (waits && is_captured(context))
+/// Runs `call` so that no open capture is broken by it, nor breaks it.
+#[inline]
+pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
+    if any_open() { outside_captures(context, call) } else { call() }
 }
 
-/// Does what ends an object's life as soon as it may be done; `waits` as for [`must_not_end`].
-pub(crate) fn end_later(context: &CudaContext, waits: bool, end: impl FnOnce() + Send + 'static) {
-    if host_call::is_running() {
-        return host_call::outside(end);
+/// The same for captures of other code too, which this crate cannot see: for calls that nobody asked for.
+///
+/// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
+#[cold]
+pub(super) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: `mode` outlives the call.
+    let exchange = |mode: &mut _| unsafe { context.driver().cuThreadExchangeStreamCaptureMode(mode) };
+    let changed = exchange(&mut mode) == CUresult::SUCCESS;
+    let result = call();
+    if changed {
+        // The thread gets its own mode back; there is nothing to do about a refusal.
+        let _ = exchange(&mut mode);
     }
-    if is_capturing() {
-        return after_captures(end);
-    }
-    if waits {
-        let mut open = open();
-        // Else the capture has ended since the caller looked.
-        if open.contexts.contains(&context.identity()) {
-            return open.later.push((context.identity(), Box::new(end)));
-        }
-    }
-    end();
+    result
 }
 
-fn open() -> MutexGuard<'static, Open> {
-    // Nothing panics while it is locked, and every state of the lists is whole.
+#[inline]
+fn any_open() -> bool {
+    COUNT.load(Ordering::Acquire) != 0
+}
+
+fn open() -> MutexGuard<'static, Vec<(usize, ThreadId)>> {
+    // Nothing panics while it is locked, and every state of the list is whole.
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, Use, lock};
-use crate::driver::{
-    Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags, enter, leave,
-};
+use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 
-/// Which other calls a capture forbids while it lasts (`CUstreamCaptureMode`).
+/// Which other calls a capture forbids while it lasts (`CUstreamCaptureMode`): those of other code, which break it. Calls of
+/// this crate never do: what would break a capture is refused, and all else is made in the relaxed mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureMode {
@@ -187,7 +186,6 @@ impl Scope {
 
     /// The driver has begun to record, into a new graph or one that somebody has.
     fn begun(self, owned: bool) -> Self {
-        enter(&self.stream);
         let mut scope = self;
         (scope.begun, scope.owned) = (true, owned);
         scope
@@ -215,7 +213,6 @@ impl Scope {
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
         );
-        leave();
         ended?;
         Ok(raw)
     }
@@ -259,8 +256,8 @@ impl CudaStream {
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
-        // SAFETY: the stream is live; the rest is the caller's duty.
         let capture = Arc::new(Capture::new(self.context()));
+        // SAFETY: the stream is live; the rest is the caller's duty.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
         })?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
 use crate::driver::{CudaContext, CudaStream, Keep, Waits, despite_captures, host_call, sweep, until_done};
-use crate::error::{Error, ErrorKind, GraphError};
+use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
 
 bitflags! {
     /// How a graph is instantiated (`CUgraphInstantiate_flags`).
@@ -87,13 +87,15 @@ impl CudaGraph {
             result_out: R::CUDA_GRAPH_INSTANTIATE_SUCCESS,
         };
         let driver = self.context().driver();
-        let code = if driver.has("cuGraphInstantiateWithParams") {
-            // SAFETY: the graph is live; both outputs outlive the call.
-            unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
-        } else {
-            // SAFETY: as above.
-            unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
-        };
+        let code = despite_captures(self.context(), || {
+            if driver.has("cuGraphInstantiateWithParams") {
+                // SAFETY: the graph is live; both outputs outlive the call.
+                unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
+            } else {
+                // SAFETY: as above.
+                unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
+            }
+        });
         let table = lock(&self.table);
         if code != CUresult::SUCCESS {
             // What the context knows of an earlier fault comes first.
@@ -136,7 +138,11 @@ impl GraphExec {
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
-        stream.refuse_in_capture("cuGraphLaunch")?;
+        if stream.capture().is_some() {
+            stream.capture_is_open("cuGraphLaunch")?;
+            let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
+            return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
+        }
         let mut waits = Waits::default();
         for memory in self.memory() {
             memory.order(stream, &mut waits)?;
@@ -279,7 +285,8 @@ impl GraphExec {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context().bind();
         // SAFETY: this value owned it; the driver puts off its end until launches that run are done.
-        let code = despite_captures(self.context(), || unsafe { self.context().driver().cuGraphExecDestroy(raw) });
+        let code =
+            despite_captures(self.context(), || unsafe { self.context().driver().cuGraphExecDestroy(raw) });
         let done = self.context().check(code, "cuGraphExecDestroy", String::new);
         self.replace_all(Share::default());
         sweep();

@@ -12,7 +12,7 @@ use super::array_format::{ArrayDescriptor, ArrayElement};
 use super::copy_region::{CopySource, CopyTarget};
 use super::mipmap::MipmapInner;
 use super::region::{Bounds, Extent, Owner, Place, RowLayout};
-use crate::driver::{CudaContext, CudaStream, Resource, Uses, end_later, forbid_here, must_not_end};
+use crate::driver::{CudaContext, CudaStream, Resource, Uses, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 bitflags! {
@@ -337,12 +337,27 @@ impl ArrayInner {
         if !self.owned {
             return Ok(());
         }
-        forbid_here(&self.context, "cuArrayDestroy")?;
-        // The driver does not promise that destroying waits.
-        idle(&self.context, &self.uses, *self.escaped.get_mut())?;
+        self.context.may_give_back("cuArrayDestroy")?;
+        // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
+        self.uses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
         // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
-        self.context.call("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
+        self.context
+            .give_back("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
+    }
+
+    /// What is to be destroyed, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        Self {
+            raw: self.raw,
+            context: self.context.clone(),
+            extent: self.extent,
+            flags: self.flags,
+            uses: std::mem::take(&mut self.uses),
+            escaped: std::mem::take(&mut self.escaped),
+            owned: std::mem::take(&mut self.owned),
+            level_of: self.level_of.take(),
+        }
     }
 }
 
@@ -354,28 +369,14 @@ impl Resource for ArrayInner {
 
 impl Drop for ArrayInner {
     fn drop(&mut self) {
-        let waits = *self.escaped.get_mut();
-        if self.owned && must_not_end(&self.context, waits) {
-            let (raw, extent, flags) = (self.raw, self.extent, self.flags);
-            let (context, uses) = (self.context.clone(), std::mem::take(&mut self.uses));
-            let (escaped, level_of) = (AtomicBool::new(waits), self.level_of.take());
-            let rest = Self { raw, context, extent, flags, uses, escaped, owned: true, level_of };
-            self.owned = false;
-            return end_later(&self.context, waits, move || drop(rest));
-        }
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.owned {
+            try_again(&self.context.clone(), self.take());
+        }
     }
 }
 
 /// What the driver says of a live array.
-/// Waits for the work that uses an object: `all` of the context where not all of it was noted. An error means that some may
-/// still run: a capture stands in the way. After a fault nothing runs any more, and the next call tells.
-pub(super) fn idle(context: &CudaContext, uses: &Uses, all: bool) -> Result<(), Error> {
-    let waited = if all { context.drain() } else { uses.wait() };
-    waited.or_else(|error| if error.is_capture_error() { Err(error) } else { Ok(()) })
-}
-
 pub(super) fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescriptor, Error> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
     // SAFETY: the array is live, and the descriptor outlives the call.

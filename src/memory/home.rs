@@ -3,8 +3,7 @@
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
 use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, end_later, forbid_anywhere,
-    forbid_here, must_not_end,
+    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, forbid_anywhere, try_again,
 };
 use crate::error::Error;
 use std::any::Any;
@@ -98,22 +97,14 @@ impl Home {
         }
     }
 
-    /// Gives the memory back after all work that uses it; once. Where a capture stands in the way nothing is given back, and the
-    /// error tells.
+    /// Gives the memory back after all work that uses it; once.
+    ///
+    /// Where it must not be now, or nobody can tell when the work is done, it stays: the end of this value tries again.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
-            forbid_here(&self.context, "cuMemFree")?;
-            if self.waits_for_all() {
-                forbid_anywhere(&self.context, "cuMemFree")?;
-            }
+            self.context.may_give_back("cuMemFree")?;
         }
-        let idle = if self.waits_for_all() { self.context.drain() } else { Ok(()) };
-        if let Err(error) = &idle
-            && error.is_capture_error()
-        {
-            // Somebody captures whom this crate does not know: work may still use the memory.
-            return idle;
-        }
+        let last = self.last_use()?;
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
@@ -121,17 +112,7 @@ impl Home {
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream) => {
-                let ordered = self.uses.last_stream(&stream);
-                if let Err(error) = &ordered
-                    && let Err(busy) = self.context.drain()
-                    && busy.is_capture_error()
-                {
-                    let error = error.clone();
-                    self.origin = Origin::Pool(stream);
-                    return Err(error);
-                }
-                // Where waiting failed otherwise there is no work any more: the free below says what happened.
-                let stream = ordered.unwrap_or(stream);
+                let stream = last.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
                     // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
                     // is idle where there may be others.
@@ -144,17 +125,44 @@ impl Home {
                 Ok(())
             }
             Origin::Foreign(owner) => {
-                let waited = self.uses.wait().and(idle);
-                // Also where the wait failed: then the context is gone, and with it all work.
+                // No work uses it any more: it ended, or a fault ended all.
                 drop(owner);
-                waited
+                self.context.faulted()
             }
         }
     }
 
-    /// Whether giving it back waits for all work of the context: nobody noted what may use it.
-    fn waits_for_all(&mut self) -> bool {
-        *self.escaped.get_mut() && matches!(self.origin, Origin::Pool(_) | Origin::Foreign(_))
+    /// Gives the memory back whatever still uses it: it cannot stay.
+    pub(crate) fn give_up(&mut self) {
+        self.origin = Origin::Borrowed;
+    }
+
+    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
+    /// refuses, the whole context is waited for.
+    fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
+        let escaped = *self.escaped.get_mut();
+        match &self.origin {
+            Origin::Pool(stream) => {
+                let last = self.uses.last_stream(stream);
+                if last.is_err() || escaped {
+                    self.uses.end(&self.context, true)?;
+                }
+                Ok(last.ok())
+            }
+            Origin::Foreign(_) => self.uses.end(&self.context, escaped).map(|()| None),
+            // The call itself waits for all.
+            Origin::Plain => forbid_anywhere(&self.context, "cuMemFree").map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
+    /// What is to be given back, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        let (origin, uses) =
+            (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
+        let (address, context, escaped) =
+            (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
+        Self { address, context, uses, escaped, origin }
     }
 
     /// Whether there is something to give back.
@@ -176,18 +184,10 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        let waits = self.waits_for_all();
-        if self.is_owned() && must_not_end(&self.context, waits) {
-            let (origin, uses) =
-                (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
-            let (address, context, escaped) =
-                (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
-            let rest = Self { address, context, uses, escaped, origin };
-            return end_later(&self.context, waits, move || drop(rest));
+        // Nobody can be told here; `close` tells.
+        if self.release().is_err() && self.is_owned() {
+            try_again(&self.context.clone(), self.take());
         }
-        // Nobody can be told here; `close` tells. Memory that stays is better than memory that is used after its end.
-        let _ = self.release();
-        self.disown();
     }
 }
 

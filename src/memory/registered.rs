@@ -65,7 +65,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         // SAFETY: this value registered it, and nothing uses it any more.
-        let _ = self.context.call("cuMemHostUnregister", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuMemHostUnregister", String::new, |driver| unsafe {
             driver.cuMemHostUnregister(self.start)
         });
     }
@@ -159,6 +159,12 @@ impl CudaContext {
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         // If the scope panics, dropping the home waits and unregisters as well.
         let result = scope(PinnedViewMut::new(start, len, &home, false));
-        Arc::into_inner(home).map_or(Ok(()), |mut home| home.release()).and(result)
+        let released = Arc::into_inner(home).map_or(Ok(()), |mut home| {
+            let released = home.release();
+            // The borrow ends here, whatever the driver says.
+            home.give_up();
+            released
+        });
+        released.and(result)
     }
 }

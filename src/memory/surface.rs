@@ -5,11 +5,11 @@
 use cuda_driver_sys as sys;
 use std::sync::Arc;
 
-use super::array::{ArrayInner, CudaArray, idle};
+use super::array::{ArrayInner, CudaArray};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
 use super::texture::of_array;
-use crate::driver::{CudaContext, CudaStream, Uses, end_later, must_not_end};
+use crate::driver::{CudaContext, CudaStream, Uses, try_again};
 use crate::error::{Error, ErrorKind, TextureError};
 
 /// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
@@ -111,26 +111,23 @@ impl SurfaceObject {
         if self.raw == 0 {
             return Ok(());
         }
-        // Kernels that were given the handle may still run.
-        idle(&self.context, &Uses::default(), true)?;
+        self.context.may_give_back("cuSurfObjectDestroy")?;
+        // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
+        Uses::default().end(&self.context, true)?;
         let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
-        self.context
-            .call("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })
+        self.context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
+            driver.cuSurfObjectDestroy(raw)
+        })
     }
 }
 
 impl Drop for SurfaceObject {
     fn drop(&mut self) {
-        if self.raw != 0 && must_not_end(&self.context, true) {
-            let (raw, context) = (std::mem::take(&mut self.raw), self.context.clone());
-            let rest = Self { raw, context, array: self.array.clone() };
-            return end_later(&self.context, true, move || drop(rest));
-        }
         // Nobody can be told here; `close` tells.
         if self.destroy().is_err() && self.raw != 0 {
-            // Kernels may still use it, and the array.
-            std::mem::forget(self.array.clone());
+            let (raw, context) = (std::mem::take(&mut self.raw), self.context.clone());
+            try_again(&self.context, Self { raw, context, array: self.array.clone() });
         }
     }
 }

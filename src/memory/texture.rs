@@ -10,7 +10,7 @@ use cuda_driver_sys::{
 use std::any::Any;
 use std::sync::Arc;
 
-use super::array::{ArrayInner, CudaArray, idle};
+use super::array::{ArrayInner, CudaArray};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
 use super::home::Home;
@@ -18,7 +18,7 @@ use super::mipmap::{MipmapInner, MipmappedArray};
 use super::pitched::PitchedBuffer;
 use super::texture_descriptor::TextureDescriptor;
 use super::view::DeviceSlice;
-use crate::driver::{CudaContext, CudaStream, Uses, end_later, must_not_end};
+use crate::driver::{CudaContext, CudaStream, Uses, try_again};
 use crate::error::Error;
 
 /// What a kernel takes for a texture: one 64-bit parameter, `cudaTextureObject_t`.
@@ -259,26 +259,22 @@ impl TextureObject {
         if self.raw == 0 {
             return Ok(());
         }
-        // Kernels that were given the handle may still run.
-        idle(&self.context, &Uses::default(), true)?;
+        self.context.may_give_back("cuTexObjectDestroy")?;
+        // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
+        Uses::default().end(&self.context, true)?;
         let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
-            .call("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
+            .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }
 }
 
 impl Drop for TextureObject {
     fn drop(&mut self) {
-        if self.raw != 0 && must_not_end(&self.context, true) {
-            let (raw, of) = (std::mem::take(&mut self.raw), self.of.take());
-            let rest = Self { raw, context: self.context.clone(), of };
-            return end_later(&self.context, true, move || drop(rest));
-        }
         // Nobody can be told here; `close` tells.
         if self.destroy().is_err() && self.raw != 0 {
-            // Kernels may still use it, and what it reads.
-            std::mem::forget(self.of.take());
+            let (raw, of) = (std::mem::take(&mut self.raw), self.of.take());
+            try_again(&self.context, Self { raw, context: self.context.clone(), of });
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::context::CudaContext;
 use super::host_call;
+use super::open_captures::despite_captures;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
 pub use ipc::{IpcEvent, IpcEventHandle};
@@ -279,7 +280,8 @@ impl AnyEvent {
         self.marks_work("cuEventQuery")?;
         self.context.enter("cuEventQuery")?;
         // SAFETY: the event is live.
-        match unsafe { self.context.driver().cuEventQuery(self.raw) } {
+        let ask = || unsafe { self.context.driver().cuEventQuery(self.raw) };
+        match despite_captures(&self.context, ask) {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             code => self.context.check(code, "cuEventQuery", String::new).map(|()| true),
         }

@@ -9,8 +9,9 @@ mod support;
 use cuda_launch::launch::{ArgumentList, Cons, Nil, Signature, Value};
 use cuda_launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, CudaContext, CudaEvent,
-    CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind, LaunchConfig, LaunchError,
-    MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy, cuda_launch,
+    CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, ErrorKind,
+    LaunchConfig, LaunchError, MemSyncDomain, PortableClusterMode, SharedMemoryMode, SliceParts,
+    SynchronizationPolicy, cuda_launch,
 };
 use support::{LOG, counted, expect_parameters, reset};
 
@@ -609,4 +610,41 @@ fn a_driver_that_knows_no_parameters_says_why_and_launches() {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [1u64] }
     }
     .unwrap();
+}
+
+/// A buffer with a shape, as a framework would have.
+struct Matrix {
+    elements: DeviceBuffer<f32>,
+    columns: u32,
+}
+
+unsafe impl DeviceSlice for Matrix {
+    type Element = f32;
+
+    fn parts(&self) -> SliceParts<'_, f32> {
+        self.elements.parts()
+    }
+}
+
+unsafe impl DeviceSliceMut for Matrix {
+    fn parts_mut(&mut self) -> SliceParts<'_, f32> {
+        self.elements.parts_mut()
+    }
+}
+
+#[test]
+fn a_slice_type_of_a_user_is_an_argument() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[8, 8, 4, 8, 8]);
+    let matrix = |columns| Matrix { elements: DeviceBuffer::uninit(&rig.stream, 12).unwrap(), columns };
+    let (source, mut target) = (matrix(3), matrix(4));
+    unsafe {
+        cuda_launch! { function: f, stream: rig.stream, config: ONE,
+        args: [slice(source), source.columns, slice_mut(target)] }
+    }
+    .unwrap();
+    let packet = packet();
+    assert_eq!(packet[0], source.elements.cu_deviceptr().to_ne_bytes());
+    assert_eq!((&packet[1][..], &packet[2][..]), (&12u64.to_ne_bytes()[..], &3u32.to_ne_bytes()[..]));
+    assert_eq!(packet[4], 12u64.to_ne_bytes());
 }

@@ -56,6 +56,8 @@
 //! A kernel that faults is stopped; its report goes to standard error and to [`last_fault`]. Then, as on a GPU, every
 //! call that touches a context answers the fault's code until the process ends.
 //!
+//! [`live_handles`] counts what the program made and did not give back.
+//!
 //! # Environment
 //!
 //! Read by the first `cuInit`:
@@ -78,5 +80,5 @@ pub mod numeric;
 #[doc(hidden)]
 pub mod texture;
 
-pub use driver::{driver, faults, last_fault, symbol_address, unsupported_calls};
+pub use driver::{LiveHandles, driver, faults, last_fault, live_handles, symbol_address, unsupported_calls};
 pub use engine::{Fault, FaultKind};

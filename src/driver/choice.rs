@@ -1,9 +1,10 @@
 //! Which driver serves when the program names none.
 
 use cuda_driver_sys::{CUresult, Driver};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::error::{Error, ErrorKind, NoDriver, check};
+use crate::error::{Error, ErrorKind, Forked, NoDriver, check};
 
 /// Chooses the default driver: `system`, `emulator`, or the path of a library.
 pub(crate) const VARIABLE: &str = "CUDA_LAUNCH_DRIVER";
@@ -100,5 +101,16 @@ pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
     // SAFETY: cuInit has no duties beyond flags = 0.
     #[allow(unsafe_code)]
     let code: CUresult = unsafe { driver.cuInit(0) };
+    let (parent, child) = (INITIALISED.load(Ordering::Relaxed), std::process::id());
+    match code {
+        CUresult::SUCCESS => INITIALISED.store(child, Ordering::Relaxed),
+        CUresult::CUDA_ERROR_NOT_INITIALIZED if parent != 0 && parent != child => {
+            return Err(ErrorKind::Forked(Forked { call: "cuInit", parent, child }).into());
+        }
+        _ => {}
+    }
     check(code, "cuInit", String::new)
 }
+
+/// The process that initialised a driver last; 0 for none.
+static INITIALISED: AtomicU32 = AtomicU32::new(0);

@@ -33,7 +33,7 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
         CUresult::CUDA_ERROR_NOT_SUPPORTED => "this driver or device does not support the call",
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or ask for less",
         CUresult::CUDA_ERROR_INVALID_CONTEXT => {
-            "the context was destroyed, or none is current on this thread"
+            "the context was destroyed, or none is current on this thread: `CudaContext::bind` makes one current"
         }
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
             "the image holds no code for this device: build for its architecture, or ship PTX beside it"

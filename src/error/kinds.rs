@@ -104,7 +104,11 @@ pub enum ErrorKind {
     #[error(transparent)]
     Cast(#[from] super::region::CastError),
     /// A buffer of this many elements has more bytes than an address can count.
-    #[error("{len} elements of {size} bytes overflow the address space")]
+    #[error(
+        "{len} elements of {size} bytes are more than an address can count, {} bytes\n  help: check the length; a negative number \
+         made unsigned looks like this",
+        usize::MAX
+    )]
     Capacity {
         /// Elements asked for.
         len: usize,

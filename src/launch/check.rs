@@ -276,6 +276,10 @@ fn clusters(
 #[cold]
 pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let (kernel, config) = (request.kernel, request.config);
+    if code.is_sticky() || code == CUresult::CUDA_ERROR_NOT_INITIALIZED {
+        // Not about this launch: an earlier kernel faulted, or the process was forked.
+        return kernel.context.failed(code, "cuLaunchKernelEx", kernel.name().to_string());
+    }
     let all: Vec<&Attribute<'_>> = request.fields.iter().chain(request.attributes).collect();
     let mut asked = format!(
         "{} with grid {:?}, block {:?}, {} bytes of dynamic shared memory",

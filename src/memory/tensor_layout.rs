@@ -323,8 +323,7 @@ impl TensorLayout {
     /// The rules for the box of a tiled map.
     pub(super) fn check_tile(&self, tile: &[u32], data_type: TensorDataType) -> Result<(), Error> {
         for (i, &size) in tile.iter().enumerate() {
-            let what = format_args!("box dimension {i}");
-            require(matches!(size, 1..=256), what, size, "1 to 256 elements")?;
+            require(matches!(size, 1..=256), format_args!("box dimension {i}"), size, "1 to 256 elements")?;
         }
         let inner = tile.first().copied().unwrap_or(0);
         if data_type.is_gapped() {

@@ -15,8 +15,8 @@ const FOLDER: &str = ".gpu";
 /// A bundle travels with the working tree, which may have 64 MiB in all.
 const LIMIT: u64 = 60 << 20;
 
-/// Tests that need a compiler where they run.
-const LEFT_OUT: &[&str] = &["compile_fail"];
+/// Tests that need a compiler, or the whole repository, where they run.
+const LEFT_OUT: &[&str] = &["compile_fail", "parity"];
 
 /// Benches that mean something on a GPU; `gpu/run.sh` runs each by its name.
 const BENCHES: &[&str] = &["launch_cost", "launch_plan", "copy_bandwidth"];

@@ -73,6 +73,11 @@ impl<T> Handles<T> {
         objects.iter().find(|(_, object)| wanted(object)).map(|(handle, _)| *handle)
     }
 
+    /// How many live objects there are.
+    pub(super) fn len(&self) -> usize {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// All objects.
     pub(super) fn all(&self) -> Vec<Arc<T>> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -15,6 +15,7 @@ mod function;
 mod graph;
 mod handles;
 mod launch;
+mod live;
 mod logs;
 mod lookup;
 mod memory;
@@ -26,6 +27,7 @@ mod stream;
 mod texture;
 mod unimplemented;
 
+pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, symbol_address};
 pub use unimplemented::unsupported_calls;
 

@@ -48,6 +48,11 @@ const PAGE: usize = 4096;
 const DEVICEMAP: c_uint = 2;
 
 impl Pinned {
+    /// How many ranges there are.
+    pub(in crate::driver) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
     /// The range that contains `bytes` bytes at `address`, and where it starts.
     pub(super) fn find(&self, address: usize, bytes: usize) -> Option<(usize, Range)> {
         let ranges = lock(&self.0);

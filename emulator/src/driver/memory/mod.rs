@@ -56,6 +56,11 @@ pub(super) struct Record {
 }
 
 impl Allocations {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
     /// Enters a new allocation.
     fn add(&self, address: u64, record: Record) {
         lock(&self.0).insert(address, record);

@@ -102,6 +102,11 @@ pub(in crate::driver) struct Pools {
 }
 
 impl Pools {
+    /// How many pools there are.
+    pub(in crate::driver) fn len(&self) -> usize {
+        self.handles.len()
+    }
+
     /// One pool for each device.
     pub(in crate::driver) fn new(devices: u32) -> Pools {
         let handles = Handles::new(8);

@@ -10,8 +10,9 @@ mod failures;
 use cuda_launch::graph::{Branches, CopyNode, DotFlags, Edge, HostMemory, MemsetNode};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaLibrary, DeviceBuffer, Error, FunctionAttribute,
-    InstantiateFlags, JitOptions, KernelNode, LaunchConfig, LaunchPlan, Linker, cuda_launch, kernel_args,
+    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaLibrary, DeviceBuffer, Error,
+    FunctionAttribute, InstantiateFlags, JitOptions, KernelNode, LaunchConfig, LaunchPlan, Linker,
+    SurfaceObject, cuda_launch, kernel_args,
 };
 use failures::each_call_fails;
 use std::sync::Arc;
@@ -35,7 +36,11 @@ fn captures(ctx: &CudaContext) -> Result<(), Error> {
     let (stream, other) = (ctx.new_stream()?, ctx.new_stream()?);
     let module = ctx.load_module(FILL)?;
     let (mut x, mut y) = (DeviceBuffer::<u32>::zeroed(&stream, N)?, DeviceBuffer::<u32>::zeroed(&stream, N)?);
+    // What is dropped inside is given back after the capture.
+    let array = CudaArray::<f32>::new(ctx, ArrayShape::D1 { width: 8 }, ArrayFlags::SURFACE)?;
+    let unused = (SurfaceObject::new(&array)?, array, DeviceBuffer::<u32>::zeroed(&stream, N)?);
     let graph = CudaGraph::capture(ctx, CaptureMode::ThreadLocal, |stream| {
+        drop(unused);
         x.view_mut().set_zero(stream)?;
         unsafe {
             cuda_launch! { kernel: fill, module: module, stream: stream, config: CONFIG,

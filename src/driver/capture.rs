@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 
-use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUstreamCaptureMode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -84,10 +84,10 @@ pub(crate) struct Captured {
 
 impl Capture {
     /// The record of a capture that is about to begin on a stream of `context`.
-    pub(crate) fn new(context: &CudaContext) -> Self {
+    pub(crate) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (ended, open) = (AtomicBool::new(false), Mutex::new(Some(OpenCapture::new(context))));
+        let (ended, open) = (AtomicBool::new(false), Mutex::new(Some(OpenCapture::new(context, mode))));
         Self { id, ended, open, memory: Mutex::default(), rest: Mutex::default() }
     }
 

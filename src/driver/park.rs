@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::capturing::CaptureStatus;
-use super::context::CudaContext;
 use super::event::{CudaEvent, EventFlags};
 use super::host_call;
-use super::open_captures::outside_captures;
+use super::open_captures::{is_capturing, outside_captures};
 use super::stream::CudaStream;
 use crate::error::Error;
 
@@ -31,8 +30,8 @@ enum Until {
     Done(CudaEvent),
     /// This stream is idle: where the driver made no event.
     Idle(CudaStream),
-    /// Its end may be tried again, which needs this context.
-    Again(CudaContext),
+    /// Any later call: its end is tried again.
+    Again,
 }
 
 impl Until {
@@ -41,7 +40,7 @@ impl Until {
         let answer = match self {
             Self::Done(event) => outside_captures(event.context(), || event.query()),
             Self::Idle(stream) => outside_captures(stream.context(), || is_idle(stream)),
-            Self::Again(context) => return context.may_give_back("").is_ok(),
+            Self::Again => Ok(true),
         };
         answer.unwrap_or_else(|error| error.is_sticky())
     }
@@ -70,11 +69,11 @@ pub(crate) fn until_done(stream: &CudaStream, what: Vec<Keep>) {
 /// Drops `rest` again later: what its drop could not give back just now.
 ///
 /// That is on another thread if this one is in a host function, else in a later [`sweep`].
-pub(crate) fn try_again(context: &CudaContext, rest: impl Any + Send + Sync) {
+pub(crate) fn try_again(rest: impl Any + Send + Sync) {
     if host_call::is_running() {
         return host_call::outside(move || drop(rest));
     }
-    park(Until::Again(context.clone()), vec![Arc::new(rest)]);
+    park(Until::Again, vec![Arc::new(rest)]);
 }
 
 fn park(until: Until, what: Vec<Keep>) {
@@ -97,11 +96,11 @@ fn is_idle(stream: &CudaStream) -> Result<bool, Error> {
     Ok(stream.capture_status()? == CaptureStatus::None && stream.is_done()?)
 }
 
-/// Drops what may be dropped by now. One load if nothing is parked.
+/// Drops what may be dropped by now; not in a host function, nor where this thread captures. One load if nothing is parked.
 ///
 /// Driver calls: `cuEventQuery` for each parked event; for what is tried again, those of its end.
 pub(crate) fn sweep() {
-    if !ANY.load(Ordering::Acquire) || host_call::is_running() {
+    if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
         return;
     }
     let due: Vec<Parked> = {

@@ -368,8 +368,8 @@ impl StreamInner {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this crate made the stream, and no handle is left.
-        let code = unsafe { self.context.driver().cuStreamDestroy(self.raw) };
-        self.context.check(code, "cuStreamDestroy", String::new)
+        let destroy = || unsafe { self.context.driver().cuStreamDestroy(self.raw) };
+        self.context.check(despite_captures(&self.context, destroy), "cuStreamDestroy", String::new)
     }
 }
 

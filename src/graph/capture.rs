@@ -102,7 +102,7 @@ impl CudaGraph {
         mode: CaptureMode,
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<(CudaGraph, Vec<RecordedLaunch>), Error> {
-        let scope = Scope::new(context)?;
+        let scope = Scope::new(context, mode)?;
         let stream = &scope.stream;
         let asked = || format!("{}, {mode:?}", stream.label());
         // SAFETY: the stream is live.
@@ -133,7 +133,7 @@ impl CudaGraph {
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<Vec<GraphNode>, Error> {
         let after = lock(&self.table).raw(after)?;
-        let scope = Scope::new(self.context())?;
+        let scope = Scope::new(self.context(), mode)?;
         let stream = &scope.stream;
         let asked = || format!("{}, {mode:?}, after {} nodes", stream.label(), after.len());
         // SAFETY: stream and graph are live, and the nodes are the graph's; no edge data means plain dependencies.
@@ -178,8 +178,8 @@ struct Scope {
 }
 
 impl Scope {
-    fn new(context: &CudaContext) -> Result<Self, Error> {
-        let capture = Arc::new(Capture::new(context));
+    fn new(context: &CudaContext, mode: CaptureMode) -> Result<Self, Error> {
+        let capture = Arc::new(Capture::new(context, mode.raw()));
         let stream = CudaStream::made_for(context, StreamFlags::NON_BLOCKING, 0, Some(capture.clone()))?;
         Ok(Self { stream, capture, begun: false, owned: true })
     }
@@ -256,7 +256,7 @@ impl CudaStream {
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
-        let capture = Arc::new(Capture::new(self.context()));
+        let capture = Arc::new(Capture::new(self.context(), mode.raw()));
         // SAFETY: the stream is live; the rest is the caller's duty.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())

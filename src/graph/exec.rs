@@ -285,9 +285,12 @@ impl GraphExec {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context().bind();
         // SAFETY: this value owned it; the driver puts off its end until launches that run are done.
-        let code =
-            despite_captures(self.context(), || unsafe { self.context().driver().cuGraphExecDestroy(raw) });
-        let done = self.context().check(code, "cuGraphExecDestroy", String::new);
+        let destroy = || unsafe { self.context().driver().cuGraphExecDestroy(raw) };
+        let done = self.context().check(
+            despite_captures(self.context(), destroy),
+            "cuGraphExecDestroy",
+            String::new,
+        );
         self.replace_all(Share::default());
         sweep();
         done

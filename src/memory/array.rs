@@ -371,7 +371,7 @@ impl Drop for ArrayInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
         if self.destroy().is_err() && self.owned {
-            try_again(&self.context.clone(), self.take());
+            try_again(self.take());
         }
     }
 }

@@ -11,7 +11,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut, SliceParts};
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, sweep};
 use crate::error::{Error, ErrorKind};
 
 /// `len` elements of device memory.
@@ -54,6 +54,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]).
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
+        // Memory that could not be given back earlier may be had now.
+        sweep();
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
         let mut address = 0;

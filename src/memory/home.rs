@@ -186,7 +186,7 @@ impl Drop for Home {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
         if self.release().is_err() && self.is_owned() {
-            try_again(&self.context.clone(), self.take());
+            try_again(self.take());
         }
     }
 }

@@ -133,7 +133,7 @@ impl Drop for Mapping {
         if self.unmap().is_err() && self.bytes != 0 {
             let (address, bytes) = (self.address, std::mem::take(&mut self.bytes));
             let (_memory, addresses) = (self._memory.clone(), self.addresses.clone());
-            try_again(self.context(), Self { address, bytes, _memory, addresses });
+            try_again(Self { address, bytes, _memory, addresses });
         }
     }
 }

@@ -176,7 +176,7 @@ impl Drop for MulticastBinding {
         if self.unbind().is_err() && std::mem::take(&mut self.bound) {
             let (object, _memory) = (self.object.clone(), self._memory.clone());
             let (offset, context) = (self.offset, self.context.clone());
-            try_again(&self.context, Self { object, _memory, offset, context, bound: true });
+            try_again(Self { object, _memory, offset, context, bound: true });
         }
     }
 }

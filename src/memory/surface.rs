@@ -127,7 +127,7 @@ impl Drop for SurfaceObject {
         // Nobody can be told here; `close` tells.
         if self.destroy().is_err() && self.raw != 0 {
             let (raw, context) = (std::mem::take(&mut self.raw), self.context.clone());
-            try_again(&self.context, Self { raw, context, array: self.array.clone() });
+            try_again(Self { raw, context, array: self.array.clone() });
         }
     }
 }

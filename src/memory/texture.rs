@@ -274,7 +274,7 @@ impl Drop for TextureObject {
         // Nobody can be told here; `close` tells.
         if self.destroy().is_err() && self.raw != 0 {
             let (raw, of) = (std::mem::take(&mut self.raw), self.of.take());
-            try_again(&self.context, Self { raw, context: self.context.clone(), of });
+            try_again(Self { raw, context: self.context.clone(), of });
         }
     }
 }

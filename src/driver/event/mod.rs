@@ -309,8 +309,8 @@ impl AnyEvent {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this value owned the event, and it is used no more.
-        let code = unsafe { self.context.driver().cuEventDestroy(self.raw) };
-        self.context.check(code, "cuEventDestroy", String::new)
+        let destroy = || unsafe { self.context.driver().cuEventDestroy(self.raw) };
+        self.context.check(despite_captures(&self.context, destroy), "cuEventDestroy", String::new)
     }
 }
 

@@ -116,8 +116,9 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
 impl CudaContext {
     /// Pins borrowed memory while `scope` runs, then waits for the streams that use it.
     ///
-    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each
-    /// stream that used it, `cuMemHostUnregister`; none but those of the scope for an empty slice.
+    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Driver calls:
+    /// `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, `cuMemHostUnregister`; none but those of
+    /// the scope for an empty slice.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, Error, RegisterFlags};

@@ -28,13 +28,12 @@ use crate::error::{Error, ErrorKind, Forked, check, failed};
 /// println!("{} with {} multiprocessors", ctx.device_name()?, ctx.multiprocessor_count()?);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "cuDevicePrimaryCtxRetain")]
 pub struct CudaContext {
     inner: Arc<ContextInner>,
 }
 
-#[derive(Debug)]
 pub(super) struct ContextInner {
     raw: CUcontext,
     driver: Arc<Driver>,

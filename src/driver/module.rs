@@ -32,13 +32,12 @@ use crate::error::{Error, ErrorKind, KernelNotFound};
 /// assert!(error.is_not_found() && error.to_string().contains("did you mean fill?"));
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUmodule")]
 pub struct CudaModule {
     inner: Arc<ModuleInner>,
 }
 
-#[derive(Debug)]
 struct ModuleInner {
     raw: CUmodule,
     /// Never given twice in a process, so that call sites can tell modules apart.

@@ -39,13 +39,12 @@ bitflags! {
 /// assert!(stream.query()?);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUstream")]
 pub struct CudaStream {
     inner: Arc<StreamInner>,
 }
 
-#[derive(Debug)]
 pub(super) struct StreamInner {
     raw: CUstream,
     context: CudaContext,

@@ -47,7 +47,6 @@ bitflags! {
 /// exec.synchronize()?;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "CUgraphExec")]
 pub struct GraphExec {
     raw: CUgraphExec,

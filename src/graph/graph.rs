@@ -30,7 +30,6 @@ use crate::error::{Error, ErrorKind, GraphError};
 /// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "CUgraph")]
 pub struct CudaGraph {
     pub(super) family: Arc<Family>,

@@ -34,7 +34,6 @@ use crate::error::{Error, ErrorKind};
 /// assert_eq!(buffer.to_host_vec(&stream)?, [0, 7, 8, 0]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "cuMemAlloc")]
 pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
@@ -43,6 +42,12 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     /// Its address was handed out as a number: work may use it that nobody noted.
     escaped: AtomicBool,
     of: PhantomData<T>,
+}
+
+impl<T: DeviceCopy> std::fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        crate::show::elements::<T>(f, "DeviceBuffer", self.address, self.len, self.context())
+    }
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {

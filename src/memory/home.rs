@@ -199,9 +199,6 @@ impl Resource for Home {
 
 impl std::fmt::Debug for Home {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Home")
-            .field("address", &self.address)
-            .field("uses", &self.uses)
-            .finish_non_exhaustive()
+        f.debug_struct("Home").field("device", &self.context.ordinal()).finish_non_exhaustive()
     }
 }

@@ -70,7 +70,6 @@ bitflags! {
 /// assert!(is_past(&plain)? && is_past(&timing)?);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "CUevent")]
 pub struct AnyEvent {
     raw: CUevent,

@@ -293,7 +293,7 @@ impl Linker {
             return Ok(());
         }
         // SAFETY: this value owned the link.
-        self.context.call("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
+        self.context.give_back("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
     }
 }
 

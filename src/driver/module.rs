@@ -320,7 +320,7 @@ impl ModuleInner {
         if raw.is_null() || !matches!(self.owner, Owner::Handle) {
             return Ok(());
         }
-        self.context.call(
+        self.context.give_back(
             "cuModuleUnload",
             || self.origin.clone(),
             // SAFETY: this value owned the module; no function of it is left, as each holds the module.

@@ -169,7 +169,7 @@ impl ExternalMemory {
 impl Drop for Imported {
     fn drop(&mut self) {
         // SAFETY: this value owned it, and no buffer of it is left.
-        let _ = self.context.call("cuDestroyExternalMemory", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuDestroyExternalMemory", String::new, |driver| unsafe {
             driver.cuDestroyExternalMemory(self.raw)
         });
     }
@@ -188,6 +188,6 @@ impl Drop for Mapped {
             .memory
             .inner
             .context
-            .call("cuMemFree", String::new, |driver| unsafe { driver.cuMemFree(self.address) });
+            .give_back("cuMemFree", String::new, |driver| unsafe { driver.cuMemFree(self.address) });
     }
 }

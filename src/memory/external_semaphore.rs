@@ -174,7 +174,7 @@ impl ExternalSemaphore {
 impl Drop for Imported {
     fn drop(&mut self) {
         // SAFETY: this value owned it; work that was given to streams is not concerned.
-        let _ = self.context.call("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
             driver.cuDestroyExternalSemaphore(self.raw)
         });
     }

@@ -21,6 +21,8 @@ mod method;
 mod options;
 mod parameter;
 mod parse;
+#[cfg(test)]
+mod tests;
 mod variable;
 
 use proc_macro2::TokenStream;

@@ -12,7 +12,7 @@ use syn::{
 
 use super::entry::Entry;
 use super::options::Options;
-use super::parameter::{Kind, Parameter};
+use super::parameter::{Kind, Parameter, mentions};
 use crate::problems::Problems;
 
 pub(super) struct Module {
@@ -256,5 +256,9 @@ fn split(attributes: Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
 
 /// Those that decide whether an item is there.
 pub(super) fn cfgs(attributes: &[Attribute]) -> TokenStream {
-    attributes.iter().filter(|a| a.path().is_ident("cfg")).map(ToTokens::to_token_stream).collect()
+    let cfg = Ident::new("cfg", proc_macro2::Span::call_site());
+    let decides = |a: &&Attribute| {
+        a.path().is_ident("cfg") || a.path().is_ident("cfg_attr") && mentions(a.meta.to_token_stream(), &cfg)
+    };
+    attributes.iter().filter(decides).map(ToTokens::to_token_stream).collect()
 }

@@ -41,6 +41,7 @@ impl<P: DeviceCopy> KernelArgument<P> for P {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: 'static> KernelArgument<DevicePtr<T>> for DevicePtrMut<T> {
     #[inline(always)]
     fn parameter(&self) -> DevicePtr<T> {
@@ -48,6 +49,7 @@ impl<T: 'static> KernelArgument<DevicePtr<T>> for DevicePtrMut<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelArgument<TextureHandle> for &TextureObject {
     #[inline(always)]
     fn parameter(&self) -> TextureHandle {
@@ -55,6 +57,7 @@ impl KernelArgument<TextureHandle> for &TextureObject {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelArgument<SurfaceHandle> for &SurfaceObject {
     #[inline(always)]
     fn parameter(&self) -> SurfaceHandle {
@@ -62,6 +65,7 @@ impl KernelArgument<SurfaceHandle> for &SurfaceObject {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelArgument<TensorMap> for &TensorMap {
     #[inline(always)]
     fn parameter(&self) -> TensorMap {
@@ -69,6 +73,7 @@ impl KernelArgument<TensorMap> for &TensorMap {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelArgument<CUtensorMap> for &TensorMap {
     #[inline(always)]
     fn parameter(&self) -> CUtensorMap {
@@ -76,6 +81,7 @@ impl KernelArgument<CUtensorMap> for &TensorMap {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelArgument<CUtensorMap> for TensorMap {
     #[inline(always)]
     fn parameter(&self) -> CUtensorMap {

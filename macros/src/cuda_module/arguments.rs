@@ -81,12 +81,12 @@ fn evaluate(expression: &Expr) -> Result<String> {
     match expression {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Str(text) => Ok(text.value()),
-            _ => Err(Error::new(literal.span(), USAGE)),
+            _ => Err(Error::new_spanned(literal, USAGE)),
         },
         Expr::Group(group) => evaluate(&group.expr),
         Expr::Paren(paren) => evaluate(&paren.expr),
         Expr::Macro(call) => evaluate_macro(&call.mac),
-        _ => Err(Error::new(expression.span(), USAGE)),
+        _ => Err(Error::new_spanned(expression, USAGE)),
     }
 }
 

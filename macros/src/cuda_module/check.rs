@@ -1,9 +1,8 @@
 //! The Rust signatures against the images: what the text of the types decides here, the rest in assertions for the compiler.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote};
 use std::sync::Arc;
-use syn::spanned::Spanned;
 use syn::{Error, Path, Type};
 
 use super::describe::{class_mismatch, count_mismatch, describe, help};
@@ -11,6 +10,7 @@ use super::entry::Name;
 use super::image::{Facts, Kernel as ImageKernel, Parameter as ImageParameter};
 use super::parameter::{Kind, Parameter, plain, show, substitute};
 use super::parse::Kernel;
+use super::spans;
 
 /// An image that was read, and its name in messages.
 pub(super) struct Known {
@@ -105,10 +105,9 @@ impl Check<'_> {
         wanted: &[ImageParameter],
         verdict: &mut Verdict,
     ) {
-        let span = parameter.ty.span();
         let mut fixed = |place: usize, wanted: &ImageParameter, what: &str, size: usize, float: bool| {
             let problem = self.fixed(place, &parameter.ident, wanted, what, size, float);
-            verdict.problems.extend(problem.map(|message| Error::new(span, message)));
+            verdict.problems.extend(problem.map(|message| Error::new_spanned(&parameter.ty, message)));
         };
         match (&parameter.kind, wanted) {
             (Kind::Slice { element, .. }, [address, length]) => {
@@ -175,10 +174,14 @@ impl Check<'_> {
         let given = show(ty);
         // Only of what is declared as bytes: other types have the alignment of their size.
         let align = wanted.text.filter(|text| text.array).map_or(0, |text| text.align);
-        let span = parameter.ty.span().resolved_at(Span::call_site());
-        quote_spanned! { span =>
-            #path::launch::typed::expect::<#ty>(#what, #given, #size, #align)
-        }
+        // Over the type as it was written: in a generic kernel `ty` is another.
+        let (first, last) = spans::ends(&parameter.ty);
+        spans::call(
+            &quote!(#path::launch::typed::expect),
+            ty,
+            (first, last),
+            quote!(#what, #given, #size, #align),
+        )
     }
 }
 

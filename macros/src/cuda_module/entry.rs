@@ -64,13 +64,13 @@ impl Entry {
             if types.len() != parameters.len() {
                 let message =
                     format!("{} type parameters, so write `(A, B, ..) = \"name\"`", parameters.len());
-                return Err(Error::new(key.span(), message));
+                return Err(Error::new_spanned(&key, message));
             }
             if choices
                 .iter()
                 .any(|c| c.key.to_token_stream().to_string() == key.to_token_stream().to_string())
             {
-                return Err(Error::new(key.span(), "this type has an entry already"));
+                return Err(Error::new_spanned(&key, "this type has an entry already"));
             }
             let name = Name { text: name.value(), span: name.span() };
             choices.push(Choice { key, types, name });

@@ -11,6 +11,7 @@ use super::entry::Entry;
 use super::expand::pointer;
 use super::parameter::{Kind, Parameter};
 use super::parse::Kernel;
+use super::spans;
 
 pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> TokenStream {
     let Kernel { attributes, visibility, ident, options, .. } = kernel;
@@ -60,7 +61,12 @@ fn argument(parameter: &Parameter, path: &Path) -> TokenStream {
             let ty = quote!(#path::#pointer<#element>);
             quote!((#ident value [#ty] [impl #path::KernelArgument<#ty>]))
         }
-        Kind::Value(ty) => quote!((#ident value [#ty] [impl #path::KernelArgument<#ty>])),
+        Kind::Value(ty) => {
+            let (first, last) = spans::ends(ty);
+            let argument = spans::at(first, &quote!(impl #path::KernelArgument<));
+            let close = spans::at(last, &quote!(>));
+            quote!((#ident value [#ty] [#argument #ty #close]))
+        }
         Kind::Open(ty) => quote!((#ident open [#ty] [#ty])),
     }
 }

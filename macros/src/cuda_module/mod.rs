@@ -6,6 +6,7 @@
 //! | `parse`, `parameter`, `entry`, `options`, `contract` | the module as it was written |
 //! | `image` | what an image says of its kernels and variables |
 //! | `check`, `bounds`, `variable`, `describe` | one against the other, and the words for what differs |
+//! | `spans` | where errors point |
 //! | `expand`, `method`, `element` | the code: `load`, `Module`, one method for each kernel |
 
 mod arguments;
@@ -21,6 +22,7 @@ mod method;
 mod options;
 mod parameter;
 mod parse;
+mod spans;
 #[cfg(test)]
 mod tests;
 mod variable;

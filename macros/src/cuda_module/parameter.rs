@@ -2,7 +2,6 @@
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, PathArguments, PointerMutability, Result, Type, TypePath};
 
 pub(super) struct Parameter {
@@ -32,14 +31,14 @@ impl Kind {
                 let mutable = reference.mutability.is_some();
                 match plain(&reference.elem) {
                     Type::Slice(slice) => Ok(Self::Slice { element: (*slice.elem).clone(), mutable }),
-                    elem => Err(Error::new(ty.span(), reference_help(elem, mutable))),
+                    elem => Err(Error::new_spanned(ty, reference_help(elem, mutable))),
                 }
             }
             Type::Ptr(pointer) => {
                 let mutable = matches!(pointer.mutability, PointerMutability::Mut(_));
                 match plain(&pointer.elem) {
-                    Type::Slice(_) => Err(Error::new(
-                        ty.span(),
+                    Type::Slice(_) => Err(Error::new_spanned(
+                        ty,
                         "the length of a slice is a parameter of its own: write `&[T]` for both, or `*const T` and `len: u64`",
                     )),
                     _ => Ok(Self::Pointer { element: (*pointer.elem).clone(), mutable }),
@@ -47,11 +46,11 @@ impl Kind {
             }
             _ if open.iter().any(|name| mentions(ty.to_token_stream(), name)) => Ok(Self::Open(ty.clone())),
             Type::Path(path) => match refused(path) {
-                Some(help) => Err(Error::new(ty.span(), help)),
+                Some(help) => Err(Error::new_spanned(ty, help)),
                 None => Ok(Self::Value(ty.clone())),
             },
             Type::Array(_) | Type::Macro(_) => Ok(Self::Value(ty.clone())),
-            other => Err(Error::new(ty.span(), no_parameter(other))),
+            other => Err(Error::new_spanned(ty, no_parameter(other))),
         }
     }
 

@@ -109,7 +109,7 @@ impl Module {
                 }
                 other => {
                     let message = "a typed module's `extern` block holds kernels, `fn name(..);`, and variables, `static name: T;`";
-                    problems.take::<()>(Err(Error::new(other.span(), message)));
+                    problems.take::<()>(Err(Error::new_spanned(&other, message)));
                 }
             }
         }
@@ -157,7 +157,7 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
     let argument = match argument {
         FnArg::Typed(argument) => argument,
         FnArg::Receiver(receiver) => {
-            return Err(Error::new(receiver.span(), "a kernel has no `self`"));
+            return Err(Error::new_spanned(&receiver, "a kernel has no `self`"));
         }
     };
     let Pat::Ident(name) = &*argument.pat else {
@@ -187,12 +187,12 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
              help: take a slice, `{name}: {}`, or declare the kernel as `fn`, whose method is `unsafe`",
             if kind.is_written() { "&mut [T]" } else { "&[T]" }
         );
-        return Err(Error::new(argument.ty.span(), message));
+        return Err(Error::new_spanned(&argument.ty, message));
     }
     if let (true, Kind::Open(_)) = (safe, &kind) {
         let message = "a `safe fn` cannot take a value of any type: the caller may pass one that only has the same size\n\
                        help: declare the kernel as `fn`, whose method is `unsafe`";
-        return Err(Error::new(argument.ty.span(), message));
+        return Err(Error::new_spanned(&argument.ty, message));
     }
     Ok(Parameter { ident: name.ident.clone(), kind, ty: *argument.ty })
 }

@@ -1,15 +1,15 @@
 //! `static` items: variables of the image.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{format_ident, quote};
 use syn::ext::IdentExt;
-use syn::spanned::Spanned;
 use syn::{Error, Ident, Path, Type};
 
 use super::check::Known;
 use super::describe::bytes;
 use super::parameter::{plain, show};
 use super::parse::{Variable, cfgs};
+use super::spans;
 
 impl Variable {
     fn name(&self) -> (String, Span) {
@@ -67,10 +67,8 @@ fn findings(variable: &Variable, known: &[Known], path: &Path) -> TokenStream {
         let size = usize::try_from(declared.size).unwrap_or(usize::MAX);
         let (ty, given) = (&variable.ty, show(&variable.ty));
         let what = format!("variable `{name}` is {} ({place})", bytes(size));
-        let span = variable.ty.span().resolved_at(Span::call_site());
-        let assertion = quote_spanned! { span =>
-            #path::launch::typed::expect::<#ty>(#what, #given, #size, 0)
-        };
+        let expect = quote!(#path::launch::typed::expect);
+        let assertion = spans::call(&expect, ty, spans::ends(ty), quote!(#what, #given, #size, 0));
         found.extend(quote!(#cfgs const _: () = #assertion;));
     }
     found

@@ -83,7 +83,8 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
     }
     for parameter in &kernel.parameters {
         if let Kind::Open(ty) = &parameter.kind {
-            bounds.push(quote!(#ty: ::core::marker::Copy));
+            // Plain, and no borrow: the device cannot follow an address of the host.
+            bounds.push(quote!(#ty: ::core::marker::Copy + 'static));
         }
     }
     (parameters.map(ToTokens::to_token_stream).collect(), bounds)

@@ -13,7 +13,7 @@
 mod support;
 
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver,
+    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver, Launch,
     LaunchConfig, cuda_launch, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -61,6 +61,7 @@ struct Bench {
     /// What the floor points at: a careful person keeps the arguments where they are.
     held: Held,
     shape: Shape,
+    prepared: Launch<'static>,
 }
 
 struct Held {
@@ -98,6 +99,32 @@ const VARIANTS: &[Variant] = &[
         cuda_launch! { kernel: slices, module: b.module, stream: b.stream, config: CONFIG,
         args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
         .unwrap();
+    }),
+    ("builder", |b| unsafe {
+        b.stream
+            .launch_builder(&b.function)
+            .arg(&b.a)
+            .arg(&b.b)
+            .arg(&mut b.c)
+            .arg(&32u32)
+            .arg(&2.0f32)
+            .arg(&1u32)
+            .arg(&b.shape)
+            .launch(CONFIG)
+            .unwrap();
+    }),
+    ("builder-slices", |b| unsafe {
+        b.stream
+            .launch_builder(&b.slices)
+            .slice(&b.a)
+            .slice(&b.b)
+            .slice_mut(&mut b.c)
+            .arg(&32u32)
+            .launch(CONFIG)
+            .unwrap();
+    }),
+    ("prepared", |b| unsafe {
+        b.prepared.launch_on(&b.stream).unwrap();
     }),
     ("function-any-config", |b| unsafe {
         cuda_launch! { function: b.function, stream: b.stream, config: b.config,
@@ -173,7 +200,7 @@ impl Bench {
         let slices = module.load_function("slices").unwrap();
         let stream = ctx.new_stream().unwrap();
         let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
-        let (a, b, c) = (buffer(), buffer(), buffer());
+        let (a, b, mut c) = (buffer(), buffer(), buffer());
         let shape = Shape { extent: [1, 2, 3, 4], scale: 0.5, tag: 7 };
         let held = Held {
             a: a.cu_deviceptr(),
@@ -183,7 +210,10 @@ impl Bench {
             alpha: 2.0,
             flags: 1,
         };
-        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape }
+        let mut builder = stream.launch_builder(&function);
+        builder.arg(&a).arg(&b).arg(&mut c).arg(&32u32).arg(&2.0f32).arg(&1u32).arg(&shape);
+        let prepared = builder.prepare(CONFIG).unwrap();
+        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape, prepared }
     }
 }
 

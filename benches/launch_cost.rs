@@ -286,6 +286,9 @@ fn count() {
     }
 }
 
+/// Most times the raw call that a launch may take on a GPU.
+const LIMITS: &[(&str, f64)] = &[("builder", 1.05), ("builder-slices", 1.05), ("prepared", 1.05)];
+
 const ROUNDS: usize = 400;
 const BATCH: usize = 500;
 
@@ -298,7 +301,8 @@ fn time() {
         bench.module.context().device_name().unwrap(),
         bench.module.context().driver_version()
     );
-    println!("{:24} {:>9} {:>9} {:>7} {:>10}", "variant", "ns", "floor", "x", "extra ns");
+    println!("{:24} {:>9} {:>9} {:>7} {:>10} {:>6}", "variant", "ns", "floor", "x", "extra ns", "limit");
+    let mut over = Vec::new();
     for (name, variant) in &VARIANTS[1..] {
         let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
@@ -314,8 +318,13 @@ fn time() {
             extra.push(own_ns - floor_ns);
         }
         let (own, floor, extra) = (median(own), median(floors), median(extra));
-        println!("{name:24} {own:>9.0} {floor:>9.0} {:>7.3} {extra:>10.0}", own / floor);
+        let ratio = own / floor;
+        let limit = LIMITS.iter().find(|(of, _)| of == name).map(|(_, limit)| *limit);
+        let shown = limit.map_or(String::new(), |limit| limit.to_string());
+        println!("{name:24} {own:>9.0} {floor:>9.0} {ratio:>7.3} {extra:>10.0} {shown:>6}");
+        over.extend(limit.filter(|limit| ratio > *limit).map(|_| *name));
     }
+    assert!(over.is_empty(), "over the limit: {}", over.join(", "));
 }
 
 fn batch(bench: &mut Bench, variant: fn(&mut Bench)) -> f64 {

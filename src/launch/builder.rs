@@ -58,6 +58,8 @@ pub struct LaunchBuilder<'a, 'event> {
     stream: &'a CudaStream,
     function: &'a CudaFunction,
     arguments: Arguments<'a>,
+    /// Whether there is anything of what follows.
+    special: bool,
     cluster: Option<Dim3>,
     cooperative: bool,
     attributes: Few<Attribute<'event>, 4>,
@@ -72,6 +74,7 @@ impl CudaStream {
             stream: self,
             function,
             arguments: Arguments::new(),
+            special: false,
             cluster: None,
             cooperative: false,
             attributes: Few::new(),
@@ -115,31 +118,31 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// Blocks of a cluster along x, y, z.
     pub fn cluster_dim(&mut self, blocks: Dim3) -> &mut Self {
-        self.cluster = Some(blocks);
+        (self.cluster, self.special) = (Some(blocks), true);
         self
     }
 
     /// Whether all blocks run at once and may wait for each other.
     pub fn cooperative(&mut self, yes: bool) -> &mut Self {
-        self.cooperative = yes;
+        (self.cooperative, self.special) = (yes, true);
         self
     }
 
     /// One more launch attribute.
     pub fn attribute(&mut self, attribute: Attribute<'event>) -> &mut Self {
         self.attributes.push(attribute);
+        self.special = true;
         self
     }
 
     /// More launch attributes: an array, `Vec` or slice of them.
     pub fn attributes(&mut self, attributes: impl AttributeList<'event>) -> &mut Self {
-        attributes.attribute_list().iter().for_each(|attribute| self.attributes.push(*attribute));
-        self
+        attributes.attribute_list().iter().fold(self, |builder, attribute| builder.attribute(*attribute))
     }
 
     /// Makes the launch record two events, made with these flags: one before and one after the kernel. It answers with them.
     pub fn record_kernel_launch(&mut self, flags: EventFlags) -> &mut Self {
-        self.timed = Some(flags);
+        (self.timed, self.special) = (Some(flags), true);
         self
     }
 
@@ -174,13 +177,13 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless the launch is cooperative.
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
-        if self.timed.is_some() || self.cooperative || self.cluster.is_some() {
+        if self.special {
             // SAFETY: the caller's duties.
             return unsafe { self.launch_with(config, self.cooperative) };
         }
-        let (kernel, attributes) = (self.function.kernel(), self.attributes.as_slice());
+        let kernel = self.function.kernel();
         // SAFETY: the caller's duties; the pointers are to what the builder borrows, and the function keeps its module loaded.
-        unsafe { submit_given(kernel, self.stream, config, &[], attributes, &self.arguments) }?;
+        unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;
         Ok(None)
     }
 

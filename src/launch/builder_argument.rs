@@ -11,7 +11,7 @@ use super::check;
 use super::few::Few;
 use super::given::Given;
 use super::record::Report;
-use crate::driver::{CudaContext, CudaStream, Kernel, NamedArgument, Waits};
+use crate::driver::{CudaContext, CudaStream, Kernel, NamedArgument, Shape, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
 
@@ -87,9 +87,11 @@ pub enum OfForm {}
 pub struct Arguments<'a> {
     pointers: Few<*mut c_void, USUAL>,
     types: Few<&'static ParameterType, USUAL>,
+    /// Their sizes.
+    shape: Shape,
     memory: Few<Passed<'a>, USUAL>,
     /// Each with its first parameter.
-    names: Vec<(&'a str, usize)>,
+    names: Few<(&'a str, usize), 0>,
 }
 
 /// Memory among the arguments.
@@ -98,20 +100,26 @@ struct Passed<'a> {
     home: &'a Arc<Home>,
     written: bool,
     /// Index of its first parameter.
-    parameter: usize,
+    parameter: u32,
 }
 
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { pointers: Few::new(), types: Few::new(), memory: Few::new(), names: Vec::new() }
+        Self {
+            pointers: Few::new(),
+            types: Few::new(),
+            shape: Shape::EMPTY,
+            memory: Few::new(),
+            names: Few::new(),
+        }
     }
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let parameter = self.types.as_slice().len();
+        let parameter = self.types.len();
         append(self);
-        if self.types.as_slice().len() > parameter {
+        if self.types.len() > parameter {
             self.names.push((name, parameter));
         }
     }
@@ -120,6 +128,7 @@ impl<'a> Arguments<'a> {
     fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
         self.pointers.push(from_ref(value).cast_mut().cast());
         self.types.push(of);
+        self.shape.push(of.size);
     }
 
     #[inline(always)]
@@ -136,7 +145,7 @@ impl<'a> Arguments<'a> {
         written: bool,
         of: &'static ParameterType,
     ) {
-        self.memory.push(Passed { home: parts.home, written, parameter: self.types.as_slice().len() });
+        self.memory.push(Passed { home: parts.home, written, parameter: self.types.len() as u32 });
         self.pass(parts.address, of);
     }
 
@@ -151,9 +160,15 @@ impl<'a> Arguments<'a> {
         self.pass(parts.len, const { &parameter::<T>(8, Role::Length) });
     }
 
-    fn name(&self, &(name, parameter): &(&str, usize)) -> Option<NamedArgument> {
+    /// Whether they fit, size by size: for lists whose shape does not tell all.
+    #[cold]
+    fn is_compared(&self, kernel: &Kernel) -> bool {
+        !kernel.has_special_rules() && check::fits(kernel, self.types.as_slice().iter().map(|p| p.size))
+    }
+
+    fn name(&self, (name, parameter): (&str, usize)) -> Option<NamedArgument> {
         let of = self.types.as_slice().get(parameter)?;
-        let memory = self.memory.as_slice().iter().find(|passed| passed.parameter == parameter);
+        let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
         Some(NamedArgument {
             name: name.to_string(),
             parameter,
@@ -218,7 +233,7 @@ impl<'l> Given<'l> for &'l Arguments<'_> {
 
     #[inline(always)]
     fn is_verified(self, kernel: &Kernel) -> bool {
-        !kernel.has_special_rules() && check::fits(kernel, self.types.as_slice().iter().map(|p| p.size))
+        self.shape.fits(&kernel.shape) || self.is_compared(kernel)
     }
 
     #[inline(always)]
@@ -255,6 +270,10 @@ impl Memory for &Arguments<'_> {
 
     fn report(&self, report: &mut Report) {
         self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
-        self.names.iter().filter_map(|name| self.name(name)).for_each(|named| report.named(named));
+        self.names
+            .as_slice()
+            .iter()
+            .filter_map(|name| self.name(*name))
+            .for_each(|named| report.named(named));
     }
 }

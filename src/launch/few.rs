@@ -9,14 +9,15 @@ use std::mem::MaybeUninit;
 pub(super) struct Few<T: Copy, const N: usize> {
     len: usize,
     here: [MaybeUninit<T>; N],
-    /// All values once there are more than `N`, else none.
-    spilled: Vec<T>,
+    /// All values once there are more than `N`.
+    #[allow(clippy::box_collection)] // One word to write and to look at where there are none.
+    spilled: Option<Box<Vec<T>>>,
 }
 
 impl<T: Copy, const N: usize> Few<T, N> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { len: 0, here: [const { MaybeUninit::uninit() }; N], spilled: Vec::new() }
+        Self { len: 0, here: [const { MaybeUninit::uninit() }; N], spilled: None }
     }
 
     #[inline(always)]
@@ -33,11 +34,14 @@ impl<T: Copy, const N: usize> Few<T, N> {
     #[cold]
     #[inline(never)]
     fn spill(&mut self, value: T) {
-        if self.len == N {
-            let here = self.as_slice().to_vec();
-            self.spilled = here;
-        }
-        self.spilled.push(value);
+        let mut all = self.spilled.take().unwrap_or_else(|| Box::new(self.as_slice().to_vec()));
+        all.push(value);
+        self.spilled = Some(all);
+    }
+
+    #[inline(always)]
+    pub(super) const fn len(&self) -> usize {
+        self.len
     }
 
     #[inline(always)]
@@ -46,7 +50,7 @@ impl<T: Copy, const N: usize> Few<T, N> {
             // SAFETY: `push` wrote the first `len` places, in order, and nothing unwrites them.
             unsafe { std::slice::from_raw_parts(self.here.as_ptr().cast(), self.len) }
         } else {
-            &self.spilled
+            self.spilled.as_deref().map_or(&[], Vec::as_slice)
         }
     }
 }

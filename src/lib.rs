@@ -6,6 +6,7 @@ mod error;
 pub mod graph;
 pub mod launch;
 mod memory;
+mod show;
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;

@@ -51,7 +51,8 @@ const USUAL: usize = 16;
     label = "not an argument",
     note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
             its length as `.slice(&x)` or `.slice_mut(&mut x)`",
-    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`",
+    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`; pinned \
+            memory is given as `.arg(&x.device_view())`",
     note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
             enums, tuples and types of other crates are given as `.byval(&x)`"
 )]
@@ -132,7 +133,7 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline(always)]
-    fn pass_value<T>(&mut self, value: &'a T) {
+    pub(super) fn pass_value<T>(&mut self, value: &'a T) {
         if size_of::<T>() != 0 {
             self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) });
         }
@@ -179,6 +180,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -186,6 +188,7 @@ impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -193,6 +196,7 @@ impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mut S {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -200,6 +204,7 @@ impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mu
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice<'a, T, WRITE> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -207,6 +212,7 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Pointer<'a, T, WRITE> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -214,6 +220,7 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Point
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: Copy> BuilderArgument<'a, OfForm> for Value<'a, T> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {

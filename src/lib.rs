@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/migration.md")]
+mod migration {}
+
 mod doctor;
 mod driver;
 mod error;
@@ -37,7 +42,8 @@ pub use error::{
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelArgument, KernelNode,
-    LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
+    Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
+    SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;

@@ -2,9 +2,7 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
-use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, forbid_anywhere, try_again,
-};
+use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, forbid_anywhere, try_again};
 use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
@@ -81,6 +79,23 @@ impl Home {
     #[inline]
     pub(crate) fn write_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
         self.uses.write_with(stream, waits, || self.clone())
+    }
+
+    /// Whether work on `stream` may use the memory without waiting for anything.
+    #[inline(always)]
+    pub(crate) fn is_ready(&self, stream: &CudaStream, written: bool) -> bool {
+        if written { self.uses.may_write(stream) } else { self.uses.may_read(stream) }
+    }
+
+    /// Orders work on `stream` that is about to be submitted; `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn order(
+        self: &Arc<Self>,
+        stream: &CudaStream,
+        waits: &mut Waits,
+        written: bool,
+    ) -> Result<(), Error> {
+        if written { self.write_with(stream, waits) } else { self.read_with(stream, waits) }
     }
 
     /// The address becomes known outside: work that is not noted may use it.
@@ -175,10 +190,7 @@ impl Home {
         call: &'static str,
         free: impl FnOnce(u64, &cuda_driver_sys::Driver) -> cuda_driver_sys::CUresult,
     ) -> Result<(), Error> {
-        // Also where it cannot be bound: it may be current all the same, and an error is told below.
-        let _ = self.context.bind();
-        let code = despite_captures(&self.context, || free(self.address, self.context.driver()));
-        self.context.check(code, call, || format!("{:#x}", self.address))
+        self.context.give_back(call, || format!("{:#x}", self.address), |driver| free(self.address, driver))
     }
 }
 

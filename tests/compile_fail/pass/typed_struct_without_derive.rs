@@ -4,7 +4,7 @@ use cuda_launch::*;
 mod kernels {
     #[repr(C)]
     #[derive(Clone, Copy, cuda_launch::DeviceCopy)]
-    pub struct Params {
+    pub(super) struct Params {
         scale: f32,
         bias: f64,
         tag: u16,

@@ -21,7 +21,7 @@ macro_rules! __cuda_module_kernel {
         #[allow(dead_code)]
         impl Module {
             $($attributes)*
-            #[allow(unsafe_code, clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            #[allow(unsafe_code, trivial_bounds, clippy::too_many_arguments, clippy::multiple_bound_locations)]
             #[inline(always)]
             $($vis)* $($unsafety)* fn $name<$($generics)*>(
                 &$this,

@@ -3,7 +3,7 @@
 //! | file | part |
 //! |---|---|
 //! | `arguments` | the attribute's own arguments: paths of images, `crate = ..` |
-//! | `parse`, `parameter`, `entry`, `options`, `contract` | the module as it was written |
+//! | `parse`, `parameter`, `entry`, `options`, `contract`, `names` | the module as it was written |
 //! | `image` | what an image says of its kernels and variables |
 //! | `check`, `bounds`, `variable`, `describe` | one against the other, and the words for what differs |
 //! | `spans` | where errors point |
@@ -19,6 +19,7 @@ mod entry;
 mod expand;
 mod image;
 mod method;
+mod names;
 mod options;
 mod parameter;
 mod parse;
@@ -38,11 +39,12 @@ use parse::Module;
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let parsed =
         syn::parse2::<Arguments>(arguments).and_then(|a| Module::parse(item.clone()).map(|m| (a, m)));
-    let (arguments, module) = match parsed {
+    let (arguments, (module, wrong)) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return error.into_compile_error(),
     };
     let (mut problems, mut known, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    problems.extend(wrong.finish().err());
     for path in &arguments.images {
         match read(path) {
             Ok(image) => {
@@ -59,9 +61,23 @@ fn read(path: &ImagePath) -> Result<Known, Error> {
     match image::facts(&path.full) {
         Ok(facts) => Ok(Known { shown: path.shown.clone(), facts }),
         Err(message) => {
-            let missing = !path.full.exists();
-            let help = if missing { "\nhelp: paths are relative to the folder of Cargo.toml" } else { "" };
-            Err(Error::new(path.span, format!("{message}{help}")))
+            let help = if path.full.exists() { String::new() } else { missing(path) };
+            Err(Error::new(path.span, format!("{}: {message}{help}", path.shown)))
         }
     }
+}
+
+/// What to do about a file that is not there.
+fn missing(path: &ImagePath) -> String {
+    let folder = path.full.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let names: Vec<String> = folder
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    let name = path.full.file_name().unwrap_or_default().to_string_lossy();
+    let nearest = cuda_ptx::nearest(&name, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let near = nearest.first().map_or(String::new(), |n| format!("\nhelp: beside it is `{n}`"));
+    format!("\nhelp: paths are relative to the folder of Cargo.toml{near}")
 }

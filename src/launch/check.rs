@@ -31,15 +31,18 @@ fn address(signature: &'static Signature) -> *mut () {
 
 /// The list against the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
-    if !fits(kernel, types.sizes()) {
-        return Err(mismatch(kernel, types));
-    }
+    compare(kernel, types)?;
     if let ParameterTypes::Fixed(Some(signature)) = types
         && !kernel.has_special_rules()
     {
         kernel.verified.store(address(signature), Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// The same, and remembers nothing: where no launch follows, whose list may have another address.
+pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
+    if fits(kernel, types.sizes()) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
 
 /// Whether arguments of these sizes are as many and as large as the kernel's parameters, as far as these are known.

@@ -170,12 +170,14 @@ impl<'a> Arguments<'a> {
     fn name(&self, (name, parameter): (&str, usize)) -> Option<NamedArgument> {
         let of = self.types.as_slice().get(parameter)?;
         let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
+        let (is_slice, written) = (of.role == Role::Address, memory.map(|passed| passed.written));
         Some(NamedArgument {
             name: name.to_string(),
             parameter,
             type_name: (of.type_name)(),
             size: of.size,
-            slice: memory.filter(|_| of.role == Role::Address).map(|passed| passed.written),
+            slice: written.filter(|_| is_slice),
+            pointer: written.filter(|_| !is_slice),
         })
     }
 }

@@ -31,7 +31,12 @@ fn address(signature: &'static Signature) -> *mut () {
 
 /// The list against the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
-    if !fits(kernel, types.sizes()) {
+    // A loop for each: launches with attributes come here every time.
+    let fit = match types {
+        ParameterTypes::Fixed(list) => fits(kernel, Signature::parameters(list).map(|p| p.size)),
+        ParameterTypes::Gathered(list) => fits(kernel, list.iter().map(|p| p.size)),
+    };
+    if !fit {
         return Err(mismatch(kernel, types));
     }
     if let ParameterTypes::Fixed(Some(signature)) = types

@@ -32,6 +32,9 @@ mod kernels {
         /// A kernel that is not there, in a program that is not built.
         #[cfg(any())]
         pub fn missing(a: &[Missing], b: u32);
+        /// Compiled with a closure that captures nothing, which is no parameter.
+        #[entry("vecadd")]
+        pub fn with_nothing<F: Fn(f32) -> f32>(f: F, a: &[f32], b: &[f32], c: &mut [f32]);
         #[cfg(test)]
         #[launch_contract(
             block = (256, 1, 1), grid = (4, 1, 1), dynamic_shared = 0, requires = (a.len() == c.len(), b.len() >= c.len(), true)
@@ -185,6 +188,8 @@ fn a_typed_method_launches_its_kernel() {
     adds(|s, config, a, b, c| module.vecadd(s, config, a, b, c), &stream);
     adds(|s, config, a, b, c| module.r#match(s, config, a, b, c), &stream);
     adds(|s, config, a, b, c| module.strict(s, config, a, b, c), &stream);
+    // SAFETY: the kernel is vecadd, which takes these three.
+    adds(|s, config, a, b, c| unsafe { module.with_nothing(s, config, |x| x, a, b, c) }, &stream);
     let written = written_by_macro::load(&ctx).unwrap();
     adds(|s, config, a, b, c| written.clone().vecadd(s, config, a, b, c), &stream);
     assert_eq!(kernels::LANES, 32);

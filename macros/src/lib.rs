@@ -118,7 +118,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// | `&mut [T]` | address, length in elements | `&mut` of the same, if it is `DeviceSliceMut` |
 /// | `*const T`, `*mut T` | the address | `DevicePtr<T>`, `DevicePtrMut<T>` |
 /// | any other `T: DeviceCopy` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |
-/// | a type parameter | the value | any `Copy` type of the size that the kernel was compiled with, such as a closure |
+/// | a type parameter | the value | any `Copy` type of the size that the kernel was compiled with, such as a closure; of no size for none |
 ///
 /// A kernel that exists for several types is generic, with an entry for each:
 /// `#[entry(f32 = "scale_f32", f64 = "scale_f64")] fn scale<T>(x: &mut [T], factor: T)`. Several type parameters are listed as

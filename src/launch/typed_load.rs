@@ -105,7 +105,7 @@ fn is_about_the_image(error: &Error) -> bool {
 /// There is none of this name, or its parameters are others.
 pub fn checked_function<L: ArgumentList>(module: &CudaModule, name: &str) -> Result<CudaFunction, Error> {
     let function = module.load_function(name)?;
-    check::arguments(function.kernel(), L::SIGNATURE.into())?;
+    check::compare(function.kernel(), L::SIGNATURE.into())?;
     Ok(function)
 }
 

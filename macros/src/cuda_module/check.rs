@@ -89,7 +89,11 @@ impl Check<'_> {
     fn parameters(&self, verdict: &mut Verdict) {
         let Some(wanted) = &self.found.parameters else { return };
         let given: usize = self.kernel.parameters.iter().map(|p| p.kind.count()).sum();
-        if given != wanted.len() {
+        // A closure that captures nothing is no parameter.
+        let is_open = |parameter: &Parameter| matches!(parameter.kind, Kind::Open(_));
+        let open = self.kernel.parameters.iter().filter(|p| is_open(p)).count();
+        let without = open != 0 && given == wanted.len() + open;
+        if given != wanted.len() && !without {
             let message =
                 count_mismatch(&self.name.text, &self.kernel.parameters, wanted, self.image, self.found);
             verdict.problems.push(Error::new(self.kernel.ident.span(), message));
@@ -97,6 +101,15 @@ impl Check<'_> {
         }
         let mut place = 0;
         for parameter in &self.kernel.parameters {
+            if without && is_open(parameter) {
+                let line = self.found.line.map_or(String::new(), |line| format!("line {line} of "));
+                let (name, ident, image) = (&self.name.text, &parameter.ident, &self.image.shown);
+                let what = format!("kernel `{name}` has no parameter for `{ident}` ({line}{image})");
+                let ty = parameter.ty.to_token_stream();
+                let help = "\nhelp: pass a closure that captures nothing";
+                verdict.open.push(self.expectation(parameter, &ty, &what, (0, 0), help));
+                continue;
+            }
             let count = parameter.kind.count();
             let own = wanted.get(place..place + count).unwrap_or_default();
             self.parameter(place, parameter, own, verdict);
@@ -208,11 +221,21 @@ impl Check<'_> {
         ty: &TokenStream,
         wanted: &ImageParameter,
     ) -> TokenStream {
-        let (path, size, help) = (self.path, wanted.size, help(wanted));
         let what = self.start(place, &parameter.ident, wanted);
-        let given = show(ty);
         // Only of what is declared as bytes: other types have the alignment of their size.
         let align = wanted.text.filter(|text| text.array).map_or(0, |text| text.align);
+        self.expectation(parameter, ty, &what, (wanted.size, align), &help(wanted))
+    }
+
+    fn expectation(
+        &self,
+        parameter: &Parameter,
+        ty: &TokenStream,
+        what: &str,
+        (size, align): (usize, usize),
+        help: &str,
+    ) -> TokenStream {
+        let (path, given) = (self.path, show(ty));
         // Over the type as it was written: in a generic kernel `ty` is another.
         let (first, last) = spans::ends(&parameter.ty);
         spans::call(

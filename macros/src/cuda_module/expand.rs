@@ -103,7 +103,7 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
             lookups.push(quote!(#cfgs #field: #path::launch::typed::#list(&module, #text)?));
         }
     }
-    let sizes = module.variables.iter().map(|v| variable::load_check(v, path));
+    let constructors = constructors(module, &lookups, path);
     quote! {
         /// The loaded kernels, ready to be launched; handles are cheap to clone.
         #[allow(dead_code)]
@@ -120,6 +120,26 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
             #(#fields_,)*
         }
 
+        #constructors
+
+        #[allow(dead_code)]
+        impl Module {
+            /// A handle of each kernel, for inspection.
+            pub fn functions(&self) -> &Functions {
+                &self.functions
+            }
+
+            /// The module as `cuda_launch!` takes it.
+            pub fn as_module(&self) -> &#path::CudaModule {
+                &self.module
+            }
+        }
+    }
+}
+
+fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenStream {
+    let sizes = module.variables.iter().map(|v| variable::load_check(v, path));
+    quote! {
         /// Loads the kernels: of the images that this module names the best that the device runs.
         ///
         /// Each kernel is looked up and its parameters are compared with the driver's, here and never again.
@@ -147,19 +167,6 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
             #(#sizes)*
             let functions = Functions { #(#lookups,)* };
             ::core::result::Result::Ok(Module { functions: ::std::sync::Arc::new(functions), module })
-        }
-
-        #[allow(dead_code)]
-        impl Module {
-            /// A handle of each kernel, for inspection.
-            pub fn functions(&self) -> &Functions {
-                &self.functions
-            }
-
-            /// The module as `cuda_launch!` takes it.
-            pub fn as_module(&self) -> &#path::CudaModule {
-                &self.module
-            }
         }
     }
 }

@@ -21,7 +21,9 @@ macro_rules! __cuda_module_kernel {
         #[allow(dead_code)]
         impl Module {
             $($attributes)*
-            #[allow(unsafe_code, trivial_bounds, clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            // `unreachable_pub`: that of the declaration, which is the author's to choose. `trivial_bounds`: of element types.
+            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             #[inline(always)]
             $($vis)* $($unsafety)* fn $name<$($generics)*>(
                 &$this,

@@ -194,6 +194,17 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
         );
         return Err(Error::new_spanned(&argument.ty, message));
     }
+    if let Kind::Slice { element, .. } | Kind::Pointer { element, .. } = &kind
+        && let Some(name) = open.iter().find(|name| mentions(element.to_token_stream(), name))
+        && generics.where_clause.is_none()
+        && generics.type_params().any(|p| p.ident == **name && p.bounds.is_empty())
+    {
+        let message = format!(
+            "which `{name}` the kernel was compiled for is not said\n\
+             help: `#[entry(f32 = \"name_for_f32\", ..)]` says it; a kernel that takes any has `{name}: DeviceCopy`"
+        );
+        return Err(Error::new_spanned(&argument.ty, message));
+    }
     if let (true, Kind::Open(_)) = (safe, &kind) {
         let message = "a `safe fn` cannot take a value of any type: the caller may pass one that only has the same size\n\
                        help: `#[entry(f32 = \"name_for_f32\", ..)]` says which types the kernel was compiled for; or declare it \

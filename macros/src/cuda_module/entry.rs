@@ -108,7 +108,10 @@ struct Pair {
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         if input.is_empty() {
-            return Err(input.error("`#[entry(\"name\")]` says the name in the image"));
+            return Err(Error::new(
+                input.span(),
+                "`#[entry(\"name\")]` says the name in the image, in quotes",
+            ));
         }
         if input.peek(LitStr) {
             input.parse().map(Self::Name)

@@ -4,7 +4,7 @@
 //! do, and a twin `compile_fail/pass/<case>.rs`: the same program put right, so that the case fails for its own reason only.
 //! A new case is those files and a line in `compile_fail/pass/mod.rs`; `TRYBUILD=overwrite cargo test --test compile_fail`
 //! writes the answers (`.. -- trybuild=typed` of those whose name has `typed` in it). The images of typed modules are named as
-//! everywhere, `tests/kernels/typed.ptx`.
+//! everywhere, `tests/kernels/typed.ptx`; those in `tests/compile_fail/images` are for the cases alone, and nothing loads them.
 
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -6,6 +6,8 @@ mod error;
 pub mod graph;
 pub mod launch;
 mod memory;
+#[cfg(feature = "async")]
+pub mod operation;
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;
@@ -25,6 +27,8 @@ pub use driver::{
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
     default_driver, load_kernel_module,
 };
+#[cfg(feature = "async")]
+pub use error::OperationError;
 pub use error::{
     ArgumentMismatch, AttributeError, Axis, BadMapping, CaptureError, CastError, CompilerLog, ContextInUse,
     ContextMismatch, DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given,

@@ -1,0 +1,62 @@
+//! Asynchronous device operations: descriptions of work that compose, and run on any executor or none. Feature `async`.
+//!
+//! Nothing happens until an operation is awaited or synchronised. See [`DeviceOperation`] for how they compose and run, and
+//! [`DeviceFuture`] for what happens to one that is dropped.
+//!
+//! ```
+//! use cuda_launch::operation::{DeviceOperation, ExecutionContext, value, with_context, zeroed, zip};
+//! let op = zeroed::<u32>(1000).map(|buffer| buffer.len());
+//! let other = with_context(|cx: &ExecutionContext| value(cx.device().is_ok()));
+//! let (len, has_device) = zip!(op, other).sync()?;
+//! assert!(len == 1000 && has_device);
+//! # Ok::<(), cuda_launch::Error>(())
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `device_operation`, `context` | the trait, and what an operation runs in |
+//! | `leaf`, `memory`, `launch` | operations that are made of no others |
+//! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled` | operations made of others |
+//! | `policy`, `registry` | which stream and which device |
+//! | `run`, `future`, `scope` | submitting, and waiting |
+//! | `completion`, `lanes`, `reactor` | how the end of work reaches a future |
+
+mod all;
+mod boxed;
+mod chain;
+mod completion;
+mod context;
+mod device_operation;
+mod future;
+mod lanes;
+mod leaf;
+mod memory;
+mod policy;
+mod reactor;
+mod registry;
+mod run;
+mod scheduled;
+mod shared;
+mod sync;
+mod tuple;
+mod zip;
+
+pub use crate::__operation_zip as zip;
+pub use all::{All, all};
+pub use boxed::BoxedOperation;
+pub use chain::{AndThen, AndThenWithContext, Inspect, Map};
+pub use context::{Branches, ExecutionContext};
+pub use device_operation::DeviceOperation;
+pub use future::{DeviceFuture, inline_wait, set_inline_wait};
+pub use leaf::{FromResult, Lazy, Value, WithContext, from_result, lazy, value, with_context};
+pub use memory::{Allocate, allocate, zeroed};
+pub use policy::{RoundRobin, SchedulingPolicy, SingleStream};
+pub use reactor::in_flight;
+pub use registry::{
+    TaskOnDevice, default_device, device_policy, init_device_contexts, set_default_device, task_on_device,
+    with_device,
+};
+pub use scheduled::Scheduled;
+pub use shared::{Part, Shared, Unzip};
+pub use tuple::{First, Last, PartOf, Split, Tuple};
+pub use zip::{Zip, zip};

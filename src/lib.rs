@@ -8,6 +8,7 @@ pub mod launch;
 mod memory;
 #[cfg(feature = "async")]
 pub mod operation;
+mod show;
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;

@@ -5,8 +5,9 @@
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CaptureError, CaptureMode, CaptureStatus, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream,
-    DeviceBuffer, Error, ErrorKind, EventFlags, InstantiateFlags, LaunchConfig, NodeKind, cuda_launch,
+    ArrayFlags, ArrayShape, CaptureError, CaptureMode, CaptureStatus, CudaArray, CudaContext, CudaEvent,
+    CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, EventFlags, InstantiateFlags,
+    LaunchConfig, MipmappedArray, NodeKind, SurfaceObject, TextureDescriptor, TextureObject, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -281,17 +282,82 @@ fn launches_are_ordered_against_other_uses_of_the_buffers() {
     }
 }
 
+/// Driver 580 launches no graph into a capture; a graph becomes part of another one as a node.
 #[test]
-fn a_graph_launched_inside_a_capture_becomes_a_node_of_it() {
+fn a_graph_is_not_launched_inside_a_capture_but_made_a_node() {
     let gpu = Gpu::new();
     let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
     let inner = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| gpu.fill(stream, &mut x, 5)).unwrap();
     let mut exec = inner.instantiate(InstantiateFlags::empty()).unwrap();
-    let outer = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| exec.launch(stream)).unwrap();
+    let mut outer = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
+        not_in_capture(exec.launch(stream), "cuGraphLaunch");
+        Ok(())
+    })
+    .unwrap();
+    outer.add_child(&[], &inner).unwrap();
     drop((exec, inner));
     assert_eq!(kinds(&outer), [NodeKind::Child]);
     gpu.run(&outer);
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+}
+
+/// What ends inside is given back after the capture, whose context cannot be waited for until then, from no thread.
+#[test]
+fn textures_surfaces_and_arrays_dropped_inside_do_not_break_the_capture() {
+    let gpu = Gpu::new();
+    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let shape = ArrayShape::D2 { width: 8, height: 4 };
+    let array = |flags| CudaArray::<f32>::new(&gpu.ctx, shape, flags).unwrap();
+    let (plain, read, written) =
+        (array(ArrayFlags::empty()), array(ArrayFlags::empty()), array(ArrayFlags::SURFACE));
+    let mipmap = MipmappedArray::<f32>::new(&gpu.ctx, shape, ArrayFlags::empty(), 2).unwrap();
+    let described = TextureDescriptor::default();
+    let texture = TextureObject::from_array(&read, &described).unwrap();
+    let levels = TextureObject::from_mipmap(&mipmap, &described).unwrap();
+    let (surface, closed) = (SurfaceObject::new(&written).unwrap(), SurfaceObject::new(&written).unwrap());
+    let elsewhere = SurfaceObject::new(&written).unwrap();
+    let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
+        gpu.fill(stream, &mut x, 1)?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                not_in_capture(gpu.ctx.synchronize(), "cuCtxSynchronize");
+                // Its end waits for all of the context.
+                drop(elsewhere);
+            });
+        });
+        drop((plain, texture, levels, surface, mipmap, read, written));
+        not_in_capture(closed.close(), "cuSurfObjectDestroy");
+        assert_eq!(stream.capture_status()?, CaptureStatus::Active);
+        gpu.fill(stream, &mut x, 5)
+    })
+    .unwrap();
+    gpu.run(&graph);
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+}
+
+/// In the global mode the driver forbids unsafe calls to all threads of the process; those of this crate are made despite it.
+#[test]
+fn no_mode_of_a_capture_disturbs_other_threads() {
+    let gpu = Gpu::new();
+    for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+        let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+        let graph = CudaGraph::capture(&gpu.ctx, mode, |stream| {
+            gpu.fill(stream, &mut x, 5)?;
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (event, data) = (gpu.ctx.new_event().unwrap(), vec![7u32; N]);
+                    let buffer = DeviceBuffer::from_host(&gpu.stream, &data).unwrap();
+                    event.record(&gpu.stream).unwrap();
+                    assert_eq!(buffer.to_host_vec(&gpu.stream).unwrap(), data);
+                    assert!(event.query().unwrap() && gpu.stream.query().unwrap());
+                });
+            });
+            Ok(())
+        })
+        .unwrap();
+        gpu.run(&graph);
+        assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+    }
 }
 
 #[test]

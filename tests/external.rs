@@ -43,7 +43,7 @@ fn external_memory_and_semaphores() {
     use cuda_launch::{ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle};
     let stream = stream();
     let context = stream.context();
-    // A file that is neither: the driver says so, and the descriptor is closed here.
+    // A file that is neither: the driver says so, and may close it, so that nobody else may.
     let descriptor = || std::os::fd::OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
     let memory = ExternalMemoryHandle::FileDescriptor(descriptor());
     let error = unsafe { ExternalMemory::import(context, memory, 4096, true) }.unwrap_err();

@@ -182,6 +182,20 @@ fn what_nobody_defines_is_named() {
     assert!(log.call == "cuLinkComplete" && error.is_invalid_image() && !error.is_sticky(), "{error}");
     assert!(log.error_log.contains("scale") || log.error_log.contains("factor"), "{error}");
     assert!(error.to_string().contains("link of first"), "{error}");
+    // A variable that is only declared: alone it would be defined by that, in a link it is not.
+    let reader = "
+.extern .global .align 4 .u32 outside;
+.visible .entry k(.param .u64 out) {
+    .reg .b32 %r<2>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [out];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.global.u32 %r1, [outside];
+    st.global.u32 [%rd2], %r1;
+    ret;
+}
+";
+    let error = link(&gpu, &[reader]).unwrap_err();
+    assert!(error.is_invalid_image() && error.to_string().contains("outside"), "{error}");
 }
 
 #[test]
@@ -218,9 +232,24 @@ fn inputs_are_checked_when_they_are_added() {
 fn a_fatbin_is_an_input() {
     let gpu = Gpu::new();
     let mut linker = Linker::new(&gpu.ctx, &JitOptions::new()).unwrap();
-    linker.add(include_bytes!("kernels/vecadd_plain.fatbin"), "vecadd").unwrap();
+    linker.add(include_bytes!("kernels/vecadd_link.fatbin"), "vecadd").unwrap();
     let module = linker.complete().unwrap().load(&gpu.ctx).unwrap();
     assert_eq!(module.load_function("vecadd").unwrap().name(), "vecadd");
+}
+
+/// Compiled without `-rdc=true`, it has no code for a linker; the emulator takes its PTX.
+#[test]
+fn a_fatbin_of_whole_programs_is_an_input_or_refused() {
+    let gpu = Gpu::new();
+    let mut linker = Linker::new(&gpu.ctx, &JitOptions::new()).unwrap();
+    let added = linker.add(include_bytes!("kernels/vecadd_plain.fatbin"), "vecadd");
+    match added.and_then(|()| linker.complete()) {
+        Ok(image) => drop(image.load(&gpu.ctx).unwrap().load_function("vecadd").unwrap()),
+        Err(error) => {
+            assert!(!gpu.is_emulator(), "{error}");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU), "{error}");
+        }
+    }
 }
 
 #[test]

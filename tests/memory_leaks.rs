@@ -44,17 +44,31 @@ fn plain(stream: &CudaStream) {
     buffer.view_mut().set_zero(stream).unwrap();
 }
 
+/// Free bytes when nothing runs and the default pool keeps nothing.
+fn free(context: &CudaContext) -> usize {
+    context.synchronize().unwrap();
+    let pool = MemoryPool::default_of(context).unwrap();
+    assert_eq!(pool.memory_use().unwrap().used, 0, "a buffer was left behind");
+    pool.trim_to(0).unwrap();
+    context.synchronize().unwrap();
+    context.memory_info().unwrap().0
+}
+
+/// Each round allocates at least 40 kB, so 100 of them would show in the 2 MiB by which a GPU's memory is given out.
 #[test]
 fn nothing_is_left_behind() {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let context = stream.context();
-    for round in [pinned, managed, pools, mappings, plain] {
-        // What a driver keeps for itself, it has after the first rounds.
-        (0..3).for_each(|_| round(&stream));
-        context.synchronize().unwrap();
-        let before = context.memory_info().unwrap();
-        (0..20).for_each(|_| round(&stream));
-        context.synchronize().unwrap();
-        assert_eq!(context.memory_info().unwrap(), before);
+    let rounds = [pinned, managed, pools, mappings, plain];
+    // Code that is loaded when it is first used, and what a driver keeps for itself.
+    rounds.iter().for_each(|round| (0..3).for_each(|_| round(&stream)));
+    for round in rounds {
+        // A driver takes and gives back memory of its own now and then; what leaks does so every time.
+        let is_even = (0..4).any(|_| {
+            let before = free(context);
+            (0..100).for_each(|_| round(&stream));
+            free(context) >= before
+        });
+        assert!(is_even, "free memory falls with every 100 rounds");
     }
 }

@@ -34,6 +34,8 @@
 #![allow(unsafe_code)] // Captures by hand, a fork, and launches of a kernel that is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "references/child.rs"]
 mod child;
 #[path = "support/inject.rs"]
@@ -390,9 +392,8 @@ const CASES: &[Case] = &[
         mistake: "the time until an event that is not done",
         make: |rig| {
             let (start, end) = (rig.ctx.new_timing_event()?, rig.ctx.new_timing_event()?);
-            let (held, release) = mpsc::channel::<()>();
             start.record(&rig.stream)?;
-            rig.stream.call_host(move || release.recv().unwrap_or_default())?;
+            let held = alone::hold(&rig.stream);
             end.record(&rig.stream)?;
             let answer = start.elapsed_ms(&end).map(drop);
             drop(held);
@@ -406,6 +407,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn every_mistake_has_its_error() {
+    let _alone = alone::alone();
     let mut rig = Rig::new();
     for Case { row, mistake, make, is, says } in CASES {
         let error = make(&mut rig).expect_err(mistake);
@@ -436,6 +438,7 @@ fn every_row_is_somewhere() {
 /// Row 32: no elements are fine everywhere, and no driver call.
 #[test]
 fn nothing_is_no_mistake() {
+    let _alone = alone::alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     inject::watch();
@@ -457,6 +460,7 @@ fn nothing_is_no_mistake() {
 /// Row 38, and what cudarc leaves to the caller: every thread may call everything.
 #[test]
 fn no_call_needs_a_context_that_is_current() {
+    let _alone = alone::alone();
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(GLOBALS).unwrap();
@@ -533,6 +537,7 @@ fn a_fork_is_told() {
 /// Enums of the driver are open: a newer one may answer what nobody has heard of.
 #[test]
 fn answers_that_nobody_knows_are_passed_on() {
+    let _alone = alone::alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     inject::plan(0, usize::MAX, CUresult(12_345));
     let error = ctx.memory_info().unwrap_err();
@@ -549,6 +554,7 @@ fn answers_that_nobody_knows_are_passed_on() {
 /// No error is parked: a failed drop or call is no business of the next one.
 #[test]
 fn an_error_stays_with_the_call_that_has_it() {
+    let _alone = alone::alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();

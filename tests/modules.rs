@@ -7,7 +7,8 @@ mod references;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    DeviceBuffer, ErrorKind, FunctionAttribute, JitCacheMode, JitFallback, JitOptions, JitTarget, cuda_launch,
+    DeviceBuffer, ErrorKind, FunctionAttribute, JitCacheMode, JitFallback, JitOptions, JitTarget,
+    ModuleGlobal, cuda_launch,
 };
 use references::{Gpu, line};
 use std::time::Duration;
@@ -112,15 +113,22 @@ fn a_target_that_does_not_fit_is_an_error() {
     );
 }
 
-/// A variable that the image only declares lies where the host says.
+/// A variable that the image only declares is the image's own, or lies where the host says.
 #[test]
 fn variables_of_the_host() {
     let gpu = Gpu::new();
     let text = ".version 7.8\n.target sm_52\n.address_size 64\n.extern .global .align 4 .u32 outside;\n\
         .visible .entry k() {\n.reg .b32 %r<3>;\nld.global.u32 %r1, [outside];\nadd.u32 %r2, %r1, 1;\n\
         st.global.u32 [outside], %r2;\nret;\n}\n";
-    let error = gpu.ctx.load_module(text).unwrap_err();
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX), "unresolved: {error}");
+    let (module, report) = gpu.ctx.load_module_with(text, &JitOptions::new().log_bytes(4096)).unwrap();
+    let outside: ModuleGlobal<u32> = module.global("outside").unwrap();
+    assert_eq!(outside.to_host_vec(&gpu.stream).unwrap(), [0]);
+    if gpu.is_emulator() {
+        assert!(report.info_log.contains("Unresolved extern variable 'outside'"), "{}", report.info_log);
+    }
+    let unsized_one = text.replace("u32 outside;", "u32 outside[];");
+    let error = gpu.ctx.load_module(unsized_one).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX), "{error}");
     if !gpu.is_emulator() {
         return; // Whether device memory will do there is not known yet: the documentation speaks of the host's.
     }

@@ -176,8 +176,13 @@ fn memory_that_is_pinned_already_is_refused() {
     let mut pinned = PinnedBuffer::<u32>::zeroed(stream.context(), 4096, NONE).unwrap();
     let slice = pinned.as_mut_slice().unwrap();
     let error = stream.context().with_registered(slice, RegisterFlags::empty(), |_| Ok(())).unwrap_err();
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED));
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "the driver's own memory");
     assert_eq!(error.call(), Some("cuMemHostRegister"));
+    let mut registered =
+        PinnedBuffer::register(stream.context(), vec![0u32; 4096], RegisterFlags::empty()).unwrap();
+    let slice = registered.as_mut_slice().unwrap();
+    let error = stream.context().with_registered(slice, RegisterFlags::empty(), |_| Ok(())).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED), "twice");
 }
 
 #[test]

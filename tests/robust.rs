@@ -8,7 +8,9 @@
 mod inject;
 
 use cuda_launch::sys::{CUresult, Driver};
-use cuda_launch::{Attribute, CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{
+    Attribute, CudaContext, CudaDevice, DeviceBuffer, Error, LaunchConfig, MemoryPool, cuda_launch,
+};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -64,22 +66,51 @@ fn program(driver: &Arc<Driver>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes in use on the default driver's device, seen past the shims.
-fn used() -> usize {
-    let (free, total) = CudaContext::new(0).unwrap().memory_info().unwrap();
-    total - free
+/// Bytes in use on the default driver's device, seen past the shims, when nothing runs and the default pool keeps nothing:
+/// buffers that are dropped after the last wait leave it 2 MiB of a GPU's memory. And the bytes of that pool in use.
+fn used() -> (usize, u64) {
+    let ctx = CudaContext::new(0).unwrap();
+    ctx.synchronize().unwrap();
+    let pool = MemoryPool::default_of(&ctx).unwrap();
+    pool.trim_to(0).unwrap();
+    ctx.synchronize().unwrap();
+    let (free, total) = ctx.memory_info().unwrap();
+    (total - free, pool.memory_use().unwrap().used)
 }
 
 #[test]
 fn each_call_fails_once_and_from_then_on() {
     let _alone = alone();
+    let device = CudaDevice::new(0).unwrap();
+    let is_active = || device.primary_context_state().unwrap().active;
+    // It is where the other test was first, whose driver lacks the function that releases it.
+    let was_active = is_active();
     // Held open, so that the primary context, and with it the module's own memory, stays.
-    let _context = CudaContext::new(0).unwrap();
+    let context = device.context().unwrap();
     let driver = inject::driver("");
     inject::watch();
     program(&driver).unwrap();
     let total = inject::calls().len();
-    let before = used();
+    let (mut sites, mut names) = (0, BTreeSet::new());
+    // A driver takes memory for itself when it first needs it, so on a GPU more than one round may be needed; what leaks does so
+    // in every round.
+    let is_even = (0..4).any(|_| {
+        let before = used();
+        (sites, names) = fail_everywhere(&driver, total);
+        let after = used();
+        assert_eq!(after.1, before.1, "a buffer was left behind");
+        after.0 <= before.0
+    });
+    assert!(is_even, "something was left behind, in every round");
+    drop(context);
+    assert_eq!(is_active(), was_active, "the context was left behind");
+    println!("{sites} failures injected into {} functions, {total} calls", names.len());
+    assert!(sites >= 500 && names.len() >= 25, "{sites} {names:?}");
+}
+
+/// Runs the program again and again: each of its calls fails with each code, once and from then on. How many runs that made,
+/// and the functions that failed.
+fn fail_everywhere(driver: &Arc<Driver>, total: usize) -> (usize, BTreeSet<&'static str>) {
     let codes = [
         CUresult::CUDA_ERROR_INVALID_VALUE,
         CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -92,7 +123,7 @@ fn each_call_fails_once_and_from_then_on() {
         for code in codes {
             for last in [number + 1, usize::MAX] {
                 inject::plan(number, last, code);
-                let result = program(&driver);
+                let result = program(driver);
                 sites += 1;
                 // A context that is current already is not set again: the last run may be a call shorter.
                 let Some(failed) = inject::failed() else { continue };
@@ -104,9 +135,7 @@ fn each_call_fails_once_and_from_then_on() {
             }
         }
     }
-    assert_eq!(used(), before, "something was left behind");
-    println!("{sites} failures injected into {} functions, {total} calls", names.len());
-    assert!(sites >= 500 && names.len() >= 25, "{sites} {names:?}");
+    (sites, names)
 }
 
 #[test]

@@ -3,28 +3,33 @@
 #![allow(unsafe_code)] // Addresses that live long enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "references/child.rs"]
 mod child;
 
+use alone::{Alone, alone};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    BarrierScope, CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, StreamMemoryOp,
-    StreamValue, Until, WaitValueFlags, WriteValueFlags, cuda_launch,
+    BarrierScope, CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, PinnedBuffer,
+    PinnedFlags, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags, cuda_launch,
 };
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const NOW: WaitValueFlags = WaitValueFlags::empty();
 const PLAIN: WriteValueFlags = WriteValueFlags::empty();
 
-fn context() -> (CudaContext, CudaStream, CudaStream) {
-    let ctx = CudaContext::new(0).unwrap();
+fn context() -> (Alone, CudaContext, CudaStream, CudaStream) {
+    let (alone, ctx) = (alone(), CudaContext::new(0).unwrap());
     let streams = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
-    (ctx, streams.0, streams.1)
+    (alone, ctx, streams.0, streams.1)
 }
 
-/// Zeros, and their address.
+/// Zeros, and their address. Not of a pool, whose memory drivers refuse here.
 fn zeros<T: cuda_launch::DeviceCopy>(stream: &CudaStream) -> (DeviceBuffer<T>, DevicePtrMut<T>) {
-    let mut buffer = DeviceBuffer::zeroed(stream, 4).unwrap();
+    let mut buffer = DeviceBuffer::uninit_plain(stream.context(), 4).unwrap();
+    buffer.view_mut().set_zero(stream).unwrap();
     let address = buffer.as_mut_device_ptr();
     stream.synchronize().unwrap();
     (buffer, address)
@@ -32,7 +37,7 @@ fn zeros<T: cuda_launch::DeviceCopy>(stream: &CudaStream) -> (DeviceBuffer<T>, D
 
 #[test]
 fn a_stream_waits_for_the_number_that_another_writes() {
-    let (_ctx, stream, other) = context();
+    let (_alone, _ctx, stream, other) = context();
     let (flags, flag) = zeros::<u32>(&stream);
     for round in 1..=20 {
         unsafe {
@@ -48,7 +53,7 @@ fn a_stream_waits_for_the_number_that_another_writes() {
 
 /// `stream` goes on when `value` is written, and not when `early` is.
 fn lets_go<T: StreamValue + cuda_launch::DeviceCopy>(until: Until, wanted: T, early: T, value: T) {
-    let (_ctx, stream, other) = context();
+    let (_alone, _ctx, stream, other) = context();
     let (_numbers, number) = zeros::<T>(&stream);
     unsafe { other.write_value(number, early, PLAIN).unwrap() };
     other.synchronize().unwrap();
@@ -74,13 +79,12 @@ fn numbers_are_compared_as_asked() {
 
 #[test]
 fn a_batch_is_done_in_order() {
-    let (_ctx, stream, other) = context();
+    let (_alone, _ctx, stream, other) = context();
     let (numbers, number) = zeros::<u64>(&stream);
     let words = number.cast::<u32>();
     let operations = [
         StreamMemoryOp::write(number.wrapping_add(1), 1 << 40, PLAIN),
         StreamMemoryOp::wait(number, Until::AtLeast, 9u64, NOW),
-        StreamMemoryOp::barrier(BarrierScope::Device),
         StreamMemoryOp::wait(number.wrapping_add(1), Until::Equal, 1u64 << 40, NOW),
         StreamMemoryOp::write(words.wrapping_add(4), 7, PLAIN),
     ];
@@ -94,8 +98,53 @@ fn a_batch_is_done_in_order() {
 }
 
 #[test]
+fn a_batch_may_have_barriers() {
+    let (_alone, _ctx, stream, _other) = context();
+    let (numbers, number) = zeros::<u32>(&stream);
+    for scope in [BarrierScope::System, BarrierScope::Device] {
+        let operations = [StreamMemoryOp::write(number, 5, PLAIN), StreamMemoryOp::barrier(scope)];
+        unsafe { stream.memory_operations(&operations) }.unwrap();
+    }
+    assert_eq!(numbers.to_host_vec(&stream).unwrap(), [5, 0, 0, 0]);
+}
+
+#[test]
+fn the_host_lets_a_stream_go_on_through_pinned_memory() {
+    let (_alone, ctx, stream, _other) = context();
+    let mut flag = PinnedBuffer::<u32>::zeroed(&ctx, 2, PinnedFlags::empty()).unwrap();
+    let (host, device) = (flag.as_host_ptr(), flag.device_view_mut().as_mut_device_ptr());
+    unsafe {
+        stream.wait_value(device, Until::Equal, 7, NOW).unwrap();
+        stream.write_value(device.wrapping_add(1), 8, PLAIN).unwrap();
+        assert!(!stream.query().unwrap());
+        // SAFETY: aligned, alive, and no Rust reference to it; the device reads it meanwhile.
+        AtomicU32::from_ptr(host).store(7, Ordering::Release);
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(flag.as_slice().unwrap(), [7, 8]);
+}
+
+#[test]
+fn memory_of_a_pool_is_refused_with_a_way_out() {
+    let (_alone, _ctx, stream, _other) = context();
+    let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 1).unwrap();
+    let number = pooled.as_mut_device_ptr();
+    let results = unsafe {
+        [
+            stream.write_value(number, 1, PLAIN),
+            stream.wait_value(number, Until::Equal, 1, NOW),
+            stream.memory_operations(&[StreamMemoryOp::write(number, 1, PLAIN)]),
+        ]
+    };
+    for error in results.map(Result::unwrap_err) {
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
+        assert!(error.to_string().contains("`DeviceBuffer::uninit_plain`"), "{error}");
+    }
+}
+
+#[test]
 fn a_refused_operation_says_what_was_asked() {
-    let (_ctx, stream, _other) = context();
+    let (_alone, _ctx, stream, _other) = context();
     let (_numbers, number) = zeros::<u32>(&stream);
     let odd = DevicePtrMut::from_raw(number.addr() + 2);
     let invalid = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -122,7 +171,7 @@ fn a_fault_ends_a_wait() {
         assert_eq!(ended.code, Some(42), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }
-    let (ctx, stream, other) = context();
+    let (_alone, ctx, stream, other) = context();
     let (_numbers, number) = zeros::<u32>(&stream);
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     unsafe {

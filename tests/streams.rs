@@ -3,33 +3,37 @@
 #![allow(unsafe_code)] // Raw handles and launches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/inject.rs"]
 mod inject;
 
+use alone::{Alone, alone, hold};
 use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
 use cuda_launch::{
     AccessPolicyWindow, AccessProperty, Attribute, AttributeError, CudaContext, CudaFunction, CudaStream,
     DeviceBuffer, ErrorKind, LaunchConfig, MemSyncDomain, StreamFlags, SynchronizationPolicy, cuda_launch,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 
 const SAXPY: &str = include_str!("../examples/kernels/saxpy.ptx");
 
-fn context() -> CudaContext {
-    CudaContext::new(0).unwrap()
-}
-
-/// Keeps a stream from going on until the sender is dropped.
-fn hold(stream: &CudaStream) -> mpsc::Sender<()> {
-    let (sender, receiver) = mpsc::channel::<()>();
-    stream.call_host(move || receiver.recv().unwrap_or_default()).unwrap();
-    sender
+/// A context for one test at a time. Memory was allocated, set and copied in it: what a driver loads to do so, it loads now, and
+/// not where a test keeps a stream waiting.
+fn context() -> (Alone, CudaContext) {
+    let (alone, ctx) = (alone(), CudaContext::new(0).unwrap());
+    let stream = ctx.new_stream().unwrap();
+    let zeros = DeviceBuffer::<f32>::zeroed(&stream, 64).unwrap();
+    let mut copy = DeviceBuffer::from_host(&stream, &[1.0f32; 64]).unwrap();
+    copy.view_mut().copy_from_device(&stream, &zeros).unwrap();
+    assert_eq!(copy.to_host_vec(&stream).unwrap(), [0.0; 64]);
+    (alone, ctx)
 }
 
 #[test]
 fn streams_have_flags_and_priorities() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let range = ctx.stream_priorities().unwrap();
     assert!(range.least == 0 && range.greatest <= 0, "{range:?}");
     for flags in [StreamFlags::empty(), StreamFlags::NON_BLOCKING] {
@@ -49,6 +53,7 @@ fn streams_have_flags_and_priorities() {
 /// cudarc: a count of streams goes up before the stream is made, and never down if that fails.
 #[test]
 fn a_stream_that_cannot_be_made_leaves_nothing_behind() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     ctx.bind().unwrap();
     inject::plan(1, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
@@ -62,7 +67,7 @@ fn a_stream_that_cannot_be_made_leaves_nothing_behind() {
 
 #[test]
 fn streams_know_what_they_are() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let streams =
         [ctx.default_stream(), ctx.per_thread_stream(), ctx.new_stream().unwrap(), ctx.new_stream().unwrap()];
     for stream in &streams {
@@ -81,6 +86,7 @@ fn streams_know_what_they_are() {
 
 #[test]
 fn what_an_older_driver_lacks_is_a_typed_error() {
+    let _alone = alone();
     for (missing, ask) in [
         ("cuStreamGetId", (|s| s.id().map(drop)) as fn(&CudaStream) -> Result<(), cuda_launch::Error>),
         ("cuStreamGetDevice", |s| s.device().map(drop)),
@@ -96,7 +102,7 @@ fn what_an_older_driver_lacks_is_a_typed_error() {
 
 #[test]
 fn a_per_thread_stream_is_another_one_on_each_thread() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let stream = ctx.per_thread_stream();
     let here = stream.id().unwrap();
     assert_eq!(ctx.per_thread_stream().id().unwrap(), here);
@@ -114,7 +120,7 @@ fn a_per_thread_stream_is_another_one_on_each_thread() {
 /// cudarc: two threads that use the per-thread stream share its raw handle and are not ordered.
 #[test]
 fn buffers_tell_the_per_thread_streams_of_two_threads_apart() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let module = ctx.load_module(SAXPY).unwrap();
     let saxpy = module.load_function("saxpy").unwrap();
     const N: usize = 1 << 14;
@@ -155,7 +161,7 @@ fn increment(
 
 #[test]
 fn forks_and_joins_keep_the_order() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let stream = ctx.new_stream().unwrap();
     let order = Arc::new(AtomicUsize::new(0));
     let step = |stream: &CudaStream, from: usize| {
@@ -187,6 +193,7 @@ fn forks_and_joins_keep_the_order() {
 
 #[test]
 fn a_join_costs_one_record_and_one_wait() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     stream.join(&other).unwrap();
@@ -202,7 +209,7 @@ fn a_join_costs_one_record_and_one_wait() {
 
 #[test]
 fn blocking_streams_wait_for_the_legacy_stream_and_others_do_not() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let blocking = CudaStream::new(&ctx, StreamFlags::empty(), 0).unwrap();
     let free = ctx.new_stream().unwrap();
     let held = hold(&ctx.default_stream());
@@ -217,11 +224,10 @@ fn blocking_streams_wait_for_the_legacy_stream_and_others_do_not() {
     assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
-/// The other tests of this process wait meanwhile.
 #[test]
 fn an_event_may_stand_for_all_streams_of_a_context() {
-    let ctx = context();
-    let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let (_alone, ctx) = context();
+    let [first, second, third] = [(); 3].map(|()| ctx.new_stream().unwrap());
     let event = ctx.new_event().unwrap();
     let held = [hold(&first), hold(&second)];
     if let Err(error) = event.record_context() {
@@ -230,7 +236,6 @@ fn an_event_may_stand_for_all_streams_of_a_context() {
     }
     ctx.wait(&event).unwrap();
     assert!(!event.query().unwrap());
-    let third = ctx.new_stream().unwrap();
     let zeros = DeviceBuffer::<u8>::zeroed(&third, 64).unwrap();
     assert!(!third.query().unwrap(), "it waits for the context");
     drop(held);
@@ -240,7 +245,7 @@ fn an_event_may_stand_for_all_streams_of_a_context() {
 
 #[test]
 fn attributes_are_those_that_were_set() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let (stream, copy) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     assert_eq!(stream.synchronization_policy().unwrap(), None, "never set");
     assert_eq!(stream.access_policy_window().unwrap(), None);
@@ -273,7 +278,7 @@ fn attributes_are_those_that_were_set() {
 
 #[test]
 fn attributes_that_streams_do_not_have_are_refused_by_name() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let stream = ctx.new_stream().unwrap();
     let error = stream.set_attribute(Attribute::cooperative(true)).unwrap_err();
     let ErrorKind::Attribute(AttributeError::LaunchOnly { attribute }) = error.kind() else {
@@ -288,7 +293,7 @@ fn attributes_that_streams_do_not_have_are_refused_by_name() {
 
 #[test]
 fn streams_pass_from_hand_to_hand_as_raw_handles() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let stream = ctx.new_stream().unwrap();
     let clone = stream.clone();
     let stream = stream.into_raw().unwrap_err();
@@ -309,17 +314,20 @@ fn streams_pass_from_hand_to_hand_as_raw_handles() {
 /// cudarc: the number of streams falls to zero, and the free no longer waits for the work of the stream that is gone.
 #[test]
 fn a_stream_may_be_dropped_while_its_work_runs() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let module = ctx.load_module(SAXPY).unwrap();
     let saxpy = module.load_function("saxpy").unwrap();
-    let ones = DeviceBuffer::from_host(&ctx.new_stream().unwrap(), &[1.0f32; 4096]).unwrap();
+    let reader = ctx.new_stream().unwrap();
+    let ones = DeviceBuffer::from_host(&reader, &[1.0f32; 4096]).unwrap();
+    // The first launch of a kernel may wait for all streams.
+    let mut first = DeviceBuffer::from_host(&reader, &[0.0f32; 4096]).unwrap();
+    increment(&saxpy, &reader, &ones, &mut first);
     for _ in 0..20 {
-        let stream = ctx.new_stream().unwrap();
+        let (stream, reader) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
         let mut buffer = DeviceBuffer::from_host(&stream, &[3.0f32; 4096]).unwrap();
         let held = hold(&stream);
         increment(&saxpy, &stream, &ones, &mut buffer);
         drop(stream);
-        let reader = ctx.new_stream().unwrap();
         drop(held);
         assert_eq!(buffer.to_host_vec(&reader).unwrap(), [4.0; 4096]);
     }
@@ -338,7 +346,7 @@ fn a_stream_may_be_dropped_while_its_work_runs() {
 /// cudarc: streams that it did not make itself switch no tracking on.
 #[test]
 fn buffers_follow_streams_that_other_code_made() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let module = ctx.load_module(SAXPY).unwrap();
     let saxpy = module.load_function("saxpy").unwrap();
     let (foreign, reader) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
@@ -346,19 +354,22 @@ fn buffers_follow_streams_that_other_code_made() {
     let mut buffer = DeviceBuffer::from_host(&reader, &[3.0f32; 4096]).unwrap();
     // SAFETY: `foreign` lives to the end of the test, longer than what is done with it here.
     let borrowed = unsafe { CudaStream::from_raw(&ctx, foreign.raw()) };
+    // The first launch of a kernel may wait for all streams.
+    increment(&saxpy, &reader, &ones, &mut buffer);
+    reader.synchronize().unwrap();
     let held = hold(&foreign);
     increment(&saxpy, &borrowed, &ones, &mut buffer);
     let mut copy = DeviceBuffer::<f32>::uninit(&reader, 4096).unwrap();
     copy.view_mut().copy_from_device(&reader, &buffer).unwrap();
     assert!(!reader.query().unwrap(), "it waits for the foreign stream");
     drop(held);
-    assert_eq!(copy.to_host_vec(&reader).unwrap(), [4.0; 4096]);
+    assert_eq!(copy.to_host_vec(&reader).unwrap(), [5.0; 4096]);
     drop((copy, buffer, ones, borrowed));
 }
 
 #[test]
 fn threads_share_a_stream() {
-    let ctx = context();
+    let (_alone, ctx) = context();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(SAXPY).unwrap();
     let saxpy = module.load_function("saxpy").unwrap();
@@ -381,7 +392,8 @@ fn threads_share_a_stream() {
 
 #[test]
 fn streams_and_events_of_two_contexts_are_told_apart() {
-    let (ctx, other) = (context(), CudaContext::with_driver(&inject::driver(""), 0).unwrap());
+    let (_alone, ctx) = context();
+    let other = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let (stream, foreign) = (ctx.new_stream().unwrap(), other.new_stream().unwrap());
     let errors = [
         other.new_event().unwrap().record(&stream).unwrap_err(),

@@ -254,6 +254,29 @@ fn unsafe_calls_are_refused_by_mode_and_thread() {
     assert_eq!(mode, RELAXED);
 }
 
+/// So answered driver 580.
+#[test]
+fn graph_launches_and_allocations_on_other_streams_spoil_a_capture() {
+    let bench = Bench::new();
+    let (cuda, a, b) = (&bench.cuda, bench.a, bench.b);
+    begin(cuda, b, GLOBAL);
+    let exec = exec(cuda, finish(cuda, b));
+    let refused = R::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    for mode in MODES {
+        begin(cuda, a, mode);
+        assert_eq!(unsafe { cuda.cuGraphLaunch(exec, a) }, refused, "{mode:?}");
+        spoiled(cuda, a);
+    }
+    let mut memory = 0;
+    begin(cuda, a, LOCAL);
+    assert_eq!(unsafe { cuda.cuMemAllocAsync(&mut memory, 64, b) }, refused);
+    spoiled(cuda, a);
+    begin(cuda, a, RELAXED);
+    ok(unsafe { cuda.cuMemAllocAsync(&mut memory, 64, b) });
+    finish(cuda, a);
+    ok(unsafe { cuda.cuMemFreeAsync(memory, b) });
+}
+
 #[test]
 fn what_only_makes_or_loads_is_allowed() {
     let bench = Bench::new();

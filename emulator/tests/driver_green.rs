@@ -42,6 +42,13 @@ fn parts_are_multiples_of_what_is_scheduled_together() {
     assert_eq!(split(3, 1, 1), (OK, 3, 2, 126));
     assert_eq!(split(1, 133, 0).0, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     assert_eq!(split(1, 8, 4).0, CUresult::CUDA_ERROR_INVALID_VALUE);
+    // What came out of a split is not split again.
+    let (mut part, mut made) = (CUdevResource::default(), 1);
+    ok(unsafe { cuda.cuDevSmResourceSplitByCount(&mut part, &mut made, &whole, null_mut(), 0, 64) });
+    let whole_part = part;
+    let code =
+        unsafe { cuda.cuDevSmResourceSplitByCount(&mut part, &mut made, &whole_part, null_mut(), 0, 8) };
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     // Without a place for parts, it tells how many there can be.
     let mut possible = 0;
     let code =

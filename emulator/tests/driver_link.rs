@@ -118,7 +118,8 @@ fn logs_are_written_as_long_as_the_link_lasts() {
     ok(unsafe { cuda.cuLinkDestroy(state) });
 }
 
-/// A variable that the image only declares lies where an option says, and is not freed with the module.
+/// A variable that the image only declares is the image's own, or lies where an option says; then it is not freed with
+/// the module.
 #[test]
 fn variables_that_lie_elsewhere() {
     let (cuda, _) = with_own_context();
@@ -130,7 +131,11 @@ fn variables_that_lie_elsewhere() {
     );
     let text = CString::new(text).unwrap();
     let image = text.as_ptr().cast();
-    assert_eq!(unsafe { cuda.cuModuleLoadData(&mut null_mut(), image) }, CUresult::CUDA_ERROR_INVALID_PTX);
+    let (mut own, mut found, mut bytes) = (null_mut(), 0, 0);
+    ok(unsafe { cuda.cuModuleLoadData(&mut own, image) });
+    ok(unsafe { cuda.cuModuleGetGlobal(&mut found, &mut bytes, own, c"x".as_ptr()) });
+    assert_eq!((bytes, read(&cuda, found, 4)), (4, vec![0; 4]));
+    ok(unsafe { cuda.cuModuleUnload(own) });
     let (name, mut address) = (c"x".as_ptr(), memory);
     let mut at = without_provenance_mut::<c_void>(std::mem::take(&mut address) as usize);
     let mut ids = [17, 18, 19].map(CUjit_option);
@@ -140,7 +145,6 @@ fn variables_that_lie_elsewhere() {
     ok(unsafe { cuda.cuModuleLoadDataEx(&mut module, image, 3, ids.as_mut_ptr(), values.as_mut_ptr()) });
     ok(launch(&cuda, function(&cuda, module, "k"), null_mut(), &mut []));
     ok(unsafe { cuda.cuCtxSynchronize() });
-    let (mut found, mut bytes) = (0, 0);
     ok(unsafe { cuda.cuModuleGetGlobal(&mut found, &mut bytes, module, c"x".as_ptr()) });
     assert_eq!((found, bytes), (memory, 4));
     ok(unsafe { cuda.cuModuleUnload(module) });

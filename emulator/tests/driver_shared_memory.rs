@@ -119,6 +119,7 @@ fn what_is_said_about_managed_memory_is_told() {
         assert_eq!(far, CUresult::CUDA_ERROR_INVALID_DEVICE);
         ok(cuda.cuStreamAttachMemAsync(stream, address, 0, 4));
         assert_eq!(cuda.cuStreamAttachMemAsync(null_mut(), address, 0, 4), INVALID_VALUE);
+        ok(cuda.cuStreamAttachMemAsync(CU_STREAM_LEGACY, address, 0, 4));
         assert_eq!(cuda.cuStreamAttachMemAsync(stream, address + 64, 0, 1), INVALID_VALUE);
         ok(cuda.cuMemFree(address));
     }

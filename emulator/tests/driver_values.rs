@@ -22,7 +22,10 @@ fn what_is_wrong_is_refused() {
             assert_eq!(cuda.cuStreamWaitValue32(stream, address, 0, 0), INVALID);
             assert_eq!(cuda.cuStreamWriteValue32(stream, address, 0, 0), INVALID);
         }
-        for address in [memory + 4, memory + 8] {
+        let (mut pooled, mut managed) = (0, 0);
+        ok(cuda.cuMemAllocAsync(&mut pooled, 8, stream));
+        ok(cuda.cuMemAllocManaged(&mut managed, 8, 1));
+        for address in [memory + 4, memory + 8, pooled, managed] {
             assert_eq!(cuda.cuStreamWaitValue64(stream, address, 0, 0), INVALID);
             assert_eq!(cuda.cuStreamWriteValue64(stream, address, 0, 0), INVALID);
         }

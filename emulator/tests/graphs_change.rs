@@ -238,25 +238,6 @@ fn a_graph_is_a_node_of_another() {
 }
 
 #[test]
-fn a_launch_in_a_capture_is_a_child() {
-    let bench = Bench::new();
-    let (cuda, stream) = (&bench.cuda, bench.stream);
-    let inner = graph(cuda);
-    let node = bench.node(inner, &[], bench.store, 10);
-    bench.node(inner, &[node], bench.add, 1);
-    let exec = instantiate(cuda, inner);
-    let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    ok(unsafe { cuda.cuStreamBeginCapture(stream, relaxed) });
-    ok(unsafe { cuda.cuGraphLaunch(exec, stream) });
-    let (mut target, mut value) = (bench.memory, 2_u32);
-    ok(launch(cuda, bench.add, stream, &mut [argument(&mut target), argument(&mut value)]));
-    let mut captured = null_mut();
-    ok(unsafe { cuda.cuStreamEndCapture(stream, &mut captured) });
-    assert_eq!(nodes(cuda, captured).len(), 2);
-    assert_eq!(bench.result(instantiate(cuda, captured)), 13);
-}
-
-#[test]
 fn attributes_of_kernel_nodes_are_kept() {
     use CUlaunchAttributeID as A;
     let bench = Bench::new();

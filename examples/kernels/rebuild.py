@@ -185,7 +185,17 @@ def images(source, work):
         command += [f"--image3=kind=elf,sm=90,file={work / 'image90.cubin'}", f"--image3=kind=ptx,sm=75,file={ptx}"]
         subprocess.run(command, check=True)
         built[TESTS / name] = (work / name).read_bytes()
-    return built
+    return built | {TESTS / f"{source.stem}_link.fatbin": relocatable(ptx, work)}
+
+
+def relocatable(ptx, work):
+    """The fatbin that `nvcc -rdc=true -fatbin` makes: the linker takes this kind only."""
+    cubin, fatbin = work / "link.cubin", work / "link.fatbin"
+    subprocess.run(["ptxas", "--compile-only", "-arch=sm_90", ptx, "-o", cubin], check=True)
+    command = ["fatbinary", "--64", f"--create={fatbin}", "--compress=false", "--cmdline=--compile-only", "--device-c"]
+    command += [f"--image3=kind=elf,sm=90,file={cubin}", f"--image3=kind=ptx,sm=75,file={ptx}"]
+    subprocess.run(command, check=True)
+    return fatbin.read_bytes()
 
 
 if __name__ == "__main__":

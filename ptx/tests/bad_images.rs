@@ -183,6 +183,26 @@ fn section_headers() {
     refuse(constant, &other, Corrupt, last, "a second section `.nv.constant0.vecadd`");
 }
 
+/// Linkers keep the functions of one name that two inputs have to themselves.
+#[test]
+fn code_of_one_name() {
+    let m = Map::new("basic.sm_90.cubin");
+    let (scale, vecadd) = (m.header(".text.scale"), m.header(".text.vecadd"));
+    let mut twice = m.bytes.clone();
+    twice.copy_within(vecadd..vecadd + 4, scale);
+    let second = scale.max(vecadd);
+    // Of two kernels, one would not be found.
+    refused(&m.bytes, scale, &m.bytes[vecadd..][..4], Corrupt, second, "a second section `.text.vecadd`");
+    // Without the mark of kernels they are functions.
+    let symbols = m.contents(".symtab");
+    let count = u64_at(&m.bytes, m.header(".symtab") + 32) / 24;
+    for other in (0..count).map(|index| symbols + 24 * index).filter(|at| m.bytes[at + 4] & 0xf == 2) {
+        twice[other + 5] &= !0x10;
+    }
+    let image = Image::read(&twice).unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(image, Image::Cubin(cubin) if cubin.kernels().is_empty()));
+}
+
 #[test]
 fn parts_that_overlap() {
     let m = &Map::new("basic.sm_90.cubin");

@@ -2,10 +2,12 @@
 
 #![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 
-use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUstreamCaptureMode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::context::CudaContext;
+use super::open_captures::OpenCapture;
 use super::packed::PackedArguments;
 use super::park::Keep;
 use super::stream::CudaStream;
@@ -22,6 +24,8 @@ pub(crate) trait Resource: Send + Sync {
 pub(crate) struct Capture {
     id: u64,
     ended: AtomicBool,
+    /// Keeps others from waiting for all of the context.
+    open: Mutex<Option<OpenCapture>>,
     memory: Mutex<Vec<Captured>>,
     rest: Mutex<Recorded>,
 }
@@ -79,10 +83,12 @@ pub(crate) struct Captured {
 }
 
 impl Capture {
-    pub(crate) fn new() -> Self {
+    /// The record of a capture that is about to begin on a stream of `context`.
+    pub(crate) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, ended: AtomicBool::new(false), memory: Mutex::default(), rest: Mutex::default() }
+        let (ended, open) = (AtomicBool::new(false), Mutex::new(Some(OpenCapture::new(context, mode))));
+        Self { id, ended, open, memory: Mutex::default(), rest: Mutex::default() }
     }
 
     /// A number that no other capture has; never 0.
@@ -146,16 +152,15 @@ impl Capture {
         }
     }
 
-    /// Keeps an object that captured work uses, such as a module, as long as the graph can run.
-    pub(crate) fn keep(&self, objects: impl IntoIterator<Item = Keep>) {
-        self.rest().objects.extend(objects);
-    }
-
     /// Ends the record; returns all that was noted, for the graph.
     pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
         self.ended.store(true, Ordering::Release);
         let memory = std::mem::take(&mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner));
-        (memory, std::mem::take(&mut *self.rest()))
+        let rest = std::mem::take(&mut *self.rest());
+        // Dropped outside the lock: what waited for this is done now.
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(open);
+        (memory, rest)
     }
 }
 

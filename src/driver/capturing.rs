@@ -1,16 +1,14 @@
-//! Streams and threads that capture: what they must not do meanwhile, and how to do it nevertheless.
+//! Streams that capture, and what they must not do meanwhile.
 //!
 //! A stream that a capture hands out carries its record: calls that would break the capture are refused before the driver
-//! sees them. A thread remembers what it captures, for calls that name no stream.
+//! sees them.
 
-#![allow(unsafe_code)] // Calls of the driver with a live stream, or with the calling thread's own mode.
+#![allow(unsafe_code)] // Calls of the driver with a live stream.
 
-use cuda_driver_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
-use std::cell::RefCell;
+use cuda_driver_sys::CUstreamCaptureStatus;
 use std::sync::Arc;
 
 use super::capture::Capture;
-use super::context::CudaContext;
 use super::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
 use super::stream::CudaStream;
 use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
@@ -120,71 +118,4 @@ impl CudaStream {
 fn not_kept(call: &'static str) -> Error {
     let help = "capture into a graph of your own (`CudaGraph::capture_into`), and add the event to it as a node, which keeps it";
     ErrorKind::NotInCapture(NotInCapture { call, help }).into()
-}
-
-thread_local! {
-    /// The streams that this thread captures, innermost last.
-    static CAPTURING: RefCell<Vec<CudaStream>> = const { RefCell::new(Vec::new()) };
-    /// What is to be done when the outermost capture is over.
-    static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Notes that this thread captures `stream`, until [`leave`].
-pub(crate) fn enter(stream: &CudaStream) {
-    CAPTURING.with_borrow_mut(|streams| streams.push(stream.clone()));
-}
-
-/// Notes that this thread's innermost capture is over.
-pub(crate) fn leave() {
-    // Dropped and done outside the borrows.
-    drop(CAPTURING.with_borrow_mut(Vec::pop));
-    if !is_capturing() {
-        LATER.take().into_iter().for_each(|end| end());
-    }
-}
-
-/// Whether this thread captures a stream.
-pub(crate) fn is_capturing() -> bool {
-    // A thread that ends and has dropped the list captures nothing.
-    CAPTURING.try_with(|streams| !streams.borrow().is_empty()).unwrap_or(false)
-}
-
-/// Does what ends an object's life when this thread's captures are over: it may wait for the device.
-pub(crate) fn after_captures(end: impl FnOnce() + 'static) {
-    LATER.with_borrow_mut(|later| later.push(Box::new(end)));
-}
-
-/// An error where this thread captures a stream of `context`: `call` waits for or frees all of it.
-#[inline]
-pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
-    let ours = |streams: &RefCell<Vec<CudaStream>>| {
-        streams.borrow().iter().any(|stream| stream.context().is_same(context))
-    };
-    if !CAPTURING.try_with(ours).unwrap_or(false) {
-        return Ok(());
-    }
-    let help = "do it before or after the capture; inside, use memory that was allocated before";
-    Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
-}
-
-/// Runs `call` so that no capture of this thread is broken by it, where there is one: for calls that allocate memory.
-pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    if is_capturing() { outside_captures(context, call) } else { call() }
-}
-
-/// Runs `call` so that no capture is broken by it: for calls that are no part of any captured work, such as asking for an
-/// event that was recorded elsewhere, or freeing memory that nobody uses.
-///
-/// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
-pub(crate) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: `mode` outlives the call.
-    let exchange = |mode: &mut _| unsafe { context.driver().cuThreadExchangeStreamCaptureMode(mode) };
-    let changed = exchange(&mut mode) == CUresult::SUCCESS;
-    let result = call();
-    if changed {
-        // The thread gets its own mode back; there is nothing to do about a refusal.
-        let _ = exchange(&mut mode);
-    }
-    result
 }

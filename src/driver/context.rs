@@ -12,6 +12,7 @@ use super::fault::FaultState;
 use super::hold::{Debt, Hold};
 use super::host_call;
 use super::limits::DeviceLimits;
+use super::open_captures::{despite_captures, forbid_anywhere};
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
 
@@ -27,13 +28,12 @@ use crate::error::{Error, ErrorKind, Forked, check, failed};
 /// println!("{} with {} multiprocessors", ctx.device_name()?, ctx.multiprocessor_count()?);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "cuDevicePrimaryCtxRetain")]
 pub struct CudaContext {
     inner: Arc<ContextInner>,
 }
 
-#[derive(Debug)]
 pub(super) struct ContextInner {
     raw: CUcontext,
     driver: Arc<Driver>,
@@ -155,15 +155,17 @@ impl CudaContext {
     /// Driver call: `cuCtxSynchronize`.
     ///
     /// # Errors
-    /// The first fault of that work, which is sticky; or a panic in a host function of one of the streams.
+    /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the first fault of that work, which is sticky; or a panic in a host function of one of the streams.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
+        // What could not be given back earlier.
+        super::park::sweep();
         host_call::raise_of_context(self.identity())
     }
 
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
-        super::capturing::forbid_here(self, "cuCtxSynchronize")?;
+        forbid_anywhere(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
         let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
@@ -287,7 +289,25 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter(name)?;
-        self.check(call(&self.inner.driver), name, asked)
+        let code = despite_captures(self, || call(&self.inner.driver));
+        self.check(code, name, asked)
+    }
+
+    /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
+    /// current all the same, and nobody asks again.
+    pub(crate) fn give_back(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        match self.enter(name) {
+            Err(error) if error.is_sticky() || host_call::is_running() => Err(error),
+            _ => {
+                let code = despite_captures(self, || call(&self.inner.driver));
+                self.check(code, name, asked)
+            }
+        }
     }
 
     /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.
@@ -310,6 +330,11 @@ impl CudaContext {
     #[cfg(feature = "async")]
     pub(super) fn events(&self) -> &super::event::EventPool {
         &self.inner.events
+    }
+
+    /// An error if a kernel of this context faulted. No driver call.
+    pub(crate) fn faulted(&self) -> Result<(), Error> {
+        self.inner.fault.check()
     }
 
     /// What is told of a fault.

@@ -130,7 +130,7 @@ impl Coredump {
         self.put(Setting(switch as u32), &[u8::from(on), 0, 0, 0], 1)
     }
 
-    /// The file that a dump goes to: a pattern, in which the driver replaces `%h` (host), `%p` (process) and `%t` (time).
+    /// The file that a dump goes to. A pattern that was set may come back as it was, or with its parts replaced.
     ///
     /// # Errors
     /// As [`Coredump::is_on`].
@@ -138,7 +138,7 @@ impl Coredump {
         self.text(Setting::CU_COREDUMP_FILE)
     }
 
-    /// Sets the file, at most 1023 bytes.
+    /// Sets the file, at most 1023 bytes: a pattern, in which the driver replaces `%h` (host), `%p` (process) and `%t` (time).
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a name that is too long or has a NUL inside; else as [`Coredump::set`].
@@ -146,7 +146,7 @@ impl Coredump {
         self.set_text(Setting::CU_COREDUMP_FILE, pattern)
     }
 
-    /// The pipe that triggers a dump, a pattern as that of [`Coredump::file`].
+    /// The pipe that triggers a dump, a pattern as that of [`Coredump::set_file`].
     ///
     /// # Errors
     /// As [`Coredump::is_on`].

@@ -121,14 +121,16 @@ impl FaultState {
     /// `call` answered that a kernel faulted: remembers it, and says so.
     #[cold]
     pub(super) fn raise(&self, code: CUresult, call: &'static str) -> Error {
-        let fault = self.fault.get_or_init(|| Faulted { code, call, suspects: self.suspects() });
+        // They may be the last handles: a stream's end asks for the fault too, so none is dropped before it is known.
+        let streams: Vec<_> = locked(&self.streams).iter().filter_map(Weak::upgrade).collect();
+        let fault = self.fault.get_or_init(|| Faulted { code, call, suspects: self.suspects(&streams) });
         again(fault)
     }
 
-    fn suspects(&self) -> Vec<Suspect> {
+    fn suspects(&self, streams: &[Arc<StreamInner>]) -> Vec<Suspect> {
         let names = locked(&self.names);
         let mut suspects = Vec::new();
-        for stream in locked(&self.streams).iter().filter_map(Weak::upgrade) {
+        for stream in streams {
             let (kernels, more) = stream.launches.pending();
             if more {
                 suspects.push(Suspect::Earlier);

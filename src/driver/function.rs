@@ -25,7 +25,7 @@ use crate::error::Error;
 /// assert_eq!(f.max_threads_per_block(), 1024);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUfunction")]
 pub struct CudaFunction {
     /// Keeps the function loaded; `None` where someone else does.

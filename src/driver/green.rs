@@ -111,11 +111,14 @@ impl SmResource {
     /// At most `groups` parts of at least `least` multiprocessors each, and the rest. The driver rounds up to what the
     /// device can schedule together, 8 multiprocessors for example.
     ///
+    /// A part is not split again as it is: make a green context of it, and split
+    /// [what that has](GreenContext::multiprocessors).
+    ///
     /// Driver call: `cuDevSmResourceSplitByCount`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one part fits; some drivers answer
-    /// `CUDA_ERROR_INVALID_VALUE`.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one part fits, and for a part; some drivers answer
+    /// `CUDA_ERROR_INVALID_VALUE`, as this does for no groups.
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     pub fn split(
         &self,
@@ -123,10 +126,15 @@ impl SmResource {
         least: u32,
         flags: SmSplitFlags,
     ) -> Result<(Vec<SmResource>, SmResource), Error> {
+        let call = "cuDevSmResourceSplitByCount";
+        if groups == 0 {
+            let asked = format!("0 groups of {least}");
+            return Err(crate::error::failed(CUresult::CUDA_ERROR_INVALID_VALUE, call, asked));
+        }
         let mut parts = vec![CUdevResource::default(); groups as usize];
         let (mut made, mut rest) = (groups, CUdevResource::default());
         // SAFETY: there are `made` places for parts; all outputs outlive the call.
-        self.device.call("cuDevSmResourceSplitByCount", |driver| unsafe {
+        self.device.call(call, |driver| unsafe {
             driver.cuDevSmResourceSplitByCount(
                 parts.as_mut_ptr(),
                 &mut made,
@@ -168,7 +176,7 @@ impl fmt::Debug for SmResource {
 /// assert_eq!(green.multiprocessors()?.count(), parts[0].count());
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "cuGreenCtxCreate")]
 pub struct GreenContext {
     inner: Arc<Green>,
@@ -176,14 +184,15 @@ pub struct GreenContext {
 }
 
 /// The green context itself: its `CudaContext` owns it.
-#[derive(Debug)]
 struct Green {
     raw: CUgreenCtx,
+    /// The same as a context.
+    context: CUcontext,
     /// Green contexts live in the primary one.
     primary: CudaContext,
 }
 
-// SAFETY: a CUgreenCtx may be used from every thread (driver API, "Green Contexts"); the rest is Send and Sync.
+// SAFETY: a CUgreenCtx and its CUcontext may be used from every thread (driver API, "Green Contexts"); the rest is Send and Sync.
 unsafe impl Send for Green {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for Green {}
@@ -199,9 +208,13 @@ impl GreenContext {
     pub fn new(primary: &CudaContext, multiprocessors: &[SmResource]) -> Result<Self, Error> {
         let device = primary.device();
         let asked = || format!("device {}, {multiprocessors:?}", device.ordinal());
+        let refuse = |code| Err(crate::error::failed(code, "cuDevResourceGenerateDesc", asked()));
+        // A driver may look at the first one in any case.
+        if multiprocessors.is_empty() {
+            return refuse(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         if multiprocessors.iter().any(|resource| resource.device != device) {
-            let code = CUresult::CUDA_ERROR_INVALID_DEVICE;
-            return Err(crate::error::failed(code, "cuDevResourceGenerateDesc", asked()));
+            return refuse(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         let mut resources: Vec<_> = multiprocessors.iter().map(|resource| resource.raw).collect();
         let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
@@ -215,13 +228,13 @@ impl GreenContext {
         primary.call("cuGreenCtxCreate", asked, |driver| unsafe {
             driver.cuGreenCtxCreate(&mut raw, description, device.raw(), flags)
         })?;
-        let inner = Arc::new(Green { raw, primary: primary.clone() });
-        let mut context: CUcontext = null_mut();
+        let mut green = Green { raw, context: null_mut(), primary: primary.clone() };
         // SAFETY: the green context lives, the output outlives the call.
         primary.call("cuCtxFromGreenCtx", asked, |driver| unsafe {
-            driver.cuCtxFromGreenCtx(&mut context, raw)
+            driver.cuCtxFromGreenCtx(&mut green.context, raw)
         })?;
-        let context = CudaContext::adopt(device, context, Hold::Foreign(Some(inner.clone())))?;
+        let (raw, inner) = (green.context, Arc::new(green));
+        let context = CudaContext::adopt(device, raw, Hold::Foreign(Some(inner.clone())))?;
         Ok(Self { inner, context })
     }
 
@@ -270,8 +283,31 @@ impl GreenContext {
     }
 }
 
+impl fmt::Debug for GreenContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GreenContext")
+            .field("device", &self.context.ordinal())
+            .field("raw", &self.inner.raw)
+            .finish()
+    }
+}
+
+impl Green {
+    /// Takes it off this thread: what a driver does on a thread whose green context is gone is not documented.
+    fn leave(&self) {
+        let (driver, mut current) = (self.primary.driver(), null_mut());
+        // SAFETY: the output outlives the call.
+        let code = unsafe { driver.cuCtxGetCurrent(&mut current) };
+        if code == CUresult::SUCCESS && current == self.context {
+            // SAFETY: the primary context is retained. Where this fails, the destruction says the same.
+            let _ = unsafe { driver.cuCtxSetCurrent(self.primary.raw()) };
+        }
+    }
+}
+
 impl Drop for Green {
     fn drop(&mut self) {
+        self.leave();
         let driver = self.primary.driver();
         // Nobody can be told here.
         // SAFETY: this value owns it, and nothing made from it is left: each such thing keeps this value.

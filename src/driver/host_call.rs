@@ -84,6 +84,9 @@ impl CudaStream {
     /// for the function itself. What it owns may be dropped in it, also buffers, streams and events, which another thread
     /// then frees; other objects, such as modules, should be dropped elsewhere, because the driver does not free them there.
     ///
+    /// A function that waits holds back more than its stream: a driver calls those of all streams on few threads, and calls that
+    /// wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and keep other calls waiting meanwhile.
+    ///
     /// The context lives until the function has been called. If a kernel in front of it faults, it is dropped instead.
     ///
     /// A panic stays inside: it is told, once, by the next wait for the stream or for the context

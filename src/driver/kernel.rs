@@ -45,7 +45,6 @@ impl Parameters {
 /// What a launch of one kernel needs to know; made by the first lookup, then only read.
 ///
 /// [`CudaFunction`](crate::CudaFunction) is the handle that also keeps the module alive.
-#[derive(Debug)]
 pub struct Kernel {
     pub(crate) raw: CUfunction,
     pub(crate) context: CudaContext,

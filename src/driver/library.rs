@@ -36,13 +36,12 @@ use crate::error::{Error, ErrorKind, GlobalError, check};
 /// assert_eq!((fill.name(), function.name()), ("fill", "fill"));
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUlibrary")]
 pub struct CudaLibrary {
     inner: Arc<LibraryInner>,
 }
 
-#[derive(Debug)]
 pub(super) struct LibraryInner {
     raw: CUlibrary,
     driver: Arc<Driver>,

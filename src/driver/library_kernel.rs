@@ -29,7 +29,7 @@ use crate::error::{Error, ErrorKind, KernelNotFound, check};
 /// assert_eq!(kernel.function(&ctx)?.max_dynamic_shared_memory(), 60_000);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUkernel")]
 pub struct LibraryKernel {
     raw: CUkernel,

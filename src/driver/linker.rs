@@ -108,13 +108,14 @@ impl Linker {
         Ok(Self { raw, context: context.clone(), slots, inputs: Vec::new() })
     }
 
-    /// Adds PTX text, a cubin or a fatbin, whichever it is; `name` is what logs call it.
+    /// Adds PTX text, a cubin or a fatbin, whichever it is; `name` is what logs call it. Compile cubins and fatbins for it
+    /// with `-rdc=true` (of `ptxas`: `--compile-only`).
     ///
     /// The bytes are checked before the driver sees them. Driver call: `cuLinkAddData`.
     ///
     /// # Errors
     /// [`ErrorKind::Image`] for bytes that are no whole image, [`ErrorKind::Compiler`] with the log where the driver
-    /// refuses them.
+    /// refuses them: `CUDA_ERROR_NO_BINARY_FOR_GPU` for a fatbin without code for the linker.
     #[doc(alias = "cuLinkAddData")]
     pub fn add(&mut self, image: impl AsRef<[u8]>, name: &str) -> Result<(), Error> {
         let image = Image::new(image.as_ref(), name)?;
@@ -292,7 +293,7 @@ impl Linker {
             return Ok(());
         }
         // SAFETY: this value owned the link.
-        self.context.call("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
+        self.context.give_back("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
     }
 }
 

@@ -32,13 +32,12 @@ use crate::error::{Error, ErrorKind, KernelNotFound};
 /// assert!(error.is_not_found() && error.to_string().contains("did you mean fill?"));
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUmodule")]
 pub struct CudaModule {
     inner: Arc<ModuleInner>,
 }
 
-#[derive(Debug)]
 struct ModuleInner {
     raw: CUmodule,
     /// Never given twice in a process, so that call sites can tell modules apart.
@@ -321,7 +320,7 @@ impl ModuleInner {
         if raw.is_null() || !matches!(self.owner, Owner::Handle) {
             return Ok(());
         }
-        self.context.call(
+        self.context.give_back(
             "cuModuleUnload",
             || self.origin.clone(),
             // SAFETY: this value owned the module; no function of it is left, as each holds the module.

@@ -1,25 +1,49 @@
-//! Things that running work still uses, after everybody else has let go of them.
+//! Things whose end has to wait, after everybody else has let go of them.
 //!
-//! Dropping an executable graph does not wait for its launches. What they use is parked here behind an event, and dropped by
-//! a later call of this crate that finds the event done: never in a callback, where the driver may not be called.
+//! There are two reasons. Work may still use them: what a dropped executable graph needs is parked behind an event. Or their end
+//! failed and may be tried again: it must not be now, as in a capture, or the driver refused to wait for their work. A later
+//! call of this crate drops them ([`sweep`]); what fails again parks again.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::capturing::{CaptureStatus, outside_captures};
+use super::capturing::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
+use super::host_call;
+use super::open_captures::{is_capturing, outside_captures};
 use super::stream::CudaStream;
 use crate::error::Error;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
 pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
 
-/// What waits for one event.
+/// What waits, and for what.
 struct Parked {
-    event: CudaEvent,
+    until: Until,
     // Held, not read.
     _what: Vec<Keep>,
+}
+
+enum Until {
+    /// This event is done.
+    Done(CudaEvent),
+    /// This stream is idle: where the driver made no event.
+    Idle(CudaStream),
+    /// Any later call: its end is tried again.
+    Again,
+}
+
+impl Until {
+    /// Whether it has come. A fault ends all work; after any other error nobody knows.
+    fn has_come(&self) -> bool {
+        let answer = match self {
+            Self::Done(event) => outside_captures(event.context(), || event.query()),
+            Self::Idle(stream) => outside_captures(stream.context(), || is_idle(stream)),
+            Self::Again => Ok(true),
+        };
+        answer.unwrap_or_else(|error| error.is_sticky())
+    }
 }
 
 static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
@@ -37,18 +61,30 @@ pub(crate) fn until_done(stream: &CudaStream, what: Vec<Keep>) {
         // Nothing runs any more; a sticky fault ends all work, too.
         Ok(None) => drop(what),
         Err(e) if e.is_sticky() => drop(what),
-        Ok(Some(event)) => {
-            list().push(Parked { event, _what: what });
-            ANY.store(true, Ordering::Release);
-        }
-        // Nobody can tell when the work is done: memory that stays is better than memory that is used after its end.
-        Err(_) => std::mem::forget(what),
+        Ok(Some(event)) => park(Until::Done(event), what),
+        Err(_) => park(Until::Idle(stream.clone()), what),
     }
+}
+
+/// Drops `rest` again later: what its drop could not give back just now.
+///
+/// That is on another thread if this one is in a host function, else in a later [`sweep`].
+pub(crate) fn try_again(rest: impl Any + Send + Sync) {
+    if host_call::is_running() {
+        return host_call::outside(move || drop(rest));
+    }
+    park(Until::Again, vec![Arc::new(rest)]);
+}
+
+fn park(until: Until, what: Vec<Keep>) {
+    let mut parked = list();
+    parked.push(Parked { until, _what: what });
+    ANY.store(true, Ordering::Release);
 }
 
 /// An event behind the work of `stream`, if there is work.
 fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
-    if stream.capture_status()? == CaptureStatus::None && stream.query()? {
+    if is_idle(stream)? {
         return Ok(None);
     }
     let event = CudaEvent::new(stream.context(), EventFlags::empty())?;
@@ -56,27 +92,28 @@ fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
     Ok(Some(event))
 }
 
-/// Drops what is no longer used. One load if nothing is parked.
+fn is_idle(stream: &CudaStream) -> Result<bool, Error> {
+    Ok(stream.capture_status()? == CaptureStatus::None && stream.is_done()?)
+}
+
+/// Drops what may be dropped by now; not in a host function, nor where this thread captures. One load if nothing is parked.
 ///
-/// Driver call: `cuEventQuery`, for each parked event.
+/// Driver calls: `cuEventQuery` for each parked event; for what is tried again, those of its end.
 pub(crate) fn sweep() {
-    if !ANY.load(Ordering::Acquire) {
+    if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
         return;
     }
-    let done: Vec<Parked> = {
+    let due: Vec<Parked> = {
         let mut parked = list();
-        let done = parked.extract_if(.., |p| {
-            !matches!(outside_captures(p.event.context(), || p.event.query()), Ok(false))
-        });
-        let done = done.collect();
+        let due = parked.extract_if(.., |parked| parked.until.has_come()).collect();
         ANY.store(!parked.is_empty(), Ordering::Release);
-        done
+        due
     };
-    // Outside the lock: dropping may drop executable graphs, which park.
-    drop(done);
+    // Outside the lock: dropping may park.
+    drop(due);
 }
 
 fn list() -> MutexGuard<'static, Vec<Parked>> {
     // Nothing below the lock panics; a poisoned lock would still hold a whole list.
-    PARKED.lock().unwrap_or_else(|e| e.into_inner())
+    PARKED.lock().unwrap_or_else(PoisonError::into_inner)
 }

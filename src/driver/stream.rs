@@ -12,6 +12,7 @@ use super::context::{CudaContext, context_mismatch};
 use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
 use super::fault::Launches;
 use super::host_call;
+use super::open_captures::despite_captures;
 use crate::error::{Error, ErrorKind, NotInCapture};
 
 bitflags! {
@@ -38,13 +39,12 @@ bitflags! {
 /// assert!(stream.query()?);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[doc(alias = "CUstream")]
 pub struct CudaStream {
     inner: Arc<StreamInner>,
 }
 
-#[derive(Debug)]
 pub(super) struct StreamInner {
     raw: CUstream,
     context: CudaContext,
@@ -191,15 +191,23 @@ impl CudaStream {
     /// The first fault of work of the context, which is sticky; when all is done, a panic in a host function of this stream.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
+        let done = self.is_done()?;
+        if done {
+            host_call::raise_of_stream(self)?;
+        }
+        Ok(done)
+    }
+
+    /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
+    pub(super) fn is_done(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
         self.context().enter("cuStreamQuery")?;
         // SAFETY: the stream is live.
-        match unsafe { self.context().driver().cuStreamQuery(self.raw()) } {
-            CUresult::CUDA_ERROR_NOT_READY => return Ok(false),
-            code => self.context().check(code, "cuStreamQuery", String::new)?,
+        let ask = || unsafe { self.context().driver().cuStreamQuery(self.raw()) };
+        match despite_captures(self.context(), ask) {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
         }
-        host_call::raise_of_stream(self)?;
-        Ok(true)
     }
 
     /// Makes work given to this stream from now on wait for `event`.
@@ -359,8 +367,8 @@ impl StreamInner {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this crate made the stream, and no handle is left.
-        let code = unsafe { self.context.driver().cuStreamDestroy(self.raw) };
-        self.context.check(code, "cuStreamDestroy", String::new)
+        let destroy = || unsafe { self.context.driver().cuStreamDestroy(self.raw) };
+        self.context.check(despite_captures(&self.context, destroy), "cuStreamDestroy", String::new)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use super::capture::Resource;
+use super::context::CudaContext;
 use super::stream::CudaStream;
 use crate::error::Error;
 
@@ -158,6 +159,15 @@ impl Uses {
         }
         self.forget(&mut users);
         Ok(())
+    }
+
+    /// The same at the end of the memory: waits for all work of the context where `all` says so, or where the driver refuses
+    /// less. A fault ends all work, too; after any other error nobody knows whether it is done.
+    pub(crate) fn end(&self, context: &CudaContext, all: bool) -> Result<(), Error> {
+        if !all && self.wait().is_ok() {
+            return Ok(());
+        }
+        context.drain().or_else(|error| if error.is_sticky() { Ok(()) } else { Err(error) })
     }
 
     /// Waits on the host until the memory is written; it may still be read.

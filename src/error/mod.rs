@@ -69,6 +69,17 @@ impl Error {
         }
     }
 
+    /// The same error with a next step, where the driver answered `code`.
+    #[cold]
+    pub(crate) fn with_hint_for(mut self, code: CUresult, hint: &str) -> Self {
+        if let ErrorKind::Driver(error) = &mut *self.kind
+            && error.code == code
+        {
+            error.hint = Some(hint.into());
+        }
+        self
+    }
+
     /// The name of the driver function that failed, if one was called.
     pub fn call(&self) -> Option<&'static str> {
         match self.kind() {

@@ -72,11 +72,11 @@ pub struct Forked {
     pub child: u32,
 }
 
-/// Something that a stream cannot do while it captures; the capture goes on.
+/// Something that cannot be done while a stream is captured; the capture goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call} on a stream that captures: its work only runs when the graph is launched, so there is nothing to wait for, and \
-     host memory that is borrowed now may be gone then\n  help: {help}"
+    "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
+     give back, and host memory that is borrowed now may be gone then\n  help: {help}"
 )]
 pub struct NotInCapture {
     /// The driver function that was not called.

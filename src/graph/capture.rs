@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, Use, lock};
-use crate::driver::{
-    Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags, enter, leave,
-};
+use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 
-/// Which other calls a capture forbids while it lasts (`CUstreamCaptureMode`).
+/// Which other calls a capture forbids while it lasts (`CUstreamCaptureMode`): those of other code, which break it. Calls of
+/// this crate never do: what would break a capture is refused, and all else is made in the relaxed mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureMode {
@@ -103,7 +102,7 @@ impl CudaGraph {
         mode: CaptureMode,
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<(CudaGraph, Vec<RecordedLaunch>), Error> {
-        let scope = Scope::new(context)?;
+        let scope = Scope::new(context, mode)?;
         let stream = &scope.stream;
         let asked = || format!("{}, {mode:?}", stream.label());
         // SAFETY: the stream is live.
@@ -134,7 +133,7 @@ impl CudaGraph {
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<Vec<GraphNode>, Error> {
         let after = lock(&self.table).raw(after)?;
-        let scope = Scope::new(self.context())?;
+        let scope = Scope::new(self.context(), mode)?;
         let stream = &scope.stream;
         let asked = || format!("{}, {mode:?}, after {} nodes", stream.label(), after.len());
         // SAFETY: stream and graph are live, and the nodes are the graph's; no edge data means plain dependencies.
@@ -179,15 +178,14 @@ struct Scope {
 }
 
 impl Scope {
-    fn new(context: &CudaContext) -> Result<Self, Error> {
-        let capture = Arc::new(Capture::new());
+    fn new(context: &CudaContext, mode: CaptureMode) -> Result<Self, Error> {
+        let capture = Arc::new(Capture::new(context, mode.raw()));
         let stream = CudaStream::made_for(context, StreamFlags::NON_BLOCKING, 0, Some(capture.clone()))?;
         Ok(Self { stream, capture, begun: false, owned: true })
     }
 
     /// The driver has begun to record, into a new graph or one that somebody has.
     fn begun(self, owned: bool) -> Self {
-        enter(&self.stream);
         let mut scope = self;
         (scope.begun, scope.owned) = (true, owned);
         scope
@@ -215,7 +213,6 @@ impl Scope {
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
         );
-        leave();
         ended?;
         Ok(raw)
     }
@@ -259,11 +256,12 @@ impl CudaStream {
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
+        let capture = Arc::new(Capture::new(self.context(), mode.raw()));
         // SAFETY: the stream is live; the rest is the caller's duty.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
         })?;
-        Ok(self.capturing(Arc::new(Capture::new())))
+        Ok(self.capturing(capture))
     }
 
     /// Ends a capture and returns the graph; also one that is broken, or that others began.
@@ -285,17 +283,20 @@ impl CudaStream {
         // What a join meets, the end meets too, and tells.
         let _ = forks.iter().try_for_each(|fork| self.join(fork));
         let mut raw = std::ptr::null_mut();
-        self.context().call(
+        let ended = self.context().call(
             "cuStreamEndCapture",
             || self.label(),
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
-        )?;
+        );
+        // It is over also where the driver says that it was broken.
+        let share = capture.map(|capture| Share::captured(&capture).0);
+        ended?;
         let graph = CudaGraph::adopt(self.context(), raw, true);
-        graph.learn_nodes()?;
-        if let Some(capture) = capture {
-            lock(&graph.table).rest = Share::captured(&capture).0;
+        if let Some(share) = share {
+            lock(&graph.table).rest = share;
         }
+        graph.learn_nodes()?;
         Ok(graph)
     }
 

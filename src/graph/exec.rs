@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
-use crate::driver::{CudaContext, CudaStream, Keep, Waits, host_call, sweep, until_done};
-use crate::error::{Error, ErrorKind, GraphError};
+use crate::driver::{CudaContext, CudaStream, Keep, Waits, despite_captures, host_call, sweep, until_done};
+use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
 
 bitflags! {
     /// How a graph is instantiated (`CUgraphInstantiate_flags`).
@@ -47,7 +47,6 @@ bitflags! {
 /// exec.synchronize()?;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "CUgraphExec")]
 pub struct GraphExec {
     raw: CUgraphExec,
@@ -87,13 +86,15 @@ impl CudaGraph {
             result_out: R::CUDA_GRAPH_INSTANTIATE_SUCCESS,
         };
         let driver = self.context().driver();
-        let code = if driver.has("cuGraphInstantiateWithParams") {
-            // SAFETY: the graph is live; both outputs outlive the call.
-            unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
-        } else {
-            // SAFETY: as above.
-            unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
-        };
+        let code = despite_captures(self.context(), || {
+            if driver.has("cuGraphInstantiateWithParams") {
+                // SAFETY: the graph is live; both outputs outlive the call.
+                unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
+            } else {
+                // SAFETY: as above.
+                unsafe { driver.cuGraphInstantiateWithFlags(&mut raw, self.raw, flags.bits()) }
+            }
+        });
         let table = lock(&self.table);
         if code != CUresult::SUCCESS {
             // What the context knows of an earlier fault comes first.
@@ -127,17 +128,20 @@ fn reason(result: R) -> &'static str {
 impl GraphExec {
     /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
     ///
-    /// Where the stream is being captured, a copy of the graph becomes a node of what is captured.
-    ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context or is being captured, or whatever the driver answers. Drivers launch no graph into a
+    /// capture: make the graph a node by [`CudaGraph::add_child`].
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
-        stream.capture_is_open("cuGraphLaunch")?;
+        if stream.capture().is_some() {
+            stream.capture_is_open("cuGraphLaunch")?;
+            let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
+            return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
+        }
         let mut waits = Waits::default();
         for memory in self.memory() {
             memory.order(stream, &mut waits)?;
@@ -150,30 +154,16 @@ impl GraphExec {
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
         if self.last.as_ref().is_none_or(|last| last.identity() != stream.identity()) {
-            self.launched_elsewhere(stream);
+            self.last = Some(stream.clone());
         }
         Ok(())
     }
 
     /// Notes what may be blamed for a fault: the last kernels of the graph, as many as a stream remembers.
     fn note_kernels(&self, stream: &CudaStream) {
-        if stream.capture().is_none() {
-            let kernels = &self.share.kernels;
-            kernels
-                .iter()
-                .skip(kernels.len().saturating_sub(16))
-                .for_each(|kernel| stream.launches().note(*kernel));
-        }
-    }
-
-    /// Notes a launch on another stream than the last one.
-    #[cold]
-    fn launched_elsewhere(&mut self, stream: &CudaStream) {
-        match stream.capture() {
-            // Nothing runs now: the copy in the captured graph needs the same things.
-            Some(capture) => capture.keep(self.objects()),
-            None => self.last = Some(stream.clone()),
-        }
+        let kernels = &self.share.kernels;
+        let last = kernels.iter().skip(kernels.len().saturating_sub(16));
+        last.for_each(|kernel| stream.launches().note(*kernel));
     }
 
     /// Makes the graph ready on the device, so that its first launch does not have to.
@@ -294,8 +284,12 @@ impl GraphExec {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context().bind();
         // SAFETY: this value owned it; the driver puts off its end until launches that run are done.
-        let code = unsafe { self.context().driver().cuGraphExecDestroy(raw) };
-        let done = self.context().check(code, "cuGraphExecDestroy", String::new);
+        let destroy = || unsafe { self.context().driver().cuGraphExecDestroy(raw) };
+        let done = self.context().check(
+            despite_captures(self.context(), destroy),
+            "cuGraphExecDestroy",
+            String::new,
+        );
         self.replace_all(Share::default());
         sweep();
         done

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Table, lock};
-use crate::driver::{CudaContext, context_mismatch, host_call};
+use crate::driver::{CudaContext, context_mismatch, despite_captures, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
@@ -30,7 +30,6 @@ use crate::error::{Error, ErrorKind, GraphError};
 /// assert_eq!(x.to_host_vec(&stream)?, [7; 100]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "CUgraph")]
 pub struct CudaGraph {
     pub(super) family: Arc<Family>,
@@ -347,8 +346,8 @@ impl Family {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this crate made the graph or was given it, and no handle is left.
-        let code = unsafe { self.context.driver().cuGraphDestroy(self.root) };
-        self.context.check(code, "cuGraphDestroy", String::new)
+        let destroy = || unsafe { self.context.driver().cuGraphDestroy(self.root) };
+        self.context.check(despite_captures(&self.context, destroy), "cuGraphDestroy", String::new)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::exec::GraphExec;
 use super::graph::{CudaGraph, two_families};
 use super::node::lock;
+use crate::driver::despite_captures;
 use crate::error::{Error, ErrorKind, GraphError, UpdateRefusal};
 
 impl GraphExec {
@@ -46,7 +47,9 @@ impl GraphExec {
             let _ours = self.family.lock();
             let _theirs = (!Arc::ptr_eq(&self.family, &graph.family)).then(|| graph.family.lock());
             // SAFETY: both graphs are live, `info` outlives the call.
-            unsafe { self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info) }
+            despite_captures(self.context(), || unsafe {
+                self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info)
+            })
         };
         let table = lock(&graph.table);
         if code == CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {

@@ -12,7 +12,7 @@ use super::array_format::{ArrayDescriptor, ArrayElement};
 use super::copy_region::{CopySource, CopyTarget};
 use super::mipmap::MipmapInner;
 use super::region::{Bounds, Extent, Owner, Place, RowLayout};
-use crate::driver::{CudaContext, CudaStream, Resource, Uses};
+use crate::driver::{CudaContext, CudaStream, Resource, Uses, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 bitflags! {
@@ -334,13 +334,30 @@ impl ArrayInner {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
-        // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
+        self.context.may_give_back("cuArrayDestroy")?;
+        // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
+        self.uses.end(&self.context, *self.escaped.get_mut())?;
+        self.owned = false;
         // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
-        self.context.call("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
+        self.context
+            .give_back("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
+    }
+
+    /// What is to be destroyed, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        Self {
+            raw: self.raw,
+            context: self.context.clone(),
+            extent: self.extent,
+            flags: self.flags,
+            uses: std::mem::take(&mut self.uses),
+            escaped: std::mem::take(&mut self.escaped),
+            owned: std::mem::take(&mut self.owned),
+            level_of: self.level_of.take(),
+        }
     }
 }
 
@@ -353,7 +370,9 @@ impl Resource for ArrayInner {
 impl Drop for ArrayInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.owned {
+            try_again(self.take());
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut, SliceParts};
-use crate::driver::{CudaContext, CudaStream, despite_captures};
+use crate::driver::{CudaContext, CudaStream, sweep};
 use crate::error::{Error, ErrorKind};
 
 /// `len` elements of device memory.
@@ -34,7 +34,6 @@ use crate::error::{Error, ErrorKind};
 /// assert_eq!(buffer.to_host_vec(&stream)?, [0, 7, 8, 0]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "cuMemAlloc")]
 pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
@@ -43,6 +42,12 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     /// Its address was handed out as a number: work may use it that nobody noted.
     escaped: AtomicBool,
     of: PhantomData<T>,
+}
+
+impl<T: DeviceCopy> std::fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        crate::show::elements::<T>(f, "DeviceBuffer", self.address, self.len, self.context())
+    }
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
@@ -54,6 +59,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]).
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
+        // Memory that could not be given back earlier may be had now.
+        sweep();
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
         let mut address = 0;
@@ -69,10 +76,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             Origin::Pool(stream.clone())
         } else {
             stream.refuse_in_capture("cuMemAlloc")?;
-            despite_captures(context, || {
-                // SAFETY: the context is current, `address` outlives the call.
-                context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })
-            })?;
+            // SAFETY: the context is current, `address` outlives the call.
+            context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
             Origin::Plain
         };
         let buffer = Self::from_home(len, address, Home::new(address, context, origin));

@@ -20,7 +20,7 @@ use crate::error::Error;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExternalMemoryHandle {
-    /// A file descriptor, as Vulkan exports it; the driver owns it once the import has succeeded.
+    /// A file descriptor, as Vulkan exports it; the driver's from the import on, whether it succeeds or not.
     #[cfg(unix)]
     FileDescriptor(std::os::fd::OwnedFd),
     /// A handle of Windows: which kind (`CUexternalMemoryHandleType`), and the handle, which whoever holds it closes.
@@ -72,7 +72,8 @@ impl ExternalMemory {
     /// 1. The handle is of the kind it says, and its memory has so many bytes and is dedicated or not as said.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or whatever the driver answers.
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or whatever the driver answers. A file descriptor that a driver
+    /// refuses may stay open: drivers close some of them, and closing it again could hit another file.
     #[doc(alias = "cuImportExternalMemory")]
     pub unsafe fn import(
         context: &CudaContext,
@@ -103,17 +104,22 @@ impl ExternalMemory {
             reserved: [0; 16],
         };
         let mut raw = std::ptr::null_mut();
-        context.call(
+        let mut given = false;
+        let imported = context.call(
             "cuImportExternalMemory",
             || format!("{bytes} bytes, {handle:?}"),
-            // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
-            |driver| unsafe { driver.cuImportExternalMemory(&mut raw, &description) },
-        )?;
-        // The driver owns it from here on.
-        #[cfg(unix)]
-        if let ExternalMemoryHandle::FileDescriptor(descriptor) = handle {
-            let _ = std::os::fd::IntoRawFd::into_raw_fd(descriptor);
+            |driver| {
+                given = true;
+                // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
+                unsafe { driver.cuImportExternalMemory(&mut raw, &description) }
+            },
+        );
+        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
+        // another thread opened meanwhile; never closed, it is one descriptor too many.
+        if given {
+            std::mem::forget(handle);
         }
+        imported?;
         Ok(Self { inner: Arc::new(Imported { raw, bytes, context: context.clone() }) })
     }
 
@@ -163,7 +169,7 @@ impl ExternalMemory {
 impl Drop for Imported {
     fn drop(&mut self) {
         // SAFETY: this value owned it, and no buffer of it is left.
-        let _ = self.context.call("cuDestroyExternalMemory", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuDestroyExternalMemory", String::new, |driver| unsafe {
             driver.cuDestroyExternalMemory(self.raw)
         });
     }
@@ -182,6 +188,6 @@ impl Drop for Mapped {
             .memory
             .inner
             .context
-            .call("cuMemFree", String::new, |driver| unsafe { driver.cuMemFree(self.address) });
+            .give_back("cuMemFree", String::new, |driver| unsafe { driver.cuMemFree(self.address) });
     }
 }

@@ -17,7 +17,7 @@ use crate::error::Error;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExternalSemaphoreHandle {
-    /// A file descriptor of a semaphore that is signalled or not; the driver owns it once the import has succeeded.
+    /// A file descriptor of a semaphore that is signalled or not; the driver's from the import on, whether it succeeds or not.
     #[cfg(unix)]
     FileDescriptor(std::os::fd::OwnedFd),
     /// A file descriptor of a semaphore that counts; as above.
@@ -71,11 +71,12 @@ impl ExternalSemaphore {
     /// 1. The handle is of the kind it says.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or whatever the driver answers.
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or whatever the driver answers. A file descriptor that a
+    /// driver refuses may stay open: drivers close some of them, and closing it again could hit another file.
     #[doc(alias = "cuImportExternalSemaphore")]
     pub unsafe fn import(context: &CudaContext, handle: ExternalSemaphoreHandle) -> Result<Self, Error> {
         #[cfg(unix)]
-        use std::os::fd::{AsRawFd, IntoRawFd};
+        use std::os::fd::AsRawFd;
         let descriptor = |fd| CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_handle { fd };
         let (type_, raw_handle) = match &handle {
             #[cfg(unix)]
@@ -97,19 +98,22 @@ impl ExternalSemaphore {
         let description =
             CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_, handle: raw_handle, flags: 0, reserved: [0; 16] };
         let mut raw = std::ptr::null_mut();
-        context.call(
+        let mut given = false;
+        let imported = context.call(
             "cuImportExternalSemaphore",
             || format!("{handle:?}"),
-            // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
-            |driver| unsafe { driver.cuImportExternalSemaphore(&mut raw, &description) },
-        )?;
-        // The driver owns it from here on.
-        #[cfg(unix)]
-        if let ExternalSemaphoreHandle::FileDescriptor(fd)
-        | ExternalSemaphoreHandle::TimelineFileDescriptor(fd) = handle
-        {
-            let _ = fd.into_raw_fd();
+            |driver| {
+                given = true;
+                // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
+                unsafe { driver.cuImportExternalSemaphore(&mut raw, &description) }
+            },
+        );
+        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
+        // another thread opened meanwhile; never closed, it is one descriptor too many.
+        if given {
+            std::mem::forget(handle);
         }
+        imported?;
         Ok(Self { inner: Arc::new(Imported { raw, context: context.clone() }) })
     }
 
@@ -170,7 +174,7 @@ impl ExternalSemaphore {
 impl Drop for Imported {
     fn drop(&mut self) {
         // SAFETY: this value owned it; work that was given to streams is not concerned.
-        let _ = self.context.call("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
             driver.cuDestroyExternalSemaphore(self.raw)
         });
     }

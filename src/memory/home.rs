@@ -3,8 +3,7 @@
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
 use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, after_captures, forbid_here, host_call,
-    is_capturing,
+    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, forbid_anywhere, try_again,
 };
 use crate::error::Error;
 use std::any::Any;
@@ -99,10 +98,13 @@ impl Home {
     }
 
     /// Gives the memory back after all work that uses it; once.
+    ///
+    /// Where it must not be now, or nobody can tell when the work is done, it stays: the end of this value tries again.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
-            forbid_here(&self.context, "cuMemFree")?;
+            self.context.may_give_back("cuMemFree")?;
         }
+        let last = self.last_use()?;
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
@@ -110,12 +112,7 @@ impl Home {
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream) => {
-                let ordered = self.uses.last_stream(&stream);
-                if ordered.is_err() || *self.escaped.get_mut() {
-                    // Where that fails there is no work any more: the free below says what happened.
-                    let _ = self.context.drain();
-                }
-                let stream = ordered.unwrap_or(stream);
+                let stream = last.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
                     // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
                     // is idle where there may be others.
@@ -128,13 +125,44 @@ impl Home {
                 Ok(())
             }
             Origin::Foreign(owner) => {
-                let waited = self.uses.wait();
-                let waited = if *self.escaped.get_mut() { waited.and(self.context.drain()) } else { waited };
-                // Also where the wait failed: then the context is gone, and with it all work.
+                // No work uses it any more: it ended, or a fault ended all.
                 drop(owner);
-                waited
+                self.context.faulted()
             }
         }
+    }
+
+    /// Gives the memory back whatever still uses it: it cannot stay.
+    pub(crate) fn give_up(&mut self) {
+        self.origin = Origin::Borrowed;
+    }
+
+    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
+    /// refuses, the whole context is waited for.
+    fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
+        let escaped = *self.escaped.get_mut();
+        match &self.origin {
+            Origin::Pool(stream) => {
+                let last = self.uses.last_stream(stream);
+                if last.is_err() || escaped {
+                    self.uses.end(&self.context, true)?;
+                }
+                Ok(last.ok())
+            }
+            Origin::Foreign(_) => self.uses.end(&self.context, escaped).map(|()| None),
+            // The call itself waits for all.
+            Origin::Plain => forbid_anywhere(&self.context, "cuMemFree").map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
+    /// What is to be given back, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        let (origin, uses) =
+            (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
+        let (address, context, escaped) =
+            (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
+        Self { address, context, uses, escaped, origin }
     }
 
     /// Whether there is something to give back.
@@ -149,26 +177,17 @@ impl Home {
     ) -> Result<(), Error> {
         // Also where it cannot be bound: it may be current all the same, and an error is told below.
         let _ = self.context.bind();
-        let code = free(self.address, self.context.driver());
+        let code = despite_captures(&self.context, || free(self.address, self.context.driver()));
         self.context.check(code, call, || format!("{:#x}", self.address))
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        if self.is_owned() && (host_call::is_running() || is_capturing()) {
-            let (origin, uses) =
-                (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
-            let (address, context, escaped) =
-                (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
-            let rest = Self { address, context, uses, escaped, origin };
-            if is_capturing() {
-                return after_captures(move || drop(rest));
-            }
-            return host_call::outside(move || drop(rest));
-        }
         // Nobody can be told here; `close` tells.
-        let _ = self.release();
+        if self.release().is_err() && self.is_owned() {
+            try_again(self.take());
+        }
     }
 }
 
@@ -180,9 +199,6 @@ impl Resource for Home {
 
 impl std::fmt::Debug for Home {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Home")
-            .field("address", &self.address)
-            .field("uses", &self.uses)
-            .finish_non_exhaustive()
+        f.debug_struct("Home").field("device", &self.context.ordinal()).finish_non_exhaustive()
     }
 }

@@ -104,7 +104,7 @@ struct Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         // SAFETY: this value opened it, and nothing uses it any more.
-        let _ = self.context.call("cuIpcCloseMemHandle", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuIpcCloseMemHandle", String::new, |driver| unsafe {
             driver.cuIpcCloseMemHandle(self.address)
         });
     }

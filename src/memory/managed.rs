@@ -225,7 +225,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers: the default stream cannot have memory alone.
+    /// The stream is of another context, or whatever the driver answers. Drivers differ in whether the default stream may have
+    /// memory alone.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub fn attach(&mut self, stream: &CudaStream, attach: ManagedAttach) -> Result<(), Error> {
         stream.same_context(self.context(), "the managed memory")?;

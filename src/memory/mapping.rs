@@ -7,7 +7,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::location::{MemoryAccess, MemoryLocation};
 use super::physical::{PhysicalAllocation, VirtualReservation, multiples};
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, Uses, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 /// Memory that is mapped at reserved addresses.
@@ -35,6 +35,7 @@ use crate::error::{Error, ErrorKind, LengthMismatch};
 #[doc(alias = "cuMemMap", alias = "cuMemUnmap")]
 pub struct Mapping {
     address: u64,
+    /// Bytes; 0 once it is unmapped.
     bytes: usize,
     _memory: PhysicalAllocation,
     addresses: VirtualReservation,
@@ -111,14 +112,29 @@ impl Mapping {
     }
 }
 
+impl Mapping {
+    /// Unmaps it after all work of the context, once. Where that must not be now, it stays.
+    fn unmap(&mut self) -> Result<(), Error> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        self.context().may_give_back("cuMemUnmap")?;
+        Uses::default().end(self.context(), true)?;
+        let bytes = std::mem::take(&mut self.bytes);
+        // SAFETY: this value owned the mapping, and no work is left that could use it.
+        self.context()
+            .give_back("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, bytes) })
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // Nobody can be told here. Where the wait fails, the context is gone and with it all work.
-        let _ = self.context().synchronize();
-        // SAFETY: this value owned the mapping, and no work is left that could use it.
-        let _ = self
-            .context()
-            .call("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, self.bytes) });
+        // Nobody can be told here.
+        if self.unmap().is_err() && self.bytes != 0 {
+            let (address, bytes) = (self.address, std::mem::take(&mut self.bytes));
+            let (_memory, addresses) = (self._memory.clone(), self.addresses.clone());
+            try_again(Self { address, bytes, _memory, addresses });
+        }
     }
 }
 

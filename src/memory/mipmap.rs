@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
 use super::array_format::ArrayElement;
 use super::region::Extent;
-use crate::driver::{CudaContext, Resource, Uses};
+use crate::driver::{CudaContext, Resource, Uses, try_again};
 use crate::error::Error;
 
 /// Arrays of falling size for one image, read by kernels through one texture.
@@ -147,15 +147,29 @@ impl MipmapInner {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
-        // The driver does not promise that destroying waits; the error of a fault shows below as well.
-        let _ = if *self.escaped.get_mut() { self.context.drain() } else { self.uses.wait() };
+        self.context.may_give_back("cuMipmappedArrayDestroy")?;
+        // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
+        self.uses.end(&self.context, *self.escaped.get_mut())?;
+        self.owned = false;
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
-        self.context.call("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
+        self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
         })
+    }
+
+    /// What is to be destroyed, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        Self {
+            raw: self.raw,
+            levels: self.levels,
+            context: self.context.clone(),
+            uses: std::mem::take(&mut self.uses),
+            escaped: std::mem::take(&mut self.escaped),
+            owned: std::mem::take(&mut self.owned),
+        }
     }
 }
 
@@ -168,6 +182,8 @@ impl Resource for MipmapInner {
 impl Drop for MipmapInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.owned {
+            try_again(self.take());
+        }
     }
 }

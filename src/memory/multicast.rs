@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUdevice_attribute, CUmulticastGranularity_flags as G, CUm
 
 use super::os_handle::OsHandleKinds;
 use super::physical::{PhysicalAllocation, multiples};
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, Uses, try_again};
 use crate::error::Error;
 
 /// One address for memory of several devices: what is written there is written on all, what is read is reduced.
@@ -133,6 +133,7 @@ impl MulticastObject {
             _memory: memory.clone(),
             offset,
             context: context.clone(),
+            bound: true,
         })
     }
 
@@ -149,16 +150,33 @@ pub struct MulticastBinding {
     _memory: PhysicalAllocation,
     offset: usize,
     context: CudaContext,
+    bound: bool,
+}
+
+impl MulticastBinding {
+    /// Takes it out after all work of the context, once. Where that must not be now, it stays.
+    fn unbind(&mut self) -> Result<(), Error> {
+        if !self.bound {
+            return Ok(());
+        }
+        self.context.may_give_back("cuMulticastUnbind")?;
+        Uses::default().end(&self.context, true)?;
+        self.bound = false;
+        let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
+        // SAFETY: this value bound the range, and no work of the device is left that could use it.
+        self.context.give_back("cuMulticastUnbind", String::new, |driver| unsafe {
+            driver.cuMulticastUnbind(self.object.memory.raw(), device, self.offset, bytes)
+        })
+    }
 }
 
 impl Drop for MulticastBinding {
     fn drop(&mut self) {
-        // Nobody can be told here. Where the wait fails, the context is gone and with it all work.
-        let _ = self.context.synchronize();
-        let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
-        // SAFETY: this value bound the range, and no work of the device is left that could use it.
-        let _ = self.context.call("cuMulticastUnbind", String::new, |driver| unsafe {
-            driver.cuMulticastUnbind(self.object.memory.raw(), device, self.offset, bytes)
-        });
+        // Nobody can be told here.
+        if self.unbind().is_err() && std::mem::take(&mut self.bound) {
+            let (object, _memory) = (self.object.clone(), self._memory.clone());
+            let (offset, context) = (self.offset, self.context.clone());
+            try_again(Self { object, _memory, offset, context, bound: true });
+        }
     }
 }

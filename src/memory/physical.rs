@@ -211,7 +211,7 @@ impl Drop for PhysicalInner {
         // SAFETY: this value owned the handle.
         let _ = self
             .context
-            .call("cuMemRelease", String::new, |driver| unsafe { driver.cuMemRelease(self.handle) });
+            .give_back("cuMemRelease", String::new, |driver| unsafe { driver.cuMemRelease(self.handle) });
     }
 }
 
@@ -269,7 +269,7 @@ impl Drop for ReservationInner {
     fn drop(&mut self) {
         // Nobody can be told here. No mapping is left: each holds a handle.
         // SAFETY: this value owned the whole reservation.
-        let _ = self.context.call("cuMemAddressFree", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuMemAddressFree", String::new, |driver| unsafe {
             driver.cuMemAddressFree(self.address, self.bytes)
         });
     }

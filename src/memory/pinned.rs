@@ -97,7 +97,7 @@ impl Drop for HostAllocation {
         // SAFETY: this value owned it, and nothing uses it any more.
         let _ = self
             .context
-            .call("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
+            .give_back("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
     }
 }
 

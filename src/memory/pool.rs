@@ -384,7 +384,7 @@ impl PoolInner {
         }
         // SAFETY: this crate made the pool, and no handle is left; the driver keeps what allocations need.
         self.context
-            .call("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
+            .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
     }
 }
 

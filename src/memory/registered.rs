@@ -11,7 +11,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pinned::PinnedBuffer;
 use super::pinned_view::PinnedViewMut;
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, forbid_here};
 use crate::error::Error;
 
 bitflags! {
@@ -65,7 +65,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         // SAFETY: this value registered it, and nothing uses it any more.
-        let _ = self.context.call("cuMemHostUnregister", String::new, |driver| unsafe {
+        let _ = self.context.give_back("cuMemHostUnregister", String::new, |driver| unsafe {
             driver.cuMemHostUnregister(self.start)
         });
     }
@@ -92,8 +92,8 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is pinned already, or whatever the driver answers; the vector
-    /// is freed then.
+    /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already, `CUDA_ERROR_INVALID_VALUE` if the driver
+    /// allocated it, or whatever the driver answers; the vector is freed then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,
@@ -116,8 +116,9 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
 impl CudaContext {
     /// Pins borrowed memory while `scope` runs, then waits for the streams that use it.
     ///
-    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each
-    /// stream that used it, `cuMemHostUnregister`; none but those of the scope for an empty slice.
+    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Driver calls:
+    /// `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, `cuMemHostUnregister`; none but those of
+    /// the scope for an empty slice.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, Error, RegisterFlags};
@@ -134,8 +135,9 @@ impl CudaContext {
     /// ```
     ///
     /// # Errors
-    /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is pinned already, or whatever the driver
-    /// answers.
+    /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already,
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or whatever the driver answers. This thread captures
+    /// ([`Error::is_not_in_capture`]): the end would have to wait until the capture is over.
     #[doc(alias = "cuMemHostRegister")]
     pub fn with_registered<T: DeviceCopy, R>(
         &self,
@@ -144,6 +146,10 @@ impl CudaContext {
         scope: impl FnOnce(PinnedViewMut<'_, T>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (start, len, bytes) = (memory.as_mut_ptr(), memory.len(), size_of_val(memory));
+        if bytes != 0 {
+            // Else the end below would be put off, to when the memory is no longer borrowed.
+            forbid_here(self, "cuMemHostRegister")?;
+        }
         let origin = match bytes {
             0 => Origin::Empty,
             // SAFETY: the home below drops it before this function returns, and the slice is borrowed until then. No graph keeps the
@@ -154,6 +160,12 @@ impl CudaContext {
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         // If the scope panics, dropping the home waits and unregisters as well.
         let result = scope(PinnedViewMut::new(start, len, &home, false));
-        Arc::into_inner(home).map_or(Ok(()), |mut home| home.release()).and(result)
+        let released = Arc::into_inner(home).map_or(Ok(()), |mut home| {
+            let released = home.release();
+            // The borrow ends here, whatever the driver says.
+            home.give_up();
+            released
+        });
+        released.and(result)
     }
 }

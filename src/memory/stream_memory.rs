@@ -229,14 +229,18 @@ impl CudaStream {
     /// Makes work given to the stream from now on wait until a number in memory is as asked.
     ///
     /// The number may be written by a kernel, a copy, another stream's [`write_value`](Self::write_value), or by the host where
-    /// the memory is pinned. The driver knows nothing of an order that is made so: it may hold back the very work that would
-    /// write, unless events order it too. Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
+    /// the memory is pinned. Drivers refuse memory of pools, which most buffers have, and managed memory: use
+    /// [`DeviceBuffer::uninit_plain`](crate::DeviceBuffer::uninit_plain) or [`PinnedBuffer`](crate::PinnedBuffer). The driver
+    /// knows nothing of an order that is made so: it may hold back the very work that would write, unless events order it too.
+    ///
+    /// Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, Until, WaitValueFlags, WriteValueFlags};
     /// let ctx = CudaContext::new(0)?;
     /// let (stream, other) = (ctx.new_stream()?, ctx.new_stream()?);
-    /// let mut flag = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+    /// let mut flag = DeviceBuffer::<u32>::uninit_plain(&ctx, 1)?;
+    /// flag.view_mut().set_zero(&stream)?;
     /// let flag = flag.as_mut_device_ptr();
     /// stream.synchronize()?;
     /// // SAFETY: the buffer lives until both streams are done, and nobody else uses it.
@@ -249,7 +253,8 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// The address is not aligned, or whatever the driver answers; [`Error::is_unsupported`] for what the device lacks.
+    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or whatever the driver
+    /// answers; [`Error::is_unsupported`] for what the device lacks.
     ///
     /// # Safety
     /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the wait is over.
@@ -267,14 +272,17 @@ impl CudaStream {
         // SAFETY: the stream is live; the address is the caller's duty.
         self.context()
             .call(T::WAIT.1, asked, |driver| unsafe { value.wait(driver, self.raw(), address, bits) })
+            .map_err(explain)
     }
 
-    /// Writes a number to memory once all work given to the stream so far is done.
+    /// Writes a number to memory once all work given to the stream so far is done. The memory is of the kinds that
+    /// [`wait_value`](Self::wait_value) takes.
     ///
     /// Driver call: `cuStreamWriteValue32` or `cuStreamWriteValue64`.
     ///
     /// # Errors
-    /// The address is not aligned, or whatever the driver answers; [`Error::is_unsupported`] for what the device lacks.
+    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or whatever the driver
+    /// answers; [`Error::is_unsupported`] for what the device lacks.
     ///
     /// # Safety
     /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done.
@@ -292,6 +300,7 @@ impl CudaStream {
         // SAFETY: the stream is live; the address is the caller's duty.
         self.context()
             .call(T::WRITE.1, asked, |driver| unsafe { value.write(driver, self.raw(), address, bits) })
+            .map_err(explain)
     }
 
     /// Gives the stream several such operations at once, at most 256; it does them in order.
@@ -299,7 +308,7 @@ impl CudaStream {
     /// Driver call: `cuStreamBatchMemOp`; none for an empty list.
     ///
     /// # Errors
-    /// Whatever the driver answers; then none of them is done.
+    /// As [`wait_value`](Self::wait_value); then none of them is done.
     ///
     /// # Safety
     /// 1. Those of [`wait_value`](Self::wait_value) and [`write_value`](Self::write_value), for each of them.
@@ -313,8 +322,17 @@ impl CudaStream {
         // The driver takes them as mutable: a copy.
         let mut raw: Vec<CUstreamBatchMemOpParams> = operations.iter().map(|operation| operation.0).collect();
         // SAFETY: the stream is live, there are `count` operations; the addresses are the caller's duty.
-        self.context().call("cuStreamBatchMemOp", asked, |driver| unsafe {
-            driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0)
-        })
+        let call =
+            |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
+        self.context().call("cuStreamBatchMemOp", asked, call).map_err(explain)
     }
+}
+
+/// The driver's code alone does not tell what is wrong with an address.
+fn explain(error: Error) -> Error {
+    error.with_hint_for(
+        CUresult::CUDA_ERROR_INVALID_VALUE,
+        "the address must be aligned to its number, and of memory outside of pools, such as `DeviceBuffer::uninit_plain` gives, \
+         or pinned: drivers refuse memory of pools and managed memory here",
+    )
 }

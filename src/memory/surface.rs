@@ -9,7 +9,7 @@ use super::array::{ArrayInner, CudaArray};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
 use super::texture::of_array;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Uses, try_again};
 use crate::error::{Error, ErrorKind, TextureError};
 
 /// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
@@ -108,21 +108,26 @@ impl SurfaceObject {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let raw = std::mem::take(&mut self.raw);
-        if raw == 0 {
+        if self.raw == 0 {
             return Ok(());
         }
-        // Kernels that were given the handle may still run. The error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        self.context.may_give_back("cuSurfObjectDestroy")?;
+        // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
+        Uses::default().end(&self.context, true)?;
+        let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
-        self.context
-            .call("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })
+        self.context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
+            driver.cuSurfObjectDestroy(raw)
+        })
     }
 }
 
 impl Drop for SurfaceObject {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.raw != 0 {
+            let (raw, context) = (std::mem::take(&mut self.raw), self.context.clone());
+            try_again(Self { raw, context, array: self.array.clone() });
+        }
     }
 }

@@ -18,7 +18,7 @@ use super::mipmap::{MipmapInner, MipmappedArray};
 use super::pitched::PitchedBuffer;
 use super::texture_descriptor::TextureDescriptor;
 use super::view::DeviceSlice;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Uses, try_again};
 use crate::error::Error;
 
 /// What a kernel takes for a texture: one 64-bit parameter, `cudaTextureObject_t`.
@@ -61,7 +61,7 @@ pub struct TextureObject {
     raw: sys::CUtexObject,
     context: CudaContext,
     // Dropped after the object.
-    of: Kept,
+    of: Option<Kept>,
 }
 
 /// What a texture keeps alive.
@@ -214,7 +214,7 @@ impl TextureObject {
         context.call("cuTexObjectCreate", asked, |driver| unsafe {
             driver.cuTexObjectCreate(&mut raw, resource, descriptor, view)
         })?;
-        Ok(Self { raw, context: context.clone(), of })
+        Ok(Self { raw, context: context.clone(), of: Some(of) })
     }
 
     /// Makes work given to `stream` from now on wait for the work that wrote what the texture reads, and later writers for
@@ -227,10 +227,10 @@ impl TextureObject {
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the texture")?;
         match &self.of {
-            Kept::Home(home) => home.read_on(stream),
-            Kept::Array(array) => array.read_on(stream),
-            Kept::Mipmap(mipmap) => mipmap.uses.read_on(stream, || mipmap.clone()),
-            Kept::Other { .. } => Ok(()),
+            Some(Kept::Home(home)) => home.read_on(stream),
+            Some(Kept::Array(array)) => array.read_on(stream),
+            Some(Kept::Mipmap(mipmap)) => mipmap.uses.read_on(stream, || mipmap.clone()),
+            Some(Kept::Other { .. }) | None => Ok(()),
         }
     }
 
@@ -256,22 +256,26 @@ impl TextureObject {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let raw = std::mem::take(&mut self.raw);
-        if raw == 0 {
+        if self.raw == 0 {
             return Ok(());
         }
-        // Kernels that were given the handle may still run. The error of a fault shows below as well.
-        let _ = self.context.synchronize();
+        self.context.may_give_back("cuTexObjectDestroy")?;
+        // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
+        Uses::default().end(&self.context, true)?;
+        let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context
-            .call("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
+            .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }
 }
 
 impl Drop for TextureObject {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && self.raw != 0 {
+            let (raw, of) = (std::mem::take(&mut self.raw), self.of.take());
+            try_again(Self { raw, context: self.context.clone(), of });
+        }
     }
 }
 

@@ -88,7 +88,7 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
 }
 
 /// Elements of device memory, to read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct DeviceView<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
@@ -97,7 +97,6 @@ pub struct DeviceView<'a, T: DeviceCopy> {
 }
 
 /// Elements of device memory, to write; nobody else can see them meanwhile.
-#[derive(Debug)]
 pub struct DeviceViewMut<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
@@ -107,6 +106,12 @@ pub struct DeviceViewMut<'a, T: DeviceCopy> {
 
 macro_rules! view_methods {
     ($name:ident) => {
+        impl<T: DeviceCopy> std::fmt::Debug for $name<'_, T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                crate::show::elements::<T>(f, stringify!($name), self.address, self.len, self.context())
+            }
+        }
+
         impl<'a, T: DeviceCopy> $name<'a, T> {
             pub(super) fn new(address: u64, len: usize, home: &'a Arc<Home>) -> Self {
                 Self { address, len, home, of: PhantomData }

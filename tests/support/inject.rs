@@ -8,13 +8,16 @@
 
 use cuda_launch::sys::{self, CUresult, Driver, pfn};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
 
 thread_local! {
+    /// Whether the capture that began last makes a graph.
+    static NEW_GRAPH: Cell<bool> = const { Cell::new(false) };
     static PLAN: Plan = const { Plan { calls: Cell::new(0), fail_from: Cell::new(usize::MAX), fail_to: Cell::new(usize::MAX),
         code: Cell::new(0), failed: Cell::new(None), names: RefCell::new(Vec::new()) } };
 }
@@ -96,7 +99,77 @@ fn intercept(name: &'static str) -> Option<CUresult> {
 
 /// Such calls do their work even where they answer an error, as a real driver's do when earlier work failed.
 fn gives_back(name: &str) -> bool {
-    ["Free", "Destroy", "Unload", "Release"].iter().any(|word| name.contains(word))
+    // Nodes that are made, not memory that is given back.
+    !name.contains("Node")
+        && ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister"]
+            .iter()
+            .any(|word| name.contains(word))
+}
+
+/// What is made by some calls and given back by others.
+const FAMILIES: &[(&str, &[&str], &[&str])] = &[
+    ("primary context", &["cuDevicePrimaryCtxRetain"], &["cuDevicePrimaryCtxRelease_v2"]),
+    ("stream", &["cuStreamCreate", "cuStreamCreateWithPriority"], &["cuStreamDestroy_v2"]),
+    ("event", &["cuEventCreate"], &["cuEventDestroy_v2"]),
+    ("module", &["cuModuleLoadData", "cuModuleLoadDataEx"], &["cuModuleUnload"]),
+    ("library", &["cuLibraryLoadData", "cuLibraryLoadFromFile"], &["cuLibraryUnload"]),
+    ("link", &["cuLinkCreate_v2"], &["cuLinkDestroy"]),
+    (
+        "device memory",
+        &[
+            "cuMemAlloc_v2",
+            "cuMemAllocAsync",
+            "cuMemAllocFromPoolAsync",
+            "cuMemAllocManaged",
+            "cuMemAllocPitch_v2",
+        ],
+        &["cuMemFree_v2", "cuMemFreeAsync"],
+    ),
+    ("pinned memory", &["cuMemHostAlloc"], &["cuMemFreeHost"]),
+    ("registered memory", &["cuMemHostRegister_v2"], &["cuMemHostUnregister"]),
+    ("pool", &["cuMemPoolCreate"], &["cuMemPoolDestroy"]),
+    ("physical memory", &["cuMemCreate"], &["cuMemRelease"]),
+    ("reservation", &["cuMemAddressReserve"], &["cuMemAddressFree"]),
+    ("mapping", &["cuMemMap"], &["cuMemUnmap"]),
+    ("array", &["cuArray3DCreate_v2"], &["cuArrayDestroy"]),
+    ("mipmapped array", &["cuMipmappedArrayCreate"], &["cuMipmappedArrayDestroy"]),
+    ("texture", &["cuTexObjectCreate"], &["cuTexObjectDestroy"]),
+    ("surface", &["cuSurfObjectCreate"], &["cuSurfObjectDestroy"]),
+    ("graph", &["cuGraphCreate", "cuGraphClone"], &["cuGraphDestroy"]),
+    (
+        "executable graph",
+        &["cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"],
+        &["cuGraphExecDestroy"],
+    ),
+];
+
+static LIVE: Mutex<BTreeMap<&str, i64>> = Mutex::new(BTreeMap::new());
+
+/// What was made by this process through the shims and not given back: families and how many.
+pub fn live() -> BTreeMap<&'static str, i64> {
+    let live = LIVE.lock().unwrap();
+    live.iter().filter(|(_, count)| **count != 0).map(|(family, count)| (*family, *count)).collect()
+}
+
+/// The driver did `name`: what is live changes.
+fn did(name: &str) {
+    let changed = FAMILIES.iter().find_map(|(family, made, gone)| match name {
+        _ if made.contains(&name) => Some((*family, 1)),
+        _ if gone.contains(&name) => Some((*family, -1)),
+        _ => None,
+    });
+    // A captured graph is the caller's, unless it was there before.
+    let changed = match name {
+        "cuStreamBeginCapture_v2" | "cuStreamBeginCaptureToGraph" => {
+            NEW_GRAPH.set(name == "cuStreamBeginCapture_v2");
+            None
+        }
+        "cuStreamEndCapture" => NEW_GRAPH.get().then_some(("graph", 1)),
+        _ => changed,
+    };
+    if let Some((family, count)) = changed {
+        *LIVE.lock().unwrap().entry(family).or_default() += count;
+    }
 }
 
 macro_rules! shims {
@@ -111,6 +184,9 @@ macro_rules! shims {
                 }
                 // SAFETY: the caller's own arguments; the base has the function, or it would be hidden.
                 let code = unsafe { BASE.get().unwrap().$name($($argument),*) };
+                if code == CUresult::SUCCESS {
+                    did(stringify!($name));
+                }
                 answer.unwrap_or(code)
             })*
         }

@@ -1,4 +1,4 @@
-//! `cargo xtask gpu`: the tests, examples and the bench in one archive, for a machine with a GPU and no toolchain.
+//! `cargo xtask gpu`: the tests, examples and benches in one archive, for a machine with a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
 
@@ -18,6 +18,9 @@ const LIMIT: u64 = 60 << 20;
 /// Tests that need a compiler, or the whole repository, where they run.
 const LEFT_OUT: &[&str] = &["compile_fail", "parity"];
 
+/// Benches that mean something on a GPU; `gpu/run.sh` runs each by its name.
+const BENCHES: &[&str] = &["launch_cost", "launch_plan", "copy_bandwidth"];
+
 /// Folders that tests and examples read from at run time, below the package's.
 const DATA: &[&str] = &["examples/kernels", "tests/kernels"];
 
@@ -35,16 +38,9 @@ pub(crate) fn bundle() -> Result<()> {
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
     let examples = build(&[&["build", "--examples"], &package[..]].concat())?;
-    let bench = build(&[
-        "bench",
-        "--no-run",
-        "--package",
-        "cuda-launch",
-        "--bench",
-        "launch_cost",
-        "--bench",
-        "launch_plan",
-    ])?;
+    let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
+    let bench = ["bench", "--no-run", "--package", "cuda-launch"].into_iter().chain(benches);
+    let bench = build(&bench.collect::<Vec<_>>())?;
     let bin = content.join("bin");
     put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
     put(&bin.join("examples"), examples.iter())?;

@@ -37,6 +37,8 @@ pub(super) struct Image {
     pub(super) externs: Vec<String>,
     /// `.global` and `.const` variables by name.
     pub(super) globals: HashMap<String, Global>,
+    /// Variables declared `.extern` that nobody defines: this image does.
+    pub(super) unresolved: Vec<String>,
     /// `.shared` variables of module scope by name.
     pub(super) shared: HashMap<String, SharedVariable>,
 }
@@ -107,6 +109,11 @@ impl Program {
         let kernel = Arc::new(decode::kernel(&self.image, index));
         kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Some(kernel)
+    }
+
+    /// Variables that were declared `.extern` and that nobody defines: they were made here, of zeros.
+    pub fn unresolved(&self) -> impl Iterator<Item = &str> {
+        self.image.unresolved.iter().map(String::as_str)
     }
 
     /// Address and size in bytes of a `.global` or `.const` variable (`cuModuleGetGlobal`).

@@ -32,7 +32,7 @@ fn refused_modules() {
     let (kind, line, message) = with(".extern .func f();\n.visible .entry k() {\ncall f;\nret; }");
     assert_eq!((kind, line), (Unresolved, 6));
     assert!(message.contains("`f`"));
-    assert_eq!(with(".extern .global .u32 x;\n.visible .entry k() { ret; }").0, Unresolved);
+    assert_eq!(with(".extern .global .u32 x[];\n").0, Unresolved, "of no known length");
     assert_eq!(with(".global .u64 x = nobody;\n").0, Unresolved);
     assert_eq!(with(".visible .entry k() { ret; }\n.visible .entry k() { ret; }").0, Duplicate);
     assert_eq!(with(".global .u32 x;\n.global .u32 x;\n").0, Duplicate);

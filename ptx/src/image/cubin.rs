@@ -8,12 +8,8 @@ use super::{Arch, ImageError};
 
 /// Type of the section `.nv.compat`.
 const SECTION_COMPAT: u32 = 0x7000_0086;
-/// Type of a function in the low half of a symbol's `st_info`.
-const SYMBOL_FUNCTION: u8 = 2;
 /// `EI_OSABI` until CUDA 12 for the architectures before sm_100.
 const OSABI_CUDA_12: u8 = 0x33;
-/// Bit of `st_other` that tells a kernel from a device function.
-const SYMBOL_KERNEL: u8 = 0x10;
 
 /// A cubin: an ELF file of machine code for one architecture, all of whose tables have been checked.
 #[derive(Clone)]
@@ -118,8 +114,7 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
     }
     let mut kernels = Vec::new();
     for (index, symbol) in elf.symbols.iter().enumerate() {
-        let is_kernel = symbol.info & 0xf == SYMBOL_FUNCTION && symbol.other & SYMBOL_KERNEL != 0;
-        if !is_kernel || symbol.section == 0 || symbol.section as usize >= elf.sections.len() {
+        if !symbol.is_kernel() || symbol.section == 0 || symbol.section as usize >= elf.sections.len() {
             continue;
         }
         let mut kernel = Kernel::named(symbol.name);

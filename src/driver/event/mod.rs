@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::context::CudaContext;
 use super::host_call;
+use super::open_captures::despite_captures;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
 pub use ipc::{IpcEvent, IpcEventHandle};
@@ -75,7 +76,6 @@ bitflags! {
 /// assert!(is_past(&plain)? && is_past(&timing)?);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Debug)]
 #[doc(alias = "CUevent")]
 pub struct AnyEvent {
     raw: CUevent,
@@ -285,7 +285,8 @@ impl AnyEvent {
         self.marks_work("cuEventQuery")?;
         self.context.enter("cuEventQuery")?;
         // SAFETY: the event is live.
-        match unsafe { self.context.driver().cuEventQuery(self.raw) } {
+        let ask = || unsafe { self.context.driver().cuEventQuery(self.raw) };
+        match despite_captures(&self.context, ask) {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             code => self.context.check(code, "cuEventQuery", String::new).map(|()| true),
         }
@@ -313,8 +314,8 @@ impl AnyEvent {
         // Also where it cannot be bound: an error is told below.
         let _ = self.context.bind();
         // SAFETY: this value owned the event, and it is used no more.
-        let code = unsafe { self.context.driver().cuEventDestroy(self.raw) };
-        self.context.check(code, "cuEventDestroy", String::new)
+        let destroy = || unsafe { self.context.driver().cuEventDestroy(self.raw) };
+        self.context.check(despite_captures(&self.context, destroy), "cuEventDestroy", String::new)
     }
 }
 

@@ -91,6 +91,8 @@ bench() {
     cat "$logs/bench-launch_cost.log"
     one "bench launch_plan" timeout -k 10 "$TEST_SECONDS" bin/bench/launch_plan
     cat "$logs/bench-launch_plan.log"
+    one "bench copy_bandwidth" timeout -k 10 "$TEST_SECONDS" bin/bench/copy_bandwidth check
+    cat "$logs/bench-copy_bandwidth.log"
 }
 
 # Binaries with `fault` in their name stop kernels on purpose. The other tests provoke errors of the driver, which are not the

@@ -36,6 +36,8 @@ entries! {
 pub(in crate::driver) struct Part {
     device: CUdevice,
     multiprocessors: u32,
+    /// Came out of a split: it is split again only once a green context has it.
+    from_split: bool,
 }
 
 /// A green context.
@@ -51,11 +53,15 @@ const APART: u32 = 2;
 const LARGEST_CLUSTER: u32 = 16;
 
 impl Part {
+    fn all(device: CUdevice) -> Part {
+        Part { device, multiprocessors: MULTIPROCESSORS, from_split: false }
+    }
+
     /// As the API passes it; the device goes into the bytes that are the driver's own.
     fn to_c(self) -> CUdevResource {
         let mut resource =
             CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
-        let mark = [b'e', self.device as u8];
+        let mark = [b'e', self.device as u8, u8::from(self.from_split)];
         for (byte, value) in resource._internal_padding.iter_mut().zip(mark) {
             *byte = value;
         }
@@ -72,7 +78,7 @@ impl Part {
         if resource.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
-        let [b'e', device, ..] = resource._internal_padding else { return Err(INVALID_VALUE) };
+        let [b'e', device, from_split, ..] = resource._internal_padding else { return Err(INVALID_VALUE) };
         let device = CUdevice::from(device);
         checked(device)?;
         // SAFETY: this driver filled it as multiprocessors.
@@ -80,7 +86,7 @@ impl Part {
         if multiprocessors > MULTIPROCESSORS {
             return Err(INVALID_VALUE);
         }
-        Ok(Part { device, multiprocessors })
+        Ok(Part { device, multiprocessors, from_split: from_split != 0 })
     }
 
     /// Answers with it, if multiprocessors are what is asked for.
@@ -96,7 +102,7 @@ impl Part {
 
 fn of_device(_: &Call, device: CUdevice, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
     checked(device)?;
-    Part { device, multiprocessors: MULTIPROCESSORS }.answer(resource, kind)
+    Part::all(device).answer(resource, kind)
 }
 
 fn of_context(
@@ -108,7 +114,7 @@ fn of_context(
     let context = named(call, context, INVALID_CONTEXT)?;
     let greens = call.state()?.greens.all();
     let own = greens.iter().find(|green| green.context.id == context.id).map(|green| green.part);
-    own.unwrap_or(Part { device: context.device, multiprocessors: MULTIPROCESSORS }).answer(resource, kind)
+    own.unwrap_or(Part::all(context.device)).answer(resource, kind)
 }
 
 fn green(call: &Call, handle: CUgreenCtx) -> Outcome<Arc<Green>> {
@@ -135,6 +141,10 @@ fn split(
 ) -> Outcome {
     let asked = groups.get().ok_or(INVALID_VALUE)?;
     let whole = Part::from_c(&input.read()?)?;
+    if whole.from_split {
+        return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    }
+    let part = |multiprocessors| Part { multiprocessors, from_split: true, ..whole };
     let step = match flags {
         0 => TOGETHER,
         1 => APART,
@@ -154,10 +164,10 @@ fn split(
     for index in 0..made {
         // SAFETY: the caller gives as many places as it asks for.
         let place = unsafe { result.element(index as usize) };
-        place.set(Part { multiprocessors: size, ..whole }.to_c());
+        place.set(part(size).to_c());
     }
     groups.set(made);
-    rest.set(Part { multiprocessors: whole.multiprocessors - made * size, ..whole }.to_c());
+    rest.set(part(whole.multiprocessors - made * size).to_c());
     Ok(())
 }
 
@@ -183,7 +193,7 @@ fn describe(
     }
     let state = call.state()?;
     let handle = state.descriptions.reserve();
-    state.descriptions.insert(handle, Arc::new(Part { multiprocessors, ..first }));
+    state.descriptions.insert(handle, Arc::new(Part { multiprocessors, from_split: false, ..first }));
     place.set(to_c(handle));
     Ok(())
 }

@@ -2,17 +2,13 @@
 #![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
 
 use cuda_driver_sys::*;
-use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::edges::ORDINARY;
+use super::Graph;
 use super::nodes::insert;
 use super::operation::Operation;
-use super::plan::Plan;
-use super::{Edge, Graph};
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::to_c;
-use crate::driver::state::{Call, State};
+use crate::driver::state::Call;
 
 entries! {
     cuGraphClone(clone: *mut CUgraph, graph: CUgraph) = clone;
@@ -22,31 +18,6 @@ entries! {
 }
 
 impl Graph {
-    /// The graph that would make such a plan, as its parameters are now.
-    pub(super) fn of(state: &State, plan: &Plan) -> Arc<Graph> {
-        let graph = Graph::create(state);
-        let mut handles = HashMap::new();
-        for (index, step) in plan.steps().iter().enumerate() {
-            let operation = match (&step.operation, step.inner.first()) {
-                _ if !step.enabled => Operation::Empty,
-                (Operation::Child(_), Some(inner)) => Operation::Child(Graph::of(state, inner).embed()),
-                (operation, _) => operation.duplicate(state),
-            };
-            handles.insert(index, graph.add(state, operation, Vec::new()));
-        }
-        let mut contents = graph.contents();
-        for (index, step) in plan.steps().iter().enumerate() {
-            let node = handles.get(&index).and_then(|handle| contents.nodes.get_mut(handle));
-            let before = step.after.iter().filter_map(|index| handles.get(index));
-            if let Some(node) = node {
-                node.after = before.map(|from| Edge { from: *from, data: ORDINARY }).collect();
-            }
-        }
-        contents.objects = plan.objects();
-        drop(contents);
-        graph
-    }
-
     /// Whether it has nodes that only one graph may have: those that allocate, free or decide.
     pub(super) fn is_unique(&self) -> bool {
         let contents = self.contents();

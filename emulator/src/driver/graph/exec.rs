@@ -4,7 +4,7 @@ use cuda_driver_sys::*;
 use std::ffi::c_ulonglong;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::capture::record::{outside, recorder};
+use super::capture::record::outside;
 use super::operation::Operation;
 use super::operation::Turn;
 use super::plan::{Circle, Plan};
@@ -171,14 +171,8 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
     let exec = call.exec(exec)?;
     let state = call.state()?;
-    if let Some(recorder) = recorder(&stream)? {
-        let plan = Arc::clone(&exec.inner().plan);
-        if plan.operations().iter().any(|operation| operation.is_unique()) {
-            return Err(INVALID_VALUE);
-        }
-        let graph = Graph::of(state, &plan).embed();
-        return recorder.add(state, Operation::Child(graph)).map(|_| ());
-    }
+    // Driver 580 makes no node of it: that is for `cuGraphAddChildGraphNode`.
+    outside(&stream)?;
     let mut inner = exec.inner();
     inner.plan.check(state)?;
     let (plan, handle) = (Arc::clone(&inner.plan), stream.handle);

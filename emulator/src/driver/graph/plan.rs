@@ -95,11 +95,6 @@ impl Plan {
             .collect()
     }
 
-    /// The objects that it keeps.
-    pub(super) fn objects(&self) -> Vec<Hold> {
-        self.objects.clone()
-    }
-
     /// From now on it keeps the objects of that plan.
     pub(super) fn keep_objects_of(&mut self, other: &mut Plan) {
         self.objects = std::mem::take(&mut other.objects);

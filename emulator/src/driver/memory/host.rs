@@ -161,6 +161,10 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
+    if state.pinned.find(pointer.addr(), 1).is_some_and(|(_, range)| range.layout.is_some()) {
+        // The driver's own allocation: so answered driver 580.
+        return Err(INVALID_VALUE);
+    }
     if state.pinned.overlaps(pointer.addr(), bytes) {
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }

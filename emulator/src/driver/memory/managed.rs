@@ -259,7 +259,8 @@ fn get_attributes(
 fn attach(call: &Call, stream: CUstream, address: CUdeviceptr, bytes: usize, flags: c_uint) -> Outcome {
     let state = call.healthy()?;
     let asked = CUmemAttach_flags(flags);
-    let single_of_null = asked == SINGLE && stream.addr() <= 1;
+    // A driver takes the legacy stream by its own handle, and not by null (an H200 with driver 580 does the former).
+    let single_of_null = asked == SINGLE && stream.is_null();
     let stream = call.stream(stream)?;
     let allocation = state.memory.find(address).filter(|allocation| allocation.is_managed());
     let whole = allocation.is_some_and(|allocation| {

@@ -175,6 +175,7 @@ fn take(
         place.set(capture_alloc(call, &recorder, pool.device, bytes)?);
         return Ok(());
     }
+    call.unsafe_in_capture()?;
     let state = call.state()?;
     pool.take(bytes as u64)?;
     // Peer access does not concern pools: they have an access list of their own.

@@ -85,7 +85,15 @@ impl Word {
     fn check(&self, state: &State) -> Outcome {
         let bytes = self.bytes as u64;
         let good = self.address.is_multiple_of(bytes) && state.is_device_range(self.address, bytes);
-        if good { Ok(()) } else { Err(INVALID_VALUE) }
+        if good && !self.is_unfit(state) { Ok(()) } else { Err(INVALID_VALUE) }
+    }
+
+    /// Whether it is in memory that a driver refuses here: managed memory, and that of pools (so does an H200 with driver 580).
+    fn is_unfit(&self, state: &State) -> bool {
+        state.memory.find(self.address).is_some_and(|allocation| {
+            let record = state.allocations.get(allocation.base());
+            allocation.is_managed() || record.is_some_and(|record| record.pool.is_some())
+        })
     }
 
     /// What stands in memory.

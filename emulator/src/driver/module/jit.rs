@@ -141,9 +141,9 @@ impl<'call> Options<'call> {
         names.into_iter().zip(addresses).map(|(n, address)| Ok((name(n)?, address.addr() as u64))).collect()
     }
 
-    /// Fills the logs and their sizes, and the time it took. Nothing is ever worth an info log.
-    pub(super) fn finish(&mut self, error: &str) {
-        self.write(self.info, "");
+    /// Fills the logs and their sizes, and the time it took.
+    pub(super) fn finish(&mut self, info: &str, error: &str) {
+        self.write(self.info, info);
         self.write(self.error, error);
         if let (Some((at, began)), Some(values)) = (self.wall_time, &self.values) {
             let milliseconds = began.elapsed().as_secs_f32() * 1e3;
@@ -186,7 +186,7 @@ impl KeptOptions {
     /// Fills the logs with the outcome of a step.
     pub(super) fn finish<T>(&self, outcome: Result<T, Refusal>) -> Outcome<T> {
         let log = outcome.as_ref().err().map_or("", |refusal| refusal.log.as_str());
-        lock(&self.0).finish(log);
+        lock(&self.0).finish("", log);
         outcome.map_err(|refusal| refusal.code)
     }
 }

@@ -175,7 +175,7 @@ fn load_data(
     check_options(&options, &values, count)?;
     let mut jit = Options::read(jit_count, jit, jit_values)?;
     let symbols = jit.symbols()?;
-    jit.finish("");
+    jit.finish("", "");
     let state = call.state()?;
     let handle = state.libraries.reserve();
     let text = image::text(image).map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));

@@ -119,16 +119,22 @@ impl Link {
         }
         let text = merge(&parts)?;
         self.options.check_target(&text)?;
+        let undefined = |name: &str| {
+            let part = parts.iter().find(|part| part.text.contains(name)).map_or("", |part| &part.name);
+            let log = format!("error   : Undefined reference to '{name}' in '{part}'");
+            Err(Refusal::new(UNLINKABLE, log))
+        };
         match loads(&text) {
+            // The engine's sentence ends in the name.
             Err((LoadFailureKind::Unresolved, refusal)) => {
-                // The engine's sentence ends in the name.
-                let name = refusal.log.rsplit('\'').nth(1).unwrap_or_default();
-                let part = parts.iter().find(|part| part.text.contains(name)).map_or("", |part| &part.name);
-                let log = format!("error   : Undefined reference to '{name}' in '{part}'");
-                Err(Refusal::new(UNLINKABLE, log))
+                undefined(refusal.log.rsplit('\'').nth(1).unwrap_or_default())
             }
             Err((_, refusal)) => Err(refusal),
-            Ok(()) => Ok(text),
+            // A link is no compilation of a whole program, which would define it.
+            Ok(program) => match program.unresolved().next() {
+                Some(name) => undefined(name),
+                None => Ok(text),
+            },
         }
     }
 }
@@ -157,15 +163,15 @@ fn check(text: &str) -> Result<(), Refusal> {
     shape::outline(text)?;
     match loads(text) {
         // Other inputs may have it.
-        Ok(()) | Err((LoadFailureKind::Unresolved, _)) => Ok(()),
+        Ok(_) | Err((LoadFailureKind::Unresolved, _)) => Ok(()),
         Err((_, refusal)) => Err(refusal),
     }
 }
 
 /// Loads a text into memory of no device.
-fn loads(text: &str) -> Result<(), (LoadFailureKind, Refusal)> {
+fn loads(text: &str) -> Result<Program, (LoadFailureKind, Refusal)> {
     let memory = Arc::new(Memory::new(u64::MAX >> 1));
-    Program::load(text, &memory).map(drop).map_err(|failure| (failure.kind, Refusal::of(&failure, text)))
+    Program::load(text, &memory).map_err(|failure| (failure.kind, Refusal::of(&failure, text)))
 }
 
 fn complete(call: &Call, state: CUlinkState, image: Out<*mut c_void>, size: Out<usize>) -> Outcome {

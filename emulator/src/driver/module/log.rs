@@ -87,6 +87,13 @@ impl Refusal {
     }
 }
 
+/// The warning for a variable that is only declared, and defined by that.
+pub(super) fn ignored_extern(name: &str) -> String {
+    format!(
+        "ptxas warning : Unresolved extern variable '{name}' in whole program compilation, ignoring extern qualifier"
+    )
+}
+
 /// The engine's sentence as the log's: a capital first, names in straight quotes.
 fn capitalised(message: &str) -> String {
     let mut letters = message.chars();

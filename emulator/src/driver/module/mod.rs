@@ -94,6 +94,13 @@ impl Module {
         lock(&self.contents)
     }
 
+    /// What the compiler of a GPU would warn of, a line each.
+    fn warnings(&self) -> String {
+        let contents = self.contents();
+        let names = contents.iter().flat_map(|contents| contents.program.unresolved());
+        names.map(log::ignored_extern).collect::<Vec<_>>().join("\n")
+    }
+
     /// Gives its memory back; its functions are gone.
     pub(super) fn discard(&self, state: &State) {
         let contents = self.contents().take();
@@ -162,12 +169,12 @@ fn load(call: &Call, module: Out<CUmodule>, image: *const c_void, mut options: O
     });
     match loaded {
         Ok(module) => {
-            options.finish("");
+            options.finish(&module.warnings(), "");
             place.set(to_c(module.handle));
             Ok(())
         }
         Err(refusal) => {
-            options.finish(&refusal.log);
+            options.finish("", &refusal.log);
             Err(refusal.code)
         }
     }

@@ -152,32 +152,47 @@ fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut I
     }
 }
 
-/// Places every `.global` and `.const` variable and writes its initial value.
+/// Places every `.global` and `.const` variable and writes its initial value. What is only declared, and lies nowhere
+/// else, is defined by that, as in every compilation of a whole program; an array without a length cannot be.
 fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
     let here = |v: &&Variable<'_>| matches!(v.space, Space::Global | Space::Const);
-    for variable in module.variables.iter().filter(here).filter(|v| v.linkage != Linkage::Extern) {
+    let declared = |v: &&Variable<'_>| v.linkage == Linkage::Extern;
+    let mut initialised = Vec::new();
+    for variable in module.variables.iter().filter(here).filter(|v| !declared(v)) {
         if image.globals.contains_key(variable.name) {
             return Err(duplicate(variable.name, variable.line));
         }
-        let bytes = variable.size();
-        let address = memory
-            .allocate(bytes)
-            .map_err(|error| failure(LoadFailureKind::OutOfMemory, variable.line, error.to_string()))?;
-        let constant = variable.space == Space::Const;
-        image.globals.insert(
-            variable.name.to_owned(),
-            Global { address, bytes, constant, ty: variable.ty, owned: true },
-        );
+        place_one(variable, memory, image)?;
+        initialised.push(variable);
     }
-    for variable in module.variables.iter().filter(here) {
-        let Some(global) = image.globals.get(variable.name) else {
+    for variable in module.variables.iter().filter(here).filter(declared) {
+        if image.globals.contains_key(variable.name) {
+            continue;
+        }
+        if variable.size() == 0 {
             let message = format!("unresolved extern variable `{}`", variable.name);
             return Err(failure(LoadFailureKind::Unresolved, variable.line, message));
-        };
-        if variable.linkage != Linkage::Extern {
+        }
+        place_one(variable, memory, image)?;
+        initialised.push(variable);
+        image.unresolved.push(variable.name.to_owned());
+    }
+    // An initial value may be the address of any of them.
+    for variable in initialised {
+        if let Some(global) = image.globals.get(variable.name) {
             initialise(variable, global.address, memory, image)?;
         }
     }
+    Ok(())
+}
+
+fn place_one(variable: &Variable<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
+    let (bytes, constant) = (variable.size(), variable.space == Space::Const);
+    let address = memory
+        .allocate(bytes)
+        .map_err(|error| failure(LoadFailureKind::OutOfMemory, variable.line, error.to_string()))?;
+    let global = Global { address, bytes, constant, ty: variable.ty, owned: true };
+    image.globals.insert(variable.name.to_owned(), global);
     Ok(())
 }
 

@@ -76,10 +76,12 @@ fn check_place(
 /// Everything else that sections say about each other.
 pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<(), ImageError> {
     let mut names = HashSet::new();
+    let kernels = symbols.iter().filter(|s| s.is_kernel()).map(|s| s.name).collect();
     for section in sections {
         check_info(section, sections.len(), symbols.len())?;
-        // A driver finds constant banks and code by name.
-        if section.flags & ALLOCATED != 0 && !names.insert(section.name) {
+        // A driver finds constant banks and kernels by name. Functions of two linked inputs may have one name.
+        let unique = section.flags & ALLOCATED != 0 && !is_device_function(section, &kernels);
+        if unique && !names.insert(section.name) {
             let message = format!("a second section `{}`", section.name);
             return Err(ImageError::corrupt(section.header, message));
         }
@@ -90,6 +92,12 @@ pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<
         }
     }
     Ok(())
+}
+
+/// Whether it is code that only other code of the image calls.
+fn is_device_function(section: &Section<'_>, kernels: &HashSet<&str>) -> bool {
+    let function = section.name.strip_prefix(".text.");
+    section.flags & EXECUTABLE != 0 && function.is_some_and(|name| !kernels.contains(name))
 }
 
 /// `sh_info` is a symbol in a section of code, and a section in most others.

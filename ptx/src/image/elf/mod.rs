@@ -61,6 +61,17 @@ impl<'a> Elf<'a> {
     }
 }
 
+impl Symbol<'_> {
+    /// Type of a function in the low half of `st_info`.
+    const FUNCTION: u8 = 2;
+    /// Bit of `st_other` that tells a kernel from a device function.
+    const KERNEL: u8 = 0x10;
+
+    pub(super) fn is_kernel(&self) -> bool {
+        self.info & 0xf == Self::FUNCTION && self.other & Self::KERNEL != 0
+    }
+}
+
 impl<'a> Section<'a> {
     /// Number of entries of a table whose entries must have `size` bytes.
     fn entries(&self, size: u64) -> Result<u64, ImageError> {

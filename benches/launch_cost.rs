@@ -13,7 +13,7 @@
 mod support;
 
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver,
+    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver, Launch,
     LaunchConfig, cuda_launch, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -61,6 +61,7 @@ struct Bench {
     /// What the floor points at: a careful person keeps the arguments where they are.
     held: Held,
     shape: Shape,
+    prepared: Launch<'static>,
 }
 
 struct Held {
@@ -98,6 +99,32 @@ const VARIANTS: &[Variant] = &[
         cuda_launch! { kernel: slices, module: b.module, stream: b.stream, config: CONFIG,
         args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
         .unwrap();
+    }),
+    ("builder", |b| unsafe {
+        b.stream
+            .launch_builder(&b.function)
+            .arg(&b.a)
+            .arg(&b.b)
+            .arg(&mut b.c)
+            .arg(&32u32)
+            .arg(&2.0f32)
+            .arg(&1u32)
+            .arg(&b.shape)
+            .launch(CONFIG)
+            .unwrap();
+    }),
+    ("builder-slices", |b| unsafe {
+        b.stream
+            .launch_builder(&b.slices)
+            .slice(&b.a)
+            .slice(&b.b)
+            .slice_mut(&mut b.c)
+            .arg(&32u32)
+            .launch(CONFIG)
+            .unwrap();
+    }),
+    ("prepared", |b| unsafe {
+        b.prepared.launch_on(&b.stream).unwrap();
     }),
     ("function-any-config", |b| unsafe {
         cuda_launch! { function: b.function, stream: b.stream, config: b.config,
@@ -173,7 +200,7 @@ impl Bench {
         let slices = module.load_function("slices").unwrap();
         let stream = ctx.new_stream().unwrap();
         let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
-        let (a, b, c) = (buffer(), buffer(), buffer());
+        let (a, b, mut c) = (buffer(), buffer(), buffer());
         let shape = Shape { extent: [1, 2, 3, 4], scale: 0.5, tag: 7 };
         let held = Held {
             a: a.cu_deviceptr(),
@@ -183,7 +210,10 @@ impl Bench {
             alpha: 2.0,
             flags: 1,
         };
-        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape }
+        let mut builder = stream.launch_builder(&function);
+        builder.arg(&a).arg(&b).arg(&mut c).arg(&32u32).arg(&2.0f32).arg(&1u32).arg(&shape);
+        let prepared = builder.prepare(CONFIG).unwrap();
+        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape, prepared }
     }
 }
 
@@ -256,6 +286,9 @@ fn count() {
     }
 }
 
+/// Most times the raw call that a launch may take on a GPU.
+const LIMITS: &[(&str, f64)] = &[("builder", 1.05), ("builder-slices", 1.05), ("prepared", 1.05)];
+
 const ROUNDS: usize = 400;
 const BATCH: usize = 500;
 
@@ -268,7 +301,8 @@ fn time() {
         bench.module.context().device_name().unwrap(),
         bench.module.context().driver_version()
     );
-    println!("{:24} {:>9} {:>9} {:>7} {:>10}", "variant", "ns", "floor", "x", "extra ns");
+    println!("{:24} {:>9} {:>9} {:>7} {:>10} {:>6}", "variant", "ns", "floor", "x", "extra ns", "limit");
+    let mut over = Vec::new();
     for (name, variant) in &VARIANTS[1..] {
         let (mut own, mut floors, mut extra) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
@@ -284,8 +318,13 @@ fn time() {
             extra.push(own_ns - floor_ns);
         }
         let (own, floor, extra) = (median(own), median(floors), median(extra));
-        println!("{name:24} {own:>9.0} {floor:>9.0} {:>7.3} {extra:>10.0}", own / floor);
+        let ratio = own / floor;
+        let limit = LIMITS.iter().find(|(of, _)| of == name).map(|(_, limit)| *limit);
+        let shown = limit.map_or(String::new(), |limit| limit.to_string());
+        println!("{name:24} {own:>9.0} {floor:>9.0} {ratio:>7.3} {extra:>10.0} {shown:>6}");
+        over.extend(limit.filter(|limit| ratio > *limit).map(|_| *name));
     }
+    assert!(over.is_empty(), "over the limit: {}", over.join(", "));
 }
 
 fn batch(bench: &mut Bench, variant: fn(&mut Bench)) -> f64 {

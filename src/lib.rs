@@ -39,8 +39,8 @@ pub use error::{
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, LaunchConfig,
-    MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, Launch,
+    LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;

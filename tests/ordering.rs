@@ -1,12 +1,15 @@
 //! Buffers across streams: which calls order them, counted with a driver that does nothing, and what comes out of it on a
 //! real one.
 
-#![allow(unsafe_code)] // Launches of kernels whose arguments are the buffers they take.
+#![allow(unsafe_code)] // Foreign streams that live long enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/form.rs"]
+mod form;
 mod support;
 
-use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, LaunchConfig, cuda_launch, sys};
+use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, LaunchConfig, sys};
+use form::{FORMS, Form};
 use std::sync::Arc;
 use support::{LOG, counted, marks, reset};
 
@@ -17,17 +20,24 @@ struct Rig {
     ctx: CudaContext,
     streams: Vec<CudaStream>,
     f: CudaFunction,
+    form: &'static dyn Form,
 }
 
 impl Rig {
-    fn new() -> Self {
+    fn new(form: &'static dyn Form) -> Self {
+        println!("with {}:", form.name());
         let ctx = CudaContext::with_driver(&support::driver(&[]), 0).unwrap();
         ctx.bind().unwrap();
         support::expect_parameters(&[8, 8, 8, 8]);
         let module = ctx.load_module(".version 7.0\n.target sm_52\n.address_size 64\n").unwrap();
         let f = module.load_function("k").unwrap();
         let streams = (0..3).map(|_| ctx.new_stream().unwrap()).collect();
-        Self { ctx, streams, f }
+        Self { ctx, streams, f, form }
+    }
+
+    /// A rig for each way to launch.
+    fn each() -> impl Iterator<Item = Self> {
+        FORMS.iter().map(|form| Self::new(*form))
     }
 
     fn a(&self) -> &CudaStream {
@@ -49,18 +59,12 @@ impl Rig {
 
     /// A kernel on `stream` that reads `from` and writes `to`.
     fn launch(&self, stream: &CudaStream, from: &DeviceBuffer<u32>, to: &mut DeviceBuffer<u32>) {
-        unsafe {
-            cuda_launch! { function: self.f, stream: stream, config: ONE, args: [slice(from), slice_mut(to)] }
-        }
-        .unwrap();
+        self.form.collect((&self.f, stream, ONE), to, from).unwrap();
     }
 
-    /// A kernel on `stream` that reads both.
+    /// A kernel on `stream` that reads `x`.
     fn read(&self, stream: &CudaStream, x: &DeviceBuffer<u32>) {
-        unsafe {
-            cuda_launch! { function: self.f, stream: stream, config: ONE, args: [slice(x), slice(x)] }
-        }
-        .unwrap();
+        self.form.read((&self.f, stream, ONE), x).unwrap();
     }
 }
 
@@ -71,172 +75,180 @@ fn crossing(earlier: &CudaStream, later: &CudaStream) -> Vec<(&'static str, usiz
 
 #[test]
 fn a_stream_alone_costs_one_call_a_launch() {
-    let rig = Rig::new();
-    let (x, mut y) = (rig.buffer(), rig.buffer());
-    rig.launch(rig.b(), &x, &mut y);
-    reset();
-    for _ in 0..10 {
+    for rig in Rig::each() {
+        let (x, mut y) = (rig.buffer(), rig.buffer());
         rig.launch(rig.b(), &x, &mut y);
+        reset();
+        for _ in 0..10 {
+            rig.launch(rig.b(), &x, &mut y);
+        }
+        assert_eq!(counted(), (10, 10), "only cuLaunchKernelEx, although there are three streams");
+        assert_eq!(LOG.with(|log| log.queries.get()), 0, "and no cuCtxGetCurrent");
     }
-    assert_eq!(counted(), (10, 10), "only cuLaunchKernelEx, although there are three streams");
-    assert_eq!(LOG.with(|log| log.queries.get()), 0, "and no cuCtxGetCurrent");
 }
 
 #[test]
 fn a_crossing_is_one_record_and_one_wait() {
-    let rig = Rig::new();
-    let (x, mut y, mut z) = (rig.buffer(), rig.buffer(), rig.buffer());
-    rig.launch(rig.a(), &x, &mut y);
-    reset();
-    rig.launch(rig.b(), &y, &mut z);
-    assert_eq!(marks(), crossing(rig.a(), rig.b()), "b reads what a wrote");
-    reset();
-    rig.launch(rig.b(), &y, &mut z);
-    assert_eq!((marks(), counted().1), (vec![], 1), "and knows it now");
-    rig.read(rig.a(), &y);
-    assert_eq!(marks(), [], "the writer may read beside it");
+    for rig in Rig::each() {
+        let (x, mut y, mut z) = (rig.buffer(), rig.buffer(), rig.buffer());
+        rig.launch(rig.a(), &x, &mut y);
+        reset();
+        rig.launch(rig.b(), &y, &mut z);
+        assert_eq!(marks(), crossing(rig.a(), rig.b()), "b reads what a wrote");
+        reset();
+        rig.launch(rig.b(), &y, &mut z);
+        assert_eq!((marks(), counted().1), (vec![], 1), "and knows it now");
+        rig.read(rig.a(), &y);
+        assert_eq!(marks(), [], "the writer may read beside it");
+    }
 }
 
 #[test]
 fn readers_do_not_wait_for_each_other_and_a_writer_waits_for_all() {
-    let rig = Rig::new();
-    let (x, mut y) = (rig.buffer(), rig.buffer());
-    reset();
-    rig.read(rig.a(), &x);
-    rig.read(rig.b(), &x);
-    rig.read(rig.a(), &x);
-    assert_eq!(marks(), []);
-    let mut x = x;
-    rig.launch(rig.c(), &y, &mut x);
-    assert_eq!(marks(), [crossing(rig.a(), rig.c()), crossing(rig.b(), rig.c())].concat());
-    reset();
-    rig.launch(rig.a(), &x, &mut y);
-    assert_eq!(
-        marks(),
-        [crossing(rig.c(), rig.a())].concat(),
-        "x was written on c, where y was read: one wait serves both"
-    )
+    for rig in Rig::each() {
+        let (x, mut y) = (rig.buffer(), rig.buffer());
+        reset();
+        rig.read(rig.a(), &x);
+        rig.read(rig.b(), &x);
+        rig.read(rig.a(), &x);
+        assert_eq!(marks(), []);
+        let mut x = x;
+        rig.launch(rig.c(), &y, &mut x);
+        assert_eq!(marks(), [crossing(rig.a(), rig.c()), crossing(rig.b(), rig.c())].concat());
+        reset();
+        rig.launch(rig.a(), &x, &mut y);
+        assert_eq!(
+            marks(),
+            [crossing(rig.c(), rig.a())].concat(),
+            "x was written on c, where y was read: one wait serves both"
+        )
+    }
 }
 
 #[test]
 fn copies_and_fills_are_ordered_as_launches_are() {
-    let rig = Rig::new();
-    let (x, mut y) = (rig.buffer(), rig.buffer());
-    reset();
-    y.view_mut().copy_from_device(rig.a(), &x).unwrap();
-    y.view_mut().copy_from_device(rig.b(), &x).unwrap();
-    assert_eq!(marks(), crossing(rig.a(), rig.b()), "x is only read, y is written twice");
-    reset();
-    let mut x = x;
-    x.view_mut().set_zero(rig.c()).unwrap();
-    assert_eq!(marks(), [crossing(rig.a(), rig.c()), crossing(rig.b(), rig.c())].concat());
+    for rig in Rig::each() {
+        let (x, mut y) = (rig.buffer(), rig.buffer());
+        reset();
+        y.view_mut().copy_from_device(rig.a(), &x).unwrap();
+        y.view_mut().copy_from_device(rig.b(), &x).unwrap();
+        assert_eq!(marks(), crossing(rig.a(), rig.b()), "x is only read, y is written twice");
+        reset();
+        let mut x = x;
+        x.view_mut().set_zero(rig.c()).unwrap();
+        assert_eq!(marks(), [crossing(rig.a(), rig.c()), crossing(rig.b(), rig.c())].concat());
+    }
 }
 
 #[test]
 fn memory_goes_where_it_was_used_last() {
-    let rig = Rig::new();
-    let (x, mut y) = (rig.buffer(), rig.buffer());
-    rig.launch(rig.b(), &x, &mut y);
-    reset();
-    drop(y);
-    assert_eq!(marks(), [("free", rig.b().raw().addr())], "b alone used it: no event");
-    rig.read(rig.c(), &x);
-    reset();
-    drop(x);
-    let waits = [crossing(rig.b(), rig.a()), crossing(rig.c(), rig.a())].concat();
-    assert_eq!(marks(), [waits, vec![("free", rig.a().raw().addr())]].concat(), "both readers");
+    for rig in Rig::each() {
+        let (x, mut y) = (rig.buffer(), rig.buffer());
+        rig.launch(rig.b(), &x, &mut y);
+        reset();
+        drop(y);
+        assert_eq!(marks(), [("free", rig.b().raw().addr())], "b alone used it: no event");
+        rig.read(rig.c(), &x);
+        reset();
+        drop(x);
+        let waits = [crossing(rig.b(), rig.a()), crossing(rig.c(), rig.a())].concat();
+        assert_eq!(marks(), [waits, vec![("free", rig.a().raw().addr())]].concat(), "both readers");
+    }
 }
 
 #[test]
 fn a_stream_that_is_dropped_first_lives_until_the_memory_is_free() {
-    let mut rig = Rig::new();
-    let mut x = rig.buffer();
-    let c = rig.streams.pop().unwrap();
-    let raw = c.raw().addr();
-    x.view_mut().set_zero(&c).unwrap();
-    reset();
-    drop(c);
-    assert_eq!(marks(), []);
-    drop(x);
-    assert_eq!(marks(), [("free", raw), ("destroy", raw)]);
+    for mut rig in Rig::each() {
+        let mut x = rig.buffer();
+        let c = rig.streams.pop().unwrap();
+        let raw = c.raw().addr();
+        x.view_mut().set_zero(&c).unwrap();
+        reset();
+        drop(c);
+        assert_eq!(marks(), []);
+        drop(x);
+        assert_eq!(marks(), [("free", raw), ("destroy", raw)]);
+    }
 }
 
 #[test]
 fn an_address_taken_as_a_number_makes_the_end_wait() {
-    let rig = Rig::new();
-    let x = rig.buffer();
-    let _ = x.as_device_ptr();
-    reset();
-    drop(x);
-    assert_eq!(marks(), [("idle", 0), ("free", rig.a().raw().addr())]);
-    let mut x = rig.buffer();
-    unsafe {
-        cuda_launch! { function: rig.f, stream: rig.b(), config: ONE, args: [ptr_mut(x), 0u64, 0u64, 0u64] }
+    for rig in Rig::each() {
+        let x = rig.buffer();
+        let _ = x.as_device_ptr();
+        reset();
+        drop(x);
+        assert_eq!(marks(), [("idle", 0), ("free", rig.a().raw().addr())]);
+        let mut x = rig.buffer();
+        rig.form.write((&rig.f, rig.b(), ONE), &mut x).unwrap();
+        reset();
+        drop(x);
+        assert_eq!(marks(), [("free", rig.b().raw().addr())], "`ptr` is noted");
     }
-    .unwrap();
-    reset();
-    drop(x);
-    assert_eq!(marks(), [("free", rig.b().raw().addr())], "`ptr` is noted");
 }
 
 #[test]
 fn many_readers_are_not_kept_for_ever() {
-    let rig = Rig::new();
-    let x = rig.buffer();
-    reset();
-    for _ in 0..100 {
-        rig.read(&rig.ctx.new_stream().unwrap(), &x);
+    for rig in Rig::each() {
+        let x = rig.buffer();
+        reset();
+        for _ in 0..100 {
+            rig.read(&rig.ctx.new_stream().unwrap(), &x);
+        }
+        let destroyed = marks().iter().filter(|(what, _)| *what == "destroy").count();
+        assert!(
+            destroyed >= 90,
+            "{destroyed} of 100 streams are gone, and the next writer still waits for all readers"
+        );
     }
-    let destroyed = marks().iter().filter(|(what, _)| *what == "destroy").count();
-    assert!(
-        destroyed >= 90,
-        "{destroyed} of 100 streams are gone, and the next writer still waits for all readers"
-    );
 }
 
 #[test]
 fn each_thread_has_its_own_per_thread_stream() {
-    let rig = Rig::new();
-    // SAFETY: 1, 2: a special handle.
-    let stream = unsafe { CudaStream::from_raw(&rig.ctx, sys::CU_STREAM_PER_THREAD) };
-    let mut x = rig.buffer();
-    x.view_mut().set_zero(&stream).unwrap();
-    reset();
-    x.view_mut().set_zero(&stream).unwrap();
-    assert_eq!(marks(), [], "the same stream on the same thread");
-    let marks = std::thread::spawn(move || {
+    for rig in Rig::each() {
+        // SAFETY: 1, 2: a special handle.
+        let stream = unsafe { CudaStream::from_raw(&rig.ctx, sys::CU_STREAM_PER_THREAD) };
+        let mut x = rig.buffer();
+        x.view_mut().set_zero(&stream).unwrap();
         reset();
         x.view_mut().set_zero(&stream).unwrap();
-        let marks = marks();
-        drop(x);
-        marks
-    });
-    assert_eq!(
-        marks.join().unwrap(),
-        [("idle", 0)],
-        "on another thread it is another one, which nobody can name"
-    );
+        assert_eq!(marks(), [], "the same stream on the same thread");
+        let marks = std::thread::spawn(move || {
+            reset();
+            x.view_mut().set_zero(&stream).unwrap();
+            let marks = marks();
+            drop(x);
+            marks
+        });
+        assert_eq!(
+            marks.join().unwrap(),
+            [("idle", 0)],
+            "on another thread it is another one, which nobody can name"
+        );
+    }
 }
 
 #[test]
 fn handles_of_one_stream_do_not_wait_for_each_other() {
-    let rig = Rig::new();
-    // SAFETY: 1, 2: the stream lives to the end of the test.
-    let again = unsafe { CudaStream::from_raw(&rig.ctx, rig.a().raw()) };
-    let (x, mut y) = (rig.buffer(), rig.buffer());
-    rig.launch(rig.a(), &x, &mut y);
-    reset();
-    rig.launch(&again, &x, &mut y);
-    assert_eq!(marks(), []);
+    for rig in Rig::each() {
+        // SAFETY: 1, 2: the stream lives to the end of the test.
+        let again = unsafe { CudaStream::from_raw(&rig.ctx, rig.a().raw()) };
+        let (x, mut y) = (rig.buffer(), rig.buffer());
+        rig.launch(rig.a(), &x, &mut y);
+        reset();
+        rig.launch(&again, &x, &mut y);
+        assert_eq!(marks(), []);
+    }
 }
 
-/// Random steps on random streams, some by threads, with nothing between them but what the buffers remember.
+/// Random steps on random streams, launched in random ways, with nothing between them but what the buffers remember.
 #[test]
 fn results_are_those_of_one_stream() {
     const N: usize = 1000;
     const STEPS: u32 = 400;
     let ctx = CudaContext::new(0).unwrap();
     let module = ctx.load_module(include_str!("kernels/ordering.ptx")).unwrap();
+    let (collect, step) = (module.load_function("collect").unwrap(), module.load_function("step").unwrap());
     let mut streams: Vec<_> = (0..4).map(|_| ctx.new_stream().unwrap()).collect();
     streams.push(ctx.default_stream());
     let config = LaunchConfig::for_num_elems(N as u32);
@@ -253,6 +265,7 @@ fn results_are_those_of_one_stream() {
         let (to, from) = (random(3) as usize, random(3) as usize);
         let mut target = buffers.remove(to);
         let (m, a) = (2 * i + 1, random(1000));
+        let form = FORMS[random(FORMS.len() as u32) as usize];
         match random(4) {
             0 => {
                 let source = DeviceBuffer::from_host(stream, &[a; N]).unwrap();
@@ -261,19 +274,11 @@ fn results_are_those_of_one_stream() {
             }
             1 if from != to => {
                 let source = &buffers[if from < to { from } else { from - 1 }];
-                unsafe {
-                    cuda_launch! { kernel: collect, module: module, stream: stream, config: config,
-                    args: [slice_mut(target), slice(source)] }
-                }
-                .unwrap();
+                form.collect((&collect, stream, config), &mut target, source).unwrap();
                 model[to] = model[to].wrapping_mul(31).wrapping_add(model[from]);
             }
             _ => {
-                unsafe {
-                    cuda_launch! { kernel: step, module: module, stream: stream, config: config,
-                    args: [slice_mut(target), m, a] }
-                }
-                .unwrap();
+                form.step((&step, stream, config), &mut target, m, a).unwrap();
                 model[to] = model[to].wrapping_mul(m).wrapping_add(a);
             }
         }

@@ -12,6 +12,7 @@ use super::context::CudaContext;
 use super::function_attribute::FunctionAttribute;
 use super::image::Signature;
 use super::park::Keep;
+use super::shape::Shape;
 use crate::error::{Error, ErrorKind, Wanted};
 
 /// Who knew a kernel's parameter list.
@@ -39,6 +40,10 @@ impl Parameters {
             Self::Known(list, _) => Some(list),
             Self::Unknown(_) => None,
         }
+    }
+
+    fn shape(&self) -> Shape {
+        self.list().map_or(Shape::UNKNOWN, |list| Shape::of_kernel(list.iter().map(|wanted| wanted.size)))
     }
 }
 
@@ -69,6 +74,9 @@ pub struct Kernel {
     /// `.blocksareclusters`: the grid counts clusters.
     pub(crate) grid_counts_clusters: bool,
     pub(crate) parameters: Parameters,
+    /// Their sizes in short, for lists that are gathered before each launch; like `verified`, it is the same as no other
+    /// where there are rules beyond the limits.
+    pub(crate) shape: Shape,
     /// Stands for it in the list of what may be blamed for a fault.
     pub(crate) number: u32,
     name: String,
@@ -118,6 +126,8 @@ impl Kernel {
         let attribute = |a| function_attribute(context, raw, a, name).map(|v| v.max(0) as u32);
         let required_cluster = required_cluster(context, &attribute);
         let required_block = signature.and_then(|s| s.required_block);
+        let parameters = parameters(context, raw, name, signature)?;
+        let plain = required_block.is_none() && required_cluster.is_none();
         Ok(Self {
             raw,
             driver: context.driver().clone(),
@@ -132,7 +142,8 @@ impl Kernel {
             required_block,
             required_cluster,
             grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
-            parameters: parameters(context, raw, name, signature)?,
+            shape: if plain { parameters.shape() } else { Shape::UNKNOWN },
+            parameters,
             number: context.fault().name(name),
             name: name.to_string(),
             owner: None,

@@ -101,26 +101,26 @@ impl fmt::Display for UpdateRefusal {
     }
 }
 
-/// An argument of a launch plan that cannot be set.
+/// An argument of a launch plan or a prepared launch that cannot be set.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// No launch of the plan has an argument of this name.
-    #[error("the plan has no argument {name:?}; {}", listed(names))]
+    /// No launch has an argument of this name.
+    #[error("there is no argument {name:?} to set; {}", listed(names))]
     NoSuchArgument {
         /// The name asked for.
         name: String,
         /// The names there are.
         names: Vec<String>,
     },
-    /// The argument was recorded as a value of another type.
-    #[error("argument {name:?} of {kernel} is {recorded} (recorded), and cannot be set to {given}")]
+    /// The argument was given as a value of another type.
+    #[error("argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}")]
     ArgumentType {
         /// The argument's name.
         name: String,
         /// The kernel it belongs to.
         kernel: String,
-        /// Its type when the plan was recorded.
+        /// Its type when it was recorded or prepared.
         recorded: String,
         /// The type given now.
         given: String,
@@ -129,7 +129,7 @@ pub enum PlanError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "it has no named arguments: record them as `named(\"alpha\", 2.0f32)`".into();
+        return "none has a name: give one as `named(\"alpha\", 2.0f32)`, in a builder as `.named(\"alpha\", &2.0f32)`".into();
     }
-    format!("its names are {}", names.join(", "))
+    format!("the names are {}", names.join(", "))
 }

@@ -11,8 +11,9 @@ use super::exec::{GraphExec, InstantiateFlags};
 use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, lock};
 use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch, context_mismatch};
-use crate::error::{Error, ErrorKind, GraphError, PlanError};
-use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, SliceParts};
+use crate::error::{Error, ErrorKind, GraphError};
+use crate::launch::named::{memory_word, no_such_argument};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
 
 /// Launches that were recorded once, to be replayed by one driver call.
 ///
@@ -102,19 +103,12 @@ impl LaunchPlan {
     /// # Safety
     /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) that has the name hold with this value, too.
     pub unsafe fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
-        let places = self.places(
-            name,
-            |named| {
-                let value = named.slice.is_none() && named.size == size_of::<T>();
-                value && named.type_name == type_name::<T>()
-            },
-            type_name::<T>,
-        )?;
-        for (launch, argument) in places {
+        let fits = NamedArgument::takes_value::<T>;
+        for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
-            let Some(parameter) = planned.launch.named.get(argument).map(|n| n.parameter) else { continue };
-            // SAFETY: the parameter has the size of a `T`, as compared above.
-            unsafe { planned.launch.arguments.set(parameter, (&raw const value).cast()) };
+            let Some(named) = planned.launch.named.get(argument) else { continue };
+            // SAFETY: 1: an argument of the same launch, as compared above.
+            unsafe { named.put_value(&mut planned.launch.arguments, &value) };
             self.mark(launch);
         }
         Ok(())
@@ -164,22 +158,12 @@ impl LaunchPlan {
                 ("the plan", self.exec.context()),
             ));
         }
-        let given = || format!("{} of {}", slice_word(written), type_name::<T>());
-        let fits = |named: &NamedArgument| match named.slice {
-            Some(recorded) => recorded == written && named.type_name == type_name::<T>(),
-            // What stands for an address alone.
-            None => named.type_name == type_name::<DevicePtr<T>>(),
-        };
-        for (launch, argument) in self.places(name, fits, given)? {
+        let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
+        for (launch, argument) in self.places(name, fits, || memory_word::<T>(written))? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: both parameters of a slice, and the one of a pointer, have 8 bytes.
-            unsafe {
-                planned.launch.arguments.set(named.parameter, std::ptr::from_ref(parts.address).cast());
-                if named.slice.is_some() {
-                    planned.launch.arguments.set(named.parameter + 1, std::ptr::from_ref(parts.len).cast());
-                }
-            }
+            // SAFETY: 1: an argument of the same launch, as compared above.
+            unsafe { named.put_memory(&mut planned.launch.arguments, parts) };
             let mut share = Share::default();
             share.add_memory(parts.home, written);
             planned.memory.insert(argument, share);
@@ -230,29 +214,20 @@ impl LaunchPlan {
     }
 
     /// Where the arguments of this name are, if all of them fit.
-    fn places<D: std::fmt::Display>(
+    fn places(
         &self,
         name: &str,
         fits: impl Fn(&NamedArgument) -> bool,
-        given: impl FnOnce() -> D,
+        given: impl FnOnce() -> String,
     ) -> Result<Vec<(usize, usize)>, Error> {
-        let Some(places) = self.names.get(name) else {
-            let names = self.names().into_iter().map(String::from).collect();
-            return Err(ErrorKind::from(PlanError::NoSuchArgument { name: name.into(), names }).into());
-        };
+        let Some(places) = self.names.get(name) else { return Err(no_such_argument(name, &self.names())) };
         let named = |&(launch, argument): &(usize, usize)| {
             let launch = &self.launches.get(launch)?.launch;
             Some((&launch.kernel, launch.named.get(argument)?))
         };
         match places.iter().filter_map(named).find(|(_, named)| !fits(named)) {
             None => Ok(places.clone()),
-            Some((kernel, named)) => Err(ErrorKind::from(PlanError::ArgumentType {
-                name: name.into(),
-                kernel: kernel.clone(),
-                recorded: describe(named),
-                given: given().to_string(),
-            })
-            .into()),
+            Some((kernel, named)) => Err(named.refuse(kernel, given())),
         }
     }
 
@@ -280,16 +255,4 @@ impl Planned {
             |driver| unsafe { driver.cuGraphExecKernelNodeSetParams(exec.raw(), node, &params) },
         )
     }
-}
-
-fn describe(named: &NamedArgument) -> String {
-    named.slice.map_or_else(
-        || named.type_name.to_string(),
-        |written| format!("{} of {}", slice_word(written), named.type_name),
-    )
-}
-
-/// How the macro spells it.
-fn slice_word(written: bool) -> &'static str {
-    if written { "slice_mut(..)" } else { "slice(..)" }
 }

@@ -323,6 +323,6 @@ unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
     }
 }
 
-const fn parameter<T>(size: usize, role: Role) -> ParameterType {
+pub(super) const fn parameter<T>(size: usize, role: Role) -> ParameterType {
     ParameterType { size, type_name: type_name::<T>, role }
 }

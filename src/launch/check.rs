@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use super::args::{ArgumentList, Memory, ParameterType, Role, Signature};
 use super::attributes::Attribute;
 use super::config::Dim3;
+use super::given::ParameterTypes;
 use super::guess::guess;
 use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{Kernel, biased};
@@ -29,23 +30,30 @@ fn address(signature: &'static Signature) -> *mut () {
 }
 
 /// The list against the kernel's parameters; remembers one that fits.
-pub(super) fn arguments(kernel: &Kernel, signature: Option<&'static Signature>) -> Result<(), Error> {
-    if let Some(wanted) = kernel.parameters.list() {
-        let mut sizes = Signature::parameters(signature).map(|p| p.size);
-        let fits = wanted.iter().all(|w| sizes.next() == Some(w.size)) && sizes.next().is_none();
-        if !fits {
-            return Err(mismatch(kernel, signature));
-        }
+pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
+    if !fits(kernel, types.sizes()) {
+        return Err(mismatch(kernel, types));
     }
-    if let Some(signature) = signature.filter(|_| !kernel.has_special_rules()) {
+    if let ParameterTypes::Fixed(Some(signature)) = types
+        && !kernel.has_special_rules()
+    {
         kernel.verified.store(address(signature), Ordering::Relaxed);
     }
     Ok(())
 }
 
+/// Whether arguments of these sizes are as many and as large as the kernel's parameters, as far as these are known.
+#[inline(always)]
+pub(super) fn fits(kernel: &Kernel, mut sizes: impl Iterator<Item = usize>) -> bool {
+    kernel
+        .parameters
+        .list()
+        .is_none_or(|wanted| wanted.iter().all(|w| sizes.next() == Some(w.size)) && sizes.next().is_none())
+}
+
 #[cold]
-fn mismatch(kernel: &Kernel, signature: Option<&'static Signature>) -> Error {
-    let given: Vec<ParameterType> = Signature::parameters(signature).collect();
+fn mismatch(kernel: &Kernel, types: ParameterTypes<'_>) -> Error {
+    let given: Vec<ParameterType> = types.iter().copied().collect();
     let wanted = kernel.parameters.list().unwrap_or_default().to_vec();
     let same = given.iter().zip(&wanted).take_while(|(g, w)| g.size == w.size).count();
     ErrorKind::Arguments(ArgumentMismatch {

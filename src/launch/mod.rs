@@ -9,23 +9,35 @@
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
+//! | `builder`, `builder_argument` | the builder: the list and the packet gathered one argument at a time |
+//! | `few` | its storage, which needs no heap for the usual number of arguments |
+//! | `given` | what a launch needs of its arguments, whoever put them together |
 //! | `node` | a checked kernel with its arguments as a value, for graphs |
+//! | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
+//! | `timed` | a launch between two events |
 //! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
 //! | `macros` | `cuda_launch!`, which puts these together |
 
 pub(crate) mod args;
 pub(crate) mod attributes;
+mod builder;
+mod builder_argument;
 mod check;
 mod cluster;
 mod config;
+mod few;
+mod given;
 mod guess;
 mod macros;
+pub(crate) mod named;
 pub(crate) mod node;
 mod packet;
+mod prepared;
 mod record;
 pub(crate) mod site;
 mod stream_attributes;
 mod submit;
+mod timed;
 
 pub use crate::driver::Waits;
 pub use args::{
@@ -35,12 +47,16 @@ pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
+pub use builder::LaunchBuilder;
+pub use builder_argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
 pub use node::KernelNode;
 pub use packet::Packet;
+pub use prepared::Launch;
 pub use record::Report;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    config, kernel_by_name, plain, ptr, slice,
+    config, kernel_by_name, plain, ptr, slice, slice_mut,
 };
 pub use submit::submit;
+pub use timed::LaunchTimes;

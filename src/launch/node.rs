@@ -5,14 +5,15 @@
 use cuda_driver_sys::CUDA_KERNEL_NODE_PARAMS;
 use std::sync::Arc;
 
-use super::args::{ArgumentList, Memory};
+use super::args::{ArgumentList, Memory, ParameterType};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
-use super::packet::Packet;
+use super::given::Given;
+use super::packet::Listed;
 use super::record::{Report, node_params};
 use super::submit::Request;
-use crate::driver::{CudaFunction, PackedArguments};
+use crate::driver::{CudaFunction, NamedArgument, PackedArguments};
 use crate::error::Error;
 use crate::memory::Home;
 
@@ -37,21 +38,15 @@ use crate::memory::Home;
 #[derive(Clone, Debug)]
 #[doc(alias = "CUDA_KERNEL_NODE_PARAMS")]
 pub struct KernelNode<'event> {
-    function: CudaFunction,
-    params: NodeParams,
-    arguments: PackedArguments,
-    attributes: Vec<Attribute<'event>>,
-    memory: Vec<(Arc<Home>, bool)>,
+    pub(super) function: CudaFunction,
+    pub(super) config: LaunchConfig,
+    pub(super) attributes: Vec<Attribute<'event>>,
+    pub(super) types: Vec<&'static ParameterType>,
+    pub(super) arguments: PackedArguments,
+    /// The memory that the arguments pass, and whether it may be written.
+    pub(super) memory: Vec<(Arc<Home>, bool)>,
+    pub(super) named: Vec<NamedArgument>,
 }
-
-/// As given to the driver; the pointers inside are null but for the function.
-#[derive(Clone, Copy, Debug)]
-struct NodeParams(CUDA_KERNEL_NODE_PARAMS);
-
-// SAFETY: a CUfunction may be used from every thread; the other pointers are null.
-unsafe impl Send for NodeParams {}
-// SAFETY: as above.
-unsafe impl Sync for NodeParams {}
 
 impl<'event> KernelNode<'event> {
     /// Checks and copies. `arguments` come from [`kernel_args!`](crate::kernel_args).
@@ -67,27 +62,31 @@ impl<'event> KernelNode<'event> {
         attributes: &[Attribute<'event>],
         arguments: L,
     ) -> Result<Self, Error> {
-        let (kernel, context) = (function.kernel(), function.context());
-        check::arguments(kernel, L::SIGNATURE)?;
-        let memory = arguments.memory();
-        let raw = config.unlaunched();
-        let stream = context.default_stream();
-        let request = Request { kernel, stream: &stream, config: &raw, fields: &[], attributes };
+        Self::checked(function, config, attributes.to_vec(), Listed(&arguments))
+    }
+
+    /// The same with arguments that somebody else has put together.
+    pub(super) fn checked<'l, G: Given<'l>>(
+        function: &CudaFunction,
+        config: LaunchConfig,
+        attributes: Vec<Attribute<'event>>,
+        given: G,
+    ) -> Result<Self, Error> {
+        let (kernel, memory, types) = (function.kernel(), given.memory(), given.types().into());
+        check::arguments(kernel, types)?;
+        let (raw, stream) = (config.unlaunched(), function.context().default_stream());
+        let request = Request { kernel, stream: &stream, config: &raw, fields: &[], attributes: &attributes };
         check::contexts(&request, &memory)?;
         check::dimensions(&request)?;
-        let mut report = Report::new(L::SIGNATURE);
+        let types: Vec<_> = types.iter().collect();
+        let mut report = Report::new(types.len());
         memory.report(&mut report);
-        let mut packet = Packet::new(&arguments);
-        let sizes = super::args::Signature::parameters(L::SIGNATURE).map(|p| p.size);
-        // SAFETY: 1: the packet has a pointer for each entry of the signature, to that many bytes.
-        let packed = unsafe { PackedArguments::copy(packet.kernel_params(), sizes) };
-        Ok(Self {
-            function: function.clone(),
-            params: NodeParams(node_params(kernel, &raw)),
-            arguments: packed,
-            attributes: attributes.to_vec(),
-            memory: report.into_memory(),
-        })
+        let (memory, named) = report.into_parts();
+        let mut packet = given.packet();
+        // SAFETY: 1: the packet has a pointer for each of its types, to that many bytes.
+        let arguments =
+            unsafe { PackedArguments::copy(G::kernel_params(&mut packet), types.iter().map(|p| p.size)) };
+        Ok(Self { function: function.clone(), config, attributes, types, arguments, memory, named })
     }
 
     /// The kernel.
@@ -102,7 +101,9 @@ impl<'event> KernelNode<'event> {
 
     /// The driver's form, valid until the next use of `self`.
     pub(crate) fn params(&mut self) -> CUDA_KERNEL_NODE_PARAMS {
-        CUDA_KERNEL_NODE_PARAMS { kernelParams: self.arguments.kernel_params(), ..self.params.0 }
+        let kernel_params = self.arguments.kernel_params();
+        let params = node_params(self.function.kernel(), &self.config.unlaunched());
+        CUDA_KERNEL_NODE_PARAMS { kernelParams: kernel_params, ..params }
     }
 
     /// The memory that the arguments pass, and whether it may be written.

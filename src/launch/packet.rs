@@ -6,7 +6,10 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::args::ArgumentList;
+use super::args::{ArgumentList, Signature};
+use super::check;
+use super::given::Given;
+use crate::driver::Kernel;
 
 /// Pointers to the arguments of one launch. Building one is safe and does nothing; only submitting is unsafe.
 ///
@@ -43,5 +46,48 @@ impl<'a, L: ArgumentList> Packet<'a, L> {
     #[inline(always)]
     pub fn kernel_params(&mut self) -> *mut *mut c_void {
         self.slots.as_mut_ptr().cast()
+    }
+}
+
+/// A list that is a type, as a launch takes it.
+#[derive(Debug)]
+pub(super) struct Listed<'a, L>(pub(super) &'a L);
+
+impl<L> Clone for Listed<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for Listed<'_, L> {}
+
+impl<'a, L: ArgumentList> Given<'a> for Listed<'a, L> {
+    type Memory = L::Memory;
+    type Packet = Packet<'a, L>;
+    type Types = Option<&'static Signature>;
+
+    #[inline(always)]
+    fn memory(self) -> L::Memory {
+        self.0.memory()
+    }
+
+    #[inline(always)]
+    fn is_verified(self, kernel: &Kernel) -> bool {
+        check::verified::<L>(kernel)
+    }
+
+    #[inline(always)]
+    fn types(self) -> Option<&'static Signature> {
+        L::SIGNATURE
+    }
+
+    #[inline(always)]
+    fn packet(self) -> Packet<'a, L> {
+        Packet::new(self.0)
+    }
+
+    #[inline(always)]
+    fn kernel_params(packet: &mut Packet<'a, L>) -> *mut *mut c_void {
+        packet.kernel_params()
     }
 }

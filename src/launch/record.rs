@@ -19,7 +19,8 @@ use crate::memory::Home;
 /// What the arguments of a recorded launch tell about themselves, in order.
 #[derive(Debug)]
 pub struct Report {
-    signature: Option<&'static Signature>,
+    /// Parameters of the launch.
+    count: usize,
     named: Vec<NamedArgument>,
     memory: Vec<(Arc<Home>, bool)>,
     /// The last name stands for memory that is not yet told.
@@ -27,23 +28,27 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing told yet of arguments of these types.
-    pub(super) fn new(signature: Option<&'static Signature>) -> Self {
-        Self { signature, named: Vec::new(), memory: Vec::new(), expecting: false }
+    /// Nothing told yet of so many parameters.
+    pub(super) fn new(count: usize) -> Self {
+        Self { count, named: Vec::new(), memory: Vec::new(), expecting: false }
     }
 
     /// The argument whose parameters `rest` begins with has this name.
     pub(super) fn name(&mut self, name: &str, rest: Option<&'static Signature>) {
         let Some(first) = Signature::parameters(rest).next() else { return };
-        let count = |list| Signature::parameters(list).count();
         self.expecting = first.role == Role::Address;
         self.named.push(NamedArgument {
             name: name.to_string(),
-            parameter: count(self.signature) - count(rest),
+            parameter: self.count - Signature::parameters(rest).count(),
             type_name: (first.type_name)(),
             size: first.size,
             slice: None,
         });
+    }
+
+    /// An argument that is known to have a name, memory or not.
+    pub(super) fn named(&mut self, argument: NamedArgument) {
+        self.named.push(argument);
     }
 
     /// The next argument that passes memory passes this, to be written or only read.
@@ -56,9 +61,9 @@ impl Report {
         self.memory.push((home.clone(), written));
     }
 
-    /// The memory that the arguments pass, and whether it may be written.
-    pub(super) fn into_memory(self) -> Vec<(Arc<Home>, bool)> {
-        self.memory
+    /// The memory that the arguments pass, and whether it may be written; and the named arguments.
+    pub(super) fn into_parts(self) -> (Vec<(Arc<Home>, bool)>, Vec<NamedArgument>) {
+        (self.memory, self.named)
     }
 }
 
@@ -67,19 +72,19 @@ impl Report {
 /// Driver call: `cuStreamGetCaptureInfo`, for a launch with named arguments.
 ///
 /// # Safety
-/// 1. `params` is the packet of the launch, of the types in the report's signature, which are the kernel's.
+/// 1. `params` is the packet of the launch, of arguments of these sizes, which are the kernel's.
 pub(super) unsafe fn record(
     capture: &Capture,
     request: &Request<'_>,
     config: &CUlaunchConfig,
     params: *mut *mut c_void,
+    sizes: impl Iterator<Item = usize>,
     report: Report,
 ) -> Result<(), Error> {
     capture.add_kernel(request.kernel.number, request.kernel.module_share());
     if report.named.is_empty() {
         return Ok(());
     }
-    let sizes = Signature::parameters(report.signature).map(|p| p.size);
     capture.add_launch(RecordedLaunch {
         kernel: request.kernel.name().to_string(),
         node: last_node(request.stream)?,

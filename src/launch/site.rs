@@ -167,11 +167,18 @@ pub trait ByValue {}
 #[diagnostic::do_not_recommend]
 impl<T: Copy> ByValue for T {}
 
-/// `slice(x)`.
-#[doc(hidden)]
+/// `slice(x)`: device address and length in elements of memory that the kernel reads.
 #[inline(always)]
 pub fn slice<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Slice<'_, T, false> {
     Slice(memory.parts())
+}
+
+/// `slice_mut(x)` as a function: device address and length in elements of memory that the kernel may write.
+#[inline(always)]
+pub fn slice_mut<T: DeviceCopy>(
+    memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+) -> Slice<'_, T, true> {
+    Slice(memory.parts_mut())
 }
 
 /// `ptr(x)`.

@@ -10,11 +10,12 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-use super::args::{ArgumentList, Memory, Nil, Signature};
+use super::args::{ArgumentList, Memory, Nil};
 use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
-use super::packet::Packet;
+use super::given::{Given, ParameterTypes};
+use super::packet::Listed;
 use super::record::{Report, record};
 use crate::driver::{CudaStream, Kernel, Waits, host_call};
 use crate::error::Error;
@@ -56,14 +57,31 @@ pub unsafe fn submit<L: ArgumentList>(
     attributes: &[Attribute<'_>],
     arguments: L,
 ) -> Result<(), Error> {
+    // SAFETY: the caller's duties; the packet points to the arguments that the caller vouches for.
+    unsafe { submit_given(kernel, stream, config, fields, attributes, Listed(&arguments)) }
+}
+
+/// The same with arguments that somebody else has put together.
+///
+/// # Safety
+/// 1. The duties of [`submit`].
+#[inline(always)]
+pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
+    kernel: &Kernel,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    fields: &[Attribute<'_>],
+    attributes: &[Attribute<'_>],
+    given: G,
+) -> Result<(), Error> {
     // Memory that is ready is of the stream's context.
-    let memory = arguments.memory();
+    let memory = given.memory();
     let ready = memory.is_ready(stream) & stream.is_warm_for(kernel.context_identity);
-    let mut packet = Packet::new(&arguments);
-    let params = packet.kernel_params();
+    let mut packet = given.packet();
+    let params = G::kernel_params(&mut packet);
     let raw = config.raw(stream.raw());
     let plain = fields.is_empty() && attributes.is_empty();
-    if plain && ready && check::verified::<L>(kernel) && check::within_limits(kernel, &raw) {
+    if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &raw) {
         stream.launches().note(kernel.number);
         // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far
         // as they are known; what the kernel then does is the caller's duty.
@@ -75,48 +93,42 @@ pub unsafe fn submit<L: ArgumentList>(
         // Nothing was launched: a refused launch leaves no trace. The memory is ready, so the list is not needed again.
         let request = Request { kernel, stream, config: &raw, fields, attributes };
         // SAFETY: as above; the packet is still where it was.
-        return unsafe { examined(&request, L::SIGNATURE, &Nil, params) };
+        return unsafe { slow(&request, given.types(), Nil, params) };
     }
     let request = Request { kernel, stream, config: &raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { slow(&request, L::SIGNATURE, memory, params) }
+    unsafe { slow(&request, given.types(), memory, params) }
 }
 
-/// Takes the list by value, so that a warm launch does not have to lay it out in memory.
+/// Takes types and memory as they are, so that a warm launch does not have to lay them out.
 ///
 /// # Safety
-/// 1. The duties of [`submit`]; `params` is the packet, of the types in `signature`, and `memory` is what it points to.
+/// 1. The duties of [`submit`]; `params` is the packet, of these types, and `memory` is what it points to.
 #[cold]
 #[inline(never)]
-unsafe fn slow<M: Memory>(
+unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     request: &Request<'_>,
-    signature: Option<&'static Signature>,
+    types: T,
     memory: M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     // SAFETY: the caller's duty 1.
-    unsafe { examined(request, signature, &memory, params) }
+    unsafe { examined(request, types.into(), &memory, params) }
 }
 
-/// Every check again, in the order in which errors are worth telling, then the launch.
+/// Every check again, then the launch.
 ///
 /// # Safety
-/// 1. The duties of [`submit`]; `params` is the packet's, of the types in `signature`.
+/// 1. The duties of [`submit`]; `params` is the packet, of these types.
 #[cold]
 #[inline(never)]
 unsafe fn examined(
     request: &Request<'_>,
-    signature: Option<&'static Signature>,
+    types: ParameterTypes<'_>,
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    host_call::refuse("cuLaunchKernelEx")?;
-    check::arguments(request.kernel, signature)?;
-    check::contexts(request, memory)?;
-    check::dimensions(request)?;
-    request.stream.capture_is_open("cuLaunchKernelEx")?;
-    request.kernel.context.bind()?;
-    memory.order(request.stream, &mut Waits::default())?;
+    make_ready(request, types, memory)?;
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);
@@ -137,10 +149,25 @@ unsafe fn examined(
         request.stream.launches().note(request.kernel.number);
         return Ok(());
     };
-    let mut report = Report::new(signature);
+    let mut report = Report::new(types.iter().count());
     memory.report(&mut report);
     // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
-    unsafe { record(capture, request, &raw, params, report) }
+    unsafe { record(capture, request, &raw, params, types.sizes(), report) }
+}
+
+/// Every check, in the order in which errors are worth telling; then the stream waits for what the launch comes after.
+pub(super) fn make_ready(
+    request: &Request<'_>,
+    types: ParameterTypes<'_>,
+    memory: &dyn Memory,
+) -> Result<(), Error> {
+    host_call::refuse("cuLaunchKernelEx")?;
+    check::arguments(request.kernel, types)?;
+    check::contexts(request, memory)?;
+    check::dimensions(request)?;
+    request.stream.capture_is_open("cuLaunchKernelEx")?;
+    request.kernel.context.bind()?;
+    memory.order(request.stream, &mut Waits::default())
 }
 
 impl LaunchConfig {

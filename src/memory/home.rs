@@ -83,6 +83,23 @@ impl Home {
         self.uses.write_with(stream, waits, || self.clone())
     }
 
+    /// Whether work on `stream` may use the memory without waiting for anything.
+    #[inline(always)]
+    pub(crate) fn is_ready(&self, stream: &CudaStream, written: bool) -> bool {
+        if written { self.uses.may_write(stream) } else { self.uses.may_read(stream) }
+    }
+
+    /// Orders work on `stream` that is about to be submitted; `waits` are the streams it waits for already.
+    #[inline]
+    pub(crate) fn order(
+        self: &Arc<Self>,
+        stream: &CudaStream,
+        waits: &mut Waits,
+        written: bool,
+    ) -> Result<(), Error> {
+        if written { self.write_with(stream, waits) } else { self.read_with(stream, waits) }
+    }
+
     /// The address becomes known outside: work that is not noted may use it.
     #[inline(always)]
     pub(crate) fn escape(&self) {

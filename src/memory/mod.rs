@@ -42,6 +42,7 @@ mod region;
 mod region_batch;
 mod registered;
 mod share;
+mod stream_buffers;
 mod stream_memory;
 mod surface;
 mod tensor_layout;

@@ -217,6 +217,25 @@ macro_rules! view_methods {
 view_methods!(DeviceView);
 view_methods!(DeviceViewMut);
 
+impl<'a, T: DeviceCopy> DeviceView<'a, T> {
+    /// All elements of a buffer or view, whatever kind it is.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, DeviceView};
+    /// fn middle<T: cuda_launch::DeviceCopy>(memory: &impl DeviceSlice<Element = T>) -> DeviceView<'_, T> {
+    ///     DeviceView::of(memory).slice(1..memory.len() - 1)
+    /// }
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let buffer = DeviceBuffer::from_host(&stream, &[1u8, 2, 3, 4])?;
+    /// assert_eq!(middle(&middle(&buffer)).len(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    pub fn of(memory: &'a (impl DeviceSlice<Element = T> + ?Sized)) -> Self {
+        let parts = memory.parts();
+        Self::new(*parts.address, *parts.len, parts.home)
+    }
+}
+
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// The address for a kernel to write to; see [`DeviceBuffer::as_device_ptr`].
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {

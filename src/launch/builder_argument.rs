@@ -1,0 +1,279 @@
+//! What `arg` of a builder takes, and the list that it makes of it.
+
+#![allow(unsafe_code)] // Implementing `Given`: the pointers are to what the builder borrows.
+
+use std::ffi::c_void;
+use std::ptr::from_ref;
+use std::sync::Arc;
+
+use super::args::{Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
+use super::check;
+use super::few::Few;
+use super::given::Given;
+use super::record::Report;
+use crate::driver::{CudaContext, CudaStream, Kernel, NamedArgument, Shape, Waits};
+use crate::error::Error;
+use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+
+/// Parameters that need no heap. Few kernels have more.
+const USUAL: usize = 16;
+
+/// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) takes.
+///
+/// | given | parameters of the kernel |
+/// |---|---|
+/// | `&x` of a buffer or view | one of 8 bytes: its device address, to be read |
+/// | `&mut x` of a buffer or mutable view | the same, to be written |
+/// | `&x` of a number, array, device pointer or derived struct | one, of its size; none if that is 0 |
+/// | [`slice(&x)`](super::slice), [`slice_mut(&mut x)`](super::slice_mut) | two of 8 bytes: device address, length in elements |
+/// | [`Value(&x)`](Value) | one, of the size of `x`: any `Copy` value; none if that is 0 |
+///
+/// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
+/// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
+///
+/// ```
+/// use cuda_launch::launch::BuilderArgument;
+/// use cuda_launch::{CudaContext, DeviceBuffer, LaunchBuilder};
+/// fn twice<'a, K>(builder: &mut LaunchBuilder<'a, '_>, argument: impl BuilderArgument<'a, K> + Copy) {
+///     builder.arg(argument).arg(argument);
+/// }
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let f = ctx.load_module(include_str!("../../examples/kernels/vecadd.ptx"))?.load_function("vecadd")?;
+/// let x = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
+/// let mut builder = stream.launch_builder(&f);
+/// twice(&mut builder, &x);
+/// twice(&mut builder, &7u32);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a kernel",
+    label = "not an argument",
+    note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
+            its length as `.slice(&x)` or `.slice_mut(&mut x)`",
+    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`",
+    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
+            enums, tuples and types of other crates are given as `.byval(&x)`"
+)]
+pub trait BuilderArgument<'a, Kind> {
+    /// Appends its parameters.
+    #[doc(hidden)]
+    fn append_to(self, list: &mut Arguments<'a>);
+}
+
+/// `Kind` of values.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum OfValue {}
+
+/// `Kind` of memory that is read.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum OfMemory {}
+
+/// `Kind` of memory that is written.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum OfMemoryMut {}
+
+/// `Kind` of what says itself how it is passed.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum OfForm {}
+
+/// The arguments that a builder was given so far.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Arguments<'a> {
+    pointers: Few<*mut c_void, USUAL>,
+    types: Few<&'static ParameterType, USUAL>,
+    /// Their sizes.
+    shape: Shape,
+    memory: Few<Passed<'a>, USUAL>,
+    /// Each with its first parameter.
+    names: Few<(&'a str, usize), 0>,
+}
+
+/// Memory among the arguments.
+#[derive(Clone, Copy, Debug)]
+struct Passed<'a> {
+    home: &'a Arc<Home>,
+    written: bool,
+    /// Index of its first parameter.
+    parameter: u32,
+}
+
+impl<'a> Arguments<'a> {
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Self {
+            pointers: Few::new(),
+            types: Few::new(),
+            shape: Shape::EMPTY,
+            memory: Few::new(),
+            names: Few::new(),
+        }
+    }
+
+    /// Names what `append` appends, if that is anything.
+    pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
+        let parameter = self.types.len();
+        append(self);
+        if self.types.len() > parameter {
+            self.names.push((name, parameter));
+        }
+    }
+
+    #[inline(always)]
+    fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
+        self.pointers.push(from_ref(value).cast_mut().cast());
+        self.types.push(of);
+        self.shape.push(of.size);
+    }
+
+    #[inline(always)]
+    fn pass_value<T>(&mut self, value: &'a T) {
+        if size_of::<T>() != 0 {
+            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) });
+        }
+    }
+
+    #[inline(always)]
+    fn pass_address<T: DeviceCopy>(
+        &mut self,
+        parts: SliceParts<'a, T>,
+        written: bool,
+        of: &'static ParameterType,
+    ) {
+        self.memory.push(Passed { home: parts.home, written, parameter: self.types.len() as u32 });
+        self.pass(parts.address, of);
+    }
+
+    #[inline(always)]
+    fn pass_pointer<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
+        self.pass_address(parts, written, const { &parameter::<DevicePtr<T>>(8, Role::Value) });
+    }
+
+    #[inline(always)]
+    fn pass_slice<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
+        self.pass_address(parts, written, const { &parameter::<T>(8, Role::Address) });
+        self.pass(parts.len, const { &parameter::<T>(8, Role::Length) });
+    }
+
+    /// Whether they fit, size by size: for lists whose shape does not tell all.
+    #[cold]
+    fn is_compared(&self, kernel: &Kernel) -> bool {
+        !kernel.has_special_rules() && check::fits(kernel, self.types.as_slice().iter().map(|p| p.size))
+    }
+
+    fn name(&self, (name, parameter): (&str, usize)) -> Option<NamedArgument> {
+        let of = self.types.as_slice().get(parameter)?;
+        let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
+        Some(NamedArgument {
+            name: name.to_string(),
+            parameter,
+            type_name: (of.type_name)(),
+            size: of.size,
+            slice: memory.filter(|_| of.role == Role::Address).map(|passed| passed.written),
+        })
+    }
+}
+
+impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_value(self);
+    }
+}
+
+impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_pointer(self.parts(), false);
+    }
+}
+
+impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mut S {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_pointer(self.parts_mut(), true);
+    }
+}
+
+impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice<'a, T, WRITE> {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_slice(self.0, WRITE);
+    }
+}
+
+impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Pointer<'a, T, WRITE> {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_pointer(self.0, WRITE);
+    }
+}
+
+impl<'a, T: Copy> BuilderArgument<'a, OfForm> for Value<'a, T> {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_value(self.0);
+    }
+}
+
+impl<'l> Given<'l> for &'l Arguments<'_> {
+    type Memory = Self;
+    type Packet = *mut *mut c_void;
+    type Types = &'l [&'static ParameterType];
+
+    #[inline(always)]
+    fn memory(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn is_verified(self, kernel: &Kernel) -> bool {
+        self.shape.fits(&kernel.shape) || self.is_compared(kernel)
+    }
+
+    #[inline(always)]
+    fn types(self) -> Self::Types {
+        self.types.as_slice()
+    }
+
+    #[inline(always)]
+    fn packet(self) -> *mut *mut c_void {
+        // The driver reads the array only.
+        self.pointers.as_slice().as_ptr().cast_mut()
+    }
+
+    #[inline(always)]
+    fn kernel_params(packet: &mut *mut *mut c_void) -> *mut *mut c_void {
+        *packet
+    }
+}
+
+impl Memory for &Arguments<'_> {
+    #[inline(always)]
+    fn is_ready(&self, stream: &CudaStream) -> bool {
+        self.memory.as_slice().iter().all(|passed| passed.home.is_ready(stream, passed.written))
+    }
+
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        let mut contexts = self.memory.as_slice().iter().map(|passed| passed.home.context());
+        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+    }
+
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.memory.as_slice().iter().try_for_each(|passed| passed.home.order(stream, waits, passed.written))
+    }
+
+    fn report(&self, report: &mut Report) {
+        self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
+        self.names
+            .as_slice()
+            .iter()
+            .filter_map(|name| self.name(*name))
+            .for_each(|named| report.named(named));
+    }
+}

@@ -1,0 +1,247 @@
+//! A launch that was checked once and is submitted many times.
+
+#![allow(unsafe_code)] // Submitting it; its caller vouches for what cannot be checked.
+
+use std::any::type_name;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::args::{Memory, ParameterType};
+use super::given::Given;
+use super::named::{memory_word, no_such_argument};
+use super::node::KernelNode;
+use super::record::Report;
+use super::timed::{LaunchTimes, submit_timed};
+use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, Waits, context_mismatch};
+use crate::error::Error;
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+
+/// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
+/// or made of a [`KernelNode`].
+///
+/// It owns the bytes of its arguments and a share of their memory, so nothing stays borrowed, and it may go to another
+/// thread. An argument that was given as `named("alpha", &2.0f32)` can be set by that name between launches. Each launch is
+/// ordered against other uses of the memory, as every launch is.
+///
+/// For many launches in one driver call see [`LaunchPlan`](crate::LaunchPlan).
+///
+/// ```
+/// use cuda_launch::{CudaContext, LaunchConfig};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let mut x = stream.alloc_zeros::<u32>(100)?;
+/// let mut launch = stream.launch_builder(&fill)
+///     .arg(&mut x).arg(&100u32).named("value", &7u32)
+///     .prepare(LaunchConfig::for_num_elems(100))?;
+/// for value in [1u32, 2, 3] {
+///     launch.set("value", value)?;
+///     // SAFETY: 1, 2, 5: fill writes any `u32` to 100 elements; 3, 4, 6: the launch keeps and orders `x`, which no other
+///     // thread uses.
+///     unsafe { launch.launch_on(&stream) }?;
+///     assert_eq!(stream.clone_dtoh(&x)?, [value; 100]);
+/// }
+/// assert!(launch.set("value", 1.0f32).unwrap_err().is_plan_error());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Launch<'event> {
+    node: KernelNode<'event>,
+    timed: Option<EventFlags>,
+    /// Named arguments whose memory was set: index among the named ones, and among the node's memory.
+    set: Vec<(usize, usize)>,
+}
+
+impl<'event> Launch<'event> {
+    pub(super) fn new(node: KernelNode<'event>, timed: Option<EventFlags>) -> Self {
+        Self { node, timed, set: Vec::new() }
+    }
+
+    /// Submits the launch to `stream`, with the arguments as they are now.
+    ///
+    /// The answer holds the events of
+    /// [`record_kernel_launch`](crate::LaunchBuilder::record_kernel_launch), if that was asked for. Driver calls as
+    /// [`LaunchBuilder::launch`](crate::LaunchBuilder::launch).
+    ///
+    /// # Errors
+    /// As [`LaunchBuilder::launch`](crate::LaunchBuilder::launch); nothing was launched.
+    ///
+    /// # Safety
+    /// 1 to 6. The duties of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
+    /// 7. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
+    ///    only reads.
+    pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {
+        let node = &mut self.node;
+        let params = node.arguments.kernel_params();
+        let given = Prepared { params, types: &node.types, memory: &node.memory, named: &node.named };
+        let (kernel, attributes) = (node.function.kernel(), node.attributes.as_slice());
+        // SAFETY: the caller's duties; the packet is the node's own, and the function keeps its module loaded.
+        unsafe { submit_timed(self.timed, kernel, stream, node.config, &[], attributes, given) }
+    }
+
+    /// Sets a value by name, from the next launch on; it is of the type that was given. No driver call.
+    ///
+    /// # Errors
+    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. Then
+    /// nothing is changed.
+    pub fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
+        for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
+            if let Some(named) = self.node.named.get(index) {
+                // SAFETY: 1: the node's own argument, as compared above.
+                unsafe { named.put_value(&mut self.node.arguments, &value) };
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets memory that the kernel only reads, given as `&x` or [`slice(&x)`](super::slice), by name. No driver call.
+    ///
+    /// The launch keeps the memory, also that which it was prepared with.
+    ///
+    /// # Errors
+    /// As [`Launch::set`]; the memory is of another context.
+    pub fn set_slice<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &(impl DeviceSlice<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory(name, memory.parts(), false)
+    }
+
+    /// Sets memory that the kernel may write, given as `&mut x` or [`slice_mut(&mut x)`](super::slice_mut). Otherwise as
+    /// [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As [`Launch::set_slice`].
+    pub fn set_slice_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory(name, memory.parts_mut(), true)
+    }
+
+    fn set_memory<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        parts: SliceParts<'_, T>,
+        written: bool,
+    ) -> Result<(), Error> {
+        let (own, other) = (self.node.function.context(), parts.home.context());
+        if !other.is_same(own) {
+            return Err(context_mismatch(("the memory", other), ("the launch", own)));
+        }
+        let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
+        for index in self.places(name, fits, || memory_word::<T>(written))? {
+            let Some(named) = self.node.named.get(index) else { continue };
+            // SAFETY: 1: the node's own argument, as compared above.
+            unsafe { named.put_memory(&mut self.node.arguments, parts) };
+            self.keep(index, (parts.home.clone(), written));
+        }
+        Ok(())
+    }
+
+    /// Keeps the memory that a named argument has now, in place of what was set before.
+    fn keep(&mut self, index: usize, memory: (Arc<Home>, bool)) {
+        let place = self.set.iter().find(|(set, _)| *set == index).map(|(_, place)| *place);
+        match place.and_then(|place| self.node.memory.get_mut(place)) {
+            Some(kept) => *kept = memory,
+            None => {
+                self.set.push((index, self.node.memory.len()));
+                self.node.memory.push(memory);
+            }
+        }
+    }
+
+    /// The arguments of this name, by index, if all of them fit.
+    fn places(
+        &self,
+        name: &str,
+        fits: impl Fn(&NamedArgument) -> bool,
+        given: impl FnOnce() -> String,
+    ) -> Result<Vec<usize>, Error> {
+        let all = || self.node.named.iter().enumerate().filter(|(_, named)| named.name == name);
+        let places: Vec<usize> = all().map(|(index, _)| index).collect();
+        match all().find(|(_, named)| !fits(named)) {
+            _ if places.is_empty() => Err(no_such_argument(name, &self.names())),
+            Some((_, named)) => Err(named.refuse(self.node.function.name(), given())),
+            None => Ok(places),
+        }
+    }
+
+    /// The names of the arguments that can be set, in the order of the arguments.
+    pub fn names(&self) -> Vec<&str> {
+        self.node.named.iter().map(|named| named.name.as_str()).collect()
+    }
+
+    /// The kernel with its arguments as they are now: a clone of it can become a node of a graph.
+    pub fn node(&self) -> &KernelNode<'event> {
+        &self.node
+    }
+}
+
+impl<'event> From<KernelNode<'event>> for Launch<'event> {
+    fn from(node: KernelNode<'event>) -> Self {
+        Self::new(node, None)
+    }
+}
+
+/// The arguments of a prepared launch.
+#[derive(Clone, Copy)]
+struct Prepared<'l> {
+    params: *mut *mut c_void,
+    types: &'l [&'static ParameterType],
+    memory: &'l [(Arc<Home>, bool)],
+    named: &'l [NamedArgument],
+}
+
+/// Memory that is kept, and the names among the arguments.
+#[derive(Clone, Copy)]
+struct Kept<'l>(&'l [(Arc<Home>, bool)], &'l [NamedArgument]);
+
+impl<'l> Given<'l> for Prepared<'l> {
+    type Memory = Kept<'l>;
+    type Packet = *mut *mut c_void;
+    type Types = &'l [&'static ParameterType];
+
+    fn memory(self) -> Kept<'l> {
+        Kept(self.memory, self.named)
+    }
+
+    fn is_verified(self, kernel: &Kernel) -> bool {
+        // The types were compared when it was made.
+        !kernel.has_special_rules()
+    }
+
+    fn types(self) -> Self::Types {
+        self.types
+    }
+
+    fn packet(self) -> *mut *mut c_void {
+        self.params
+    }
+
+    fn kernel_params(packet: &mut *mut *mut c_void) -> *mut *mut c_void {
+        *packet
+    }
+}
+
+impl Memory for Kept<'_> {
+    fn is_ready(&self, stream: &CudaStream) -> bool {
+        self.0.iter().all(|(home, written)| home.is_ready(stream, *written))
+    }
+
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        let mut contexts = self.0.iter().map(|(home, _)| home.context());
+        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+    }
+
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.0.iter().try_for_each(|(home, written)| home.order(stream, waits, *written))
+    }
+
+    fn report(&self, report: &mut Report) {
+        self.0.iter().for_each(|(home, written)| report.memory(home, *written));
+        self.1.iter().for_each(|named| report.named(named.clone()));
+    }
+}

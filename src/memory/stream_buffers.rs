@@ -1,0 +1,45 @@
+//! Buffers from a stream: short forms of what [`DeviceBuffer`] has.
+
+use super::buffer::DeviceBuffer;
+use super::device_copy::DeviceCopy;
+use super::view::{DeviceSlice, DeviceView};
+use crate::driver::CudaStream;
+use crate::error::Error;
+
+impl CudaStream {
+    /// [`DeviceBuffer::zeroed`] on this stream: `len` elements whose bytes are zero.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let zeros = stream.alloc_zeros::<u32>(2)?;
+    /// let some = stream.clone_htod(&[7u32, 8, 9])?;
+    /// assert_eq!((stream.clone_dtoh(&zeros)?, stream.clone_dtoh(&some.slice(1..))?), (vec![0, 0], vec![8, 9]));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    pub fn alloc_zeros<T: DeviceCopy>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        DeviceBuffer::zeroed(self, len)
+    }
+
+    /// [`DeviceBuffer::from_host`] on this stream: a copy of `source` on the device, which is there when this returns.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    pub fn clone_htod<T: DeviceCopy>(
+        &self,
+        source: &(impl AsRef<[T]> + ?Sized),
+    ) -> Result<DeviceBuffer<T>, Error> {
+        DeviceBuffer::from_host(self, source.as_ref())
+    }
+
+    /// [`DeviceBuffer::to_host_vec`] on this stream: a copy of a buffer or view on the host, after all work that writes it.
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+    pub fn clone_dtoh<S: DeviceSlice + ?Sized>(&self, source: &S) -> Result<Vec<S::Element>, Error> {
+        DeviceView::of(source).to_host_vec(self)
+    }
+}

@@ -1,0 +1,120 @@
+//! The ways to launch the same kernel, so that one test shows that they behave the same. A new way is a type and a line in
+//! [`FORMS`].
+
+#![allow(unsafe_code, dead_code, unreachable_pub)] // Launches of kernels whose arguments are the buffers they take.
+#![allow(clippy::undocumented_unsafe_blocks)]
+
+use cuda_launch::{CudaFunction, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+
+/// What is launched, and where.
+pub type Call<'a> = (&'a CudaFunction, &'a CudaStream, LaunchConfig);
+type Buffer = DeviceBuffer<u32>;
+
+/// A way to launch kernels of the shapes that tests need.
+pub trait Form: Sync {
+    /// For messages.
+    fn name(&self) -> &'static str;
+
+    /// `(to, len, from, len)`: writes `to`, reads `from`.
+    fn collect(&self, call: Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error>;
+
+    /// `(x, len, x, len)`: reads it.
+    fn read(&self, call: Call<'_>, x: &Buffer) -> Result<(), Error>;
+
+    /// `(x, len, m, a)`: writes `x`; `m` and `a` are `u32`.
+    fn step(&self, call: Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error>;
+
+    /// `(x, 0, 0, 0)`: writes `x`, whose length it is not told.
+    fn write(&self, call: Call<'_>, x: &mut Buffer) -> Result<(), Error>;
+}
+
+/// All of them.
+pub const FORMS: &[&dyn Form] = &[&Macro, &Builder, &Prepared];
+
+struct Macro;
+struct Builder;
+struct Prepared;
+
+impl Form for Macro {
+    fn name(&self) -> &'static str {
+        "cuda_launch!"
+    }
+
+    fn collect(&self, (f, stream, config): Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config, args: [slice_mut(to), slice(from)] }
+        }
+    }
+
+    fn read(&self, (f, stream, config): Call<'_>, x: &Buffer) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config, args: [slice(x), slice(x)] }
+        }
+    }
+
+    fn step(&self, (f, stream, config): Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config, args: [slice_mut(x), m, a] }
+        }
+    }
+
+    fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config, args: [ptr_mut(x), 0u64, 0u64, 0u64] }
+        }
+    }
+}
+
+impl Form for Builder {
+    fn name(&self) -> &'static str {
+        "the builder"
+    }
+
+    fn collect(&self, (f, stream, config): Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error> {
+        unsafe { stream.launch_builder(f).slice_mut(to).slice(from).launch(config) }.map(drop)
+    }
+
+    fn read(&self, (f, stream, config): Call<'_>, x: &Buffer) -> Result<(), Error> {
+        unsafe { stream.launch_builder(f).slice(x).slice(x).launch(config) }.map(drop)
+    }
+
+    fn step(&self, (f, stream, config): Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error> {
+        unsafe { stream.launch_builder(f).slice_mut(x).arg(&m).arg(&a).launch(config) }.map(drop)
+    }
+
+    fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
+        unsafe { stream.launch_builder(f).arg(x).arg(&0u64).arg(&0u64).arg(&0u64).launch(config) }.map(drop)
+    }
+}
+
+/// Prepared on another stream than the one it is launched on.
+impl Form for Prepared {
+    fn name(&self) -> &'static str {
+        "a prepared launch"
+    }
+
+    fn collect(&self, (f, stream, config): Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error> {
+        let other = stream.context().default_stream();
+        let mut launch = other.launch_builder(f).slice_mut(to).slice(from).prepare(config)?;
+        unsafe { launch.launch_on(stream) }.map(drop)
+    }
+
+    fn read(&self, (f, stream, config): Call<'_>, x: &Buffer) -> Result<(), Error> {
+        let other = stream.context().default_stream();
+        let mut launch = other.launch_builder(f).slice(x).slice(x).prepare(config)?;
+        unsafe { launch.launch_on(stream) }.map(drop)
+    }
+
+    fn step(&self, (f, stream, config): Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error> {
+        let other = stream.context().default_stream();
+        let mut launch = other.launch_builder(f).slice_mut(x).named("m", &0u32).arg(&a).prepare(config)?;
+        launch.set("m", m)?;
+        unsafe { launch.launch_on(stream) }.map(drop)
+    }
+
+    fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
+        let other = stream.context().default_stream();
+        let mut launch = other.launch_builder(f).arg(x).arg(&0u64).arg(&0u64).arg(&0u64).prepare(config)?;
+        unsafe { launch.launch_on(stream) }.map(drop)
+    }
+}

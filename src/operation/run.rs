@@ -46,7 +46,7 @@ impl Drop for Submitted {
         let kept = self.0.take_kept();
         if let Some(stream) = self.0.used_stream() {
             match stream.capture() {
-                Some(capture) => capture.keep(kept.into_iter().map(super::context::shareable)),
+                Some(capture) => capture.add_objects(kept.into_iter().map(super::context::shareable)),
                 None => reactor::park(stream, kept),
             }
         }

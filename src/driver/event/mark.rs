@@ -6,7 +6,6 @@ use cuda_driver_sys::{CUevent, Driver};
 use std::sync::{Mutex, PoisonError};
 
 use super::{CudaEvent, EventFlags};
-use crate::driver::capturing::despite_captures;
 use crate::driver::stream::CudaStream;
 use crate::error::Error;
 
@@ -64,7 +63,7 @@ impl StreamMark {
         let event = match context.events().take() {
             // SAFETY: 1: made below, for this context; 2: the pool has given it up.
             Some(raw) => unsafe { CudaEvent::from_raw_owned(context, raw) },
-            None => despite_captures(context, || CudaEvent::new(context, EventFlags::empty()))?,
+            None => CudaEvent::new(context, EventFlags::empty())?,
         };
         let launches = stream.launches().next();
         event.record(stream)?;
@@ -76,7 +75,7 @@ impl StreamMark {
     /// Driver call: `cuEventQuery`.
     pub(crate) fn is_done(&self) -> Result<bool, Error> {
         let Some(event) = &self.event else { return Ok(true) };
-        let done = despite_captures(self.stream.context(), || event.query())?;
+        let done = event.query()?;
         if done {
             self.stream.launches().settle(self.launches);
         }
@@ -98,12 +97,12 @@ impl Drop for StreamMark {
 }
 
 impl CudaStream {
-    /// Whether all work given so far is done; no panics of host functions are raised.
+    /// As [`query`](Self::query); then the launches so far are not to blame for a later fault.
     ///
     /// Driver call: `cuStreamQuery`.
     pub(crate) fn is_idle(&self) -> Result<bool, Error> {
         let launches = self.launches().next();
-        let done = despite_captures(self.context(), || self.query())?;
+        let done = self.query()?;
         if done {
             self.launches().settle(launches);
         }

@@ -60,3 +60,5 @@ pub use memory::{
 };
 #[cfg(feature = "dlpack")]
 pub use memory::{DlElement, DlTensor, dlpack_abi};
+#[cfg(feature = "async")]
+pub use operation::{AsyncKernelLaunch, DeviceOperation};

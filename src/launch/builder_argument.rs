@@ -117,10 +117,15 @@ impl<'a> Arguments<'a> {
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let parameter = self.types.len();
+        let first = self.types.len();
         append(self);
-        if self.types.len() > parameter {
-            self.names.push((name, parameter));
+        self.name_from(name, first);
+    }
+
+    /// Names the argument whose first parameter this is, if there is one.
+    pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
+        if self.types.len() > first {
+            self.names.push((name, first));
         }
     }
 
@@ -129,6 +134,31 @@ impl<'a> Arguments<'a> {
         self.pointers.push(from_ref(value).cast_mut().cast());
         self.types.push(of);
         self.shape.push(of.size);
+    }
+
+    /// A value that is not where it will be: [`point`](Self::point) says where that is.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
+        self.pointers.push(std::ptr::null_mut());
+        self.types.push(of);
+        self.shape.push(of.size);
+    }
+
+    /// Says where the value of this parameter is.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn point(&mut self, parameter: usize, at: *const c_void) {
+        if let Some(pointer) = self.pointers.get_mut(parameter) {
+            *pointer = at.cast_mut();
+        }
+    }
+
+    /// Parameters so far.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.types.len()
     }
 
     #[inline(always)]

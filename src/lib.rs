@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/migration.md")]
+mod migration {}
+
 mod doctor;
 mod driver;
 mod error;

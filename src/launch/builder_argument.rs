@@ -51,7 +51,8 @@ const USUAL: usize = 16;
     label = "not an argument",
     note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
             its length as `.slice(&x)` or `.slice_mut(&mut x)`",
-    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`",
+    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`; pinned \
+            memory is given as `.arg(&x.device_view())`",
     note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
             enums, tuples and types of other crates are given as `.byval(&x)`"
 )]
@@ -162,7 +163,7 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline(always)]
-    fn pass_value<T>(&mut self, value: &'a T) {
+    pub(super) fn pass_value<T>(&mut self, value: &'a T) {
         if size_of::<T>() != 0 {
             self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) });
         }
@@ -209,6 +210,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -216,6 +218,7 @@ impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -223,6 +226,7 @@ impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mut S {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -230,6 +234,7 @@ impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mu
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice<'a, T, WRITE> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -237,6 +242,7 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Pointer<'a, T, WRITE> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -244,6 +250,7 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Point
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: Copy> BuilderArgument<'a, OfForm> for Value<'a, T> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {

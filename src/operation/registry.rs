@@ -112,11 +112,8 @@ pub fn with_device<R>(device: u32, f: impl FnOnce() -> R) -> R {
 /// A future that has `device` as its default device whenever it is polled, on whatever thread: a task's own default.
 ///
 /// ```
-/// use cuda_launch::operation::{default_device, task_on_device};
-/// # let block_on = |future| std::pin::pin!(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
-/// # use std::future::Future;
-/// let task = task_on_device(3, async { default_device() });
-/// assert_eq!(block_on(task), std::task::Poll::Ready(3));
+/// use cuda_launch::operation::{block_on, default_device, task_on_device};
+/// assert_eq!(block_on(task_on_device(3, async { default_device() })), 3);
 /// ```
 pub fn task_on_device<F: Future>(device: u32, task: F) -> TaskOnDevice<F> {
     TaskOnDevice { device, task: Box::pin(task) }

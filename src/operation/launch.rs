@@ -167,8 +167,18 @@ impl<'a> AsyncKernelLaunch<'a> {
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { self.submit(cx) }
+    }
+
+    /// As [`execute`](Self::execute), where it lies: it is large.
+    ///
+    /// # Safety
+    /// 1. As [`execute`](Self::execute).
+    #[inline]
+    unsafe fn submit(&mut self, cx: &ExecutionContext) -> Result<(), Error> {
         let Some(config) = self.config else { return Err(no_config(&self.function)) };
         let stream = cx.stream()?;
         if self.raw && stream.capture().is_some() {
@@ -178,7 +188,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         unsafe { self.arguments.launch(self.function.kernel(), stream, config, &self.attributes) }?;
         if self.function.is_last_handle() {
             // Unloading a module waits for the device.
-            cx.keep(self.function);
+            cx.keep(self.function.clone());
         }
         Ok(())
     }
@@ -190,6 +200,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs, and in each replay of a graph of it.
+    #[inline(always)]
     pub unsafe fn into_operation(self) -> KernelLaunch<'a> {
         KernelLaunch(Ok(self))
     }
@@ -214,10 +225,13 @@ pub struct KernelLaunch<'a>(Result<AsyncKernelLaunch<'a>, Error>);
 impl DeviceOperation for KernelLaunch<'_> {
     type Output = ();
 
-    #[inline]
-    unsafe fn execute(self, cx: &ExecutionContext) -> Result<(), Error> {
-        // SAFETY: whoever made the operation has vouched for it.
-        unsafe { self.0?.execute(cx) }
+    #[inline(always)]
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
+        match &mut self.0 {
+            // SAFETY: whoever made the operation has vouched for it.
+            Ok(launch) => unsafe { launch.submit(cx) },
+            Err(_) => self.0.map(drop),
+        }
     }
 }
 
@@ -238,7 +252,7 @@ impl<'a> KernelLaunch<'a> {
     /// # Safety
     /// 1. As [`AsyncKernelLaunch::into_operation`].
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub unsafe fn of(
         function: Result<CudaFunction, Error>,
         config: LaunchConfig,

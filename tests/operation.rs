@@ -363,7 +363,7 @@ fn borrowed_operations_are_synchronised() {
         }
     }
     let numbers: Vec<u32> = (0..100).collect();
-    let buffer = Upload(&numbers).and_then(|buffer| value(buffer)).sync().unwrap();
+    let buffer = Upload(&numbers).and_then(value).sync().unwrap();
     assert_eq!(read(&buffer), numbers);
     let stream = context().new_stream().unwrap();
     assert_eq!(read(&unsafe { Upload(&numbers).async_on(&stream) }.unwrap()), numbers);

@@ -66,6 +66,7 @@ const STEPS: &[Step] = &[
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
         .needs("valgrind", || answers("valgrind", &["--version"])),
+    Step::new("loom", "no order of events loses a wake-up, an output or an entry", loom),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
@@ -136,6 +137,13 @@ fn doc() -> Result<()> {
 
 fn oldest() -> Result<()> {
     run(&mut on(OLDEST_RUST, &["check", "--workspace", "--all-features"])?)
+}
+
+fn loom() -> Result<()> {
+    // A folder of its own: with this flag everything would be built anew, and then anew without it.
+    let target = root()?.join("target/loom");
+    let tests = ["test", "--release", "--package", "cuda-launch-loom"];
+    run(cargo(&tests)?.env("RUSTFLAGS", "--cfg cuda_launch_loom").env("CARGO_TARGET_DIR", target))
 }
 
 fn miri() -> Result<()> {

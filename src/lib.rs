@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/migration.md")]
+mod migration {}
+
 mod doctor;
 mod driver;
 mod error;
@@ -60,3 +65,5 @@ pub use memory::{
 };
 #[cfg(feature = "dlpack")]
 pub use memory::{DlElement, DlTensor, dlpack_abi};
+#[cfg(feature = "async")]
+pub use operation::{AsyncKernelLaunch, DeviceOperation};

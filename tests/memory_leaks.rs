@@ -61,8 +61,12 @@ fn nothing_is_left_behind() {
     let context = stream.context();
     let rounds = [pinned, managed, pools, mappings, plain];
     // Code that is loaded when it is first used, and what a driver keeps for itself.
-    rounds.iter().for_each(|round| (0..3).for_each(|_| round(&stream)));
-    for round in rounds {
+    for (number, round) in rounds.iter().enumerate() {
+        println!("first rounds of {number}");
+        (0..3).for_each(|_| round(&stream));
+    }
+    for (number, round) in rounds.into_iter().enumerate() {
+        println!("round {number}");
         // A driver takes and gives back memory of its own now and then; what leaks does so every time.
         let is_even = (0..4).any(|_| {
             let before = free(context);

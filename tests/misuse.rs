@@ -319,14 +319,14 @@ const CASES: &[Case] = &[
         mistake: "a wait in a capture",
         make: |rig| rig.captured(CudaStream::synchronize),
         is: Error::is_not_in_capture,
-        says: &["cuStreamSynchronize", "stream that captures", "help:"],
+        says: &["cuStreamSynchronize", "would break a capture", "help:"],
     },
     Case {
         row: 41,
         mistake: "an allocation in a capture",
         make: |rig| rig.captured(|stream| DeviceBuffer::<u32>::uninit(stream, 4).map(drop)),
         is: Error::is_not_in_capture,
-        says: &["cuMemAlloc", "stream that captures", "help:"],
+        says: &["cuMemAlloc", "would break a capture", "help:"],
     },
     Case {
         row: 41,

@@ -44,7 +44,7 @@ fn a_stream_waits_for_the_number_that_another_writes() {
             stream.wait_value(flag, Until::Equal, round, NOW).unwrap();
             stream.write_value(flag.wrapping_add(1), round, PLAIN).unwrap();
             assert!(!stream.query().unwrap());
-            other.write_value(flag, round, WriteValueFlags::NO_MEMORY_BARRIER).unwrap();
+            other.write_value(flag, round, PLAIN).unwrap();
         }
         stream.synchronize().unwrap();
     }
@@ -140,6 +140,15 @@ fn memory_of_a_pool_is_refused_with_a_way_out() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
         assert!(error.to_string().contains("`DeviceBuffer::uninit_plain`"), "{error}");
     }
+}
+
+#[test]
+fn a_write_without_a_barrier_is_refused() {
+    let (_alone, _ctx, stream, _other) = context();
+    let (numbers, number) = zeros::<u32>(&stream);
+    let error = unsafe { stream.write_value(number, 1, WriteValueFlags::NO_MEMORY_BARRIER) }.unwrap_err();
+    assert!(error.to_string().contains("NO_MEMORY_BARRIER"), "{error}");
+    assert_eq!(numbers.to_host_vec(&stream).unwrap(), [0; 4]);
 }
 
 #[test]

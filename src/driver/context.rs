@@ -294,7 +294,7 @@ impl CudaContext {
     }
 
     /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
-    /// current all the same, and nobody asks again.
+    /// current all the same, and nobody asks again. After a fork nothing is given back: some drivers crash there.
     pub(crate) fn give_back(
         &self,
         name: &'static str,
@@ -302,7 +302,7 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         match self.enter(name) {
-            Err(error) if error.is_sticky() || host_call::is_running() => Err(error),
+            Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
             _ => {
                 let code = despite_captures(self, || call(&self.inner.driver));
                 self.check(code, name, asked)

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: a created stream is destroyed only by `StreamInner`.
 
 use bitflags::bitflags;
-use cuda_driver_sys::{self as sys, CUresult, CUstream};
+use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -364,11 +364,9 @@ impl StreamInner {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        // Also where it cannot be bound: an error is told below.
-        let _ = self.context.bind();
         // SAFETY: this crate made the stream, and no handle is left.
-        let destroy = || unsafe { self.context.driver().cuStreamDestroy(self.raw) };
-        self.context.check(despite_captures(&self.context, destroy), "cuStreamDestroy", String::new)
+        let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.raw) };
+        self.context.give_back("cuStreamDestroy", String::new, destroy)
     }
 }
 

@@ -44,6 +44,14 @@ pub enum OperationError {
         /// What it said then.
         message: String,
     },
+    /// A launch whose dimensions were not set.
+    #[error(
+        "{kernel}: the launch has no configuration\n  help: set_launch_config(LaunchConfig::for_num_elems(n))"
+    )]
+    NoLaunchConfig {
+        /// The kernel.
+        kernel: String,
+    },
     /// A future was polled again after it was ready.
     #[error("the future was polled after it had given its output")]
     Finished,

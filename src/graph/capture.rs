@@ -207,13 +207,13 @@ impl Scope {
     fn finish(&mut self) -> Result<CUgraph, Error> {
         self.begun = false;
         let mut raw = std::ptr::null_mut();
-        let ended = self.stream.context().call(
+        // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
+        self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
-        );
-        ended?;
+        )?;
         Ok(raw)
     }
 

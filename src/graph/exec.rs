@@ -3,7 +3,9 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: what the graph's work uses is kept until it is done.
 
 use bitflags::bitflags;
-use cuda_driver_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiateResult as R, CUresult};
+use cuda_driver_sys::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiateResult as R, CUresult, Driver,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -281,15 +283,9 @@ impl GraphExec {
         if raw.is_null() {
             return Ok(());
         }
-        // Also where it cannot be bound: an error is told below.
-        let _ = self.context().bind();
         // SAFETY: this value owned it; the driver puts off its end until launches that run are done.
-        let destroy = || unsafe { self.context().driver().cuGraphExecDestroy(raw) };
-        let done = self.context().check(
-            despite_captures(self.context(), destroy),
-            "cuGraphExecDestroy",
-            String::new,
-        );
+        let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
+        let done = self.context().give_back("cuGraphExecDestroy", String::new, destroy);
         self.replace_all(Share::default());
         sweep();
         done

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Table, lock};
-use crate::driver::{CudaContext, context_mismatch, despite_captures, host_call};
+use crate::driver::{CudaContext, context_mismatch, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
@@ -343,11 +343,9 @@ impl Family {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        // Also where it cannot be bound: an error is told below.
-        let _ = self.context.bind();
         // SAFETY: this crate made the graph or was given it, and no handle is left.
-        let destroy = || unsafe { self.context.driver().cuGraphDestroy(self.root) };
-        self.context.check(despite_captures(&self.context, destroy), "cuGraphDestroy", String::new)
+        let destroy = |driver: &Driver| unsafe { driver.cuGraphDestroy(self.root) };
+        self.context.give_back("cuGraphDestroy", String::new, destroy)
     }
 }
 

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Submitting a launch: its caller vouches for what cannot be checked.
 
-use super::args::Value;
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument};
 use super::config::{Dim3, LaunchConfig};
@@ -112,8 +111,9 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// One parameter of the size of `value`, whatever `Copy` type it is, such as a closure; none if the size is 0.
     #[inline(always)]
-    pub fn byval<T: ByValue + Copy>(&mut self, value: &'a T) -> &mut Self {
-        self.arg(Value(value))
+    pub fn byval<T: ByValue>(&mut self, value: &'a T) -> &mut Self {
+        self.arguments.pass_value(value);
+        self
     }
 
     /// Blocks of a cluster along x, y, z.

@@ -51,7 +51,8 @@ const USUAL: usize = 16;
     label = "not an argument",
     note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
             its length as `.slice(&x)` or `.slice_mut(&mut x)`",
-    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`",
+    note = "host memory (`Vec`, slice, `String`) is copied to the device first: `let x = stream.clone_htod(&data)?`; pinned \
+            memory is given as `.arg(&x.device_view())`",
     note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
             enums, tuples and types of other crates are given as `.byval(&x)`"
 )]
@@ -117,10 +118,15 @@ impl<'a> Arguments<'a> {
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let parameter = self.types.len();
+        let first = self.types.len();
         append(self);
-        if self.types.len() > parameter {
-            self.names.push((name, parameter));
+        self.name_from(name, first);
+    }
+
+    /// Names the argument whose first parameter this is, if there is one.
+    pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
+        if self.types.len() > first {
+            self.names.push((name, first));
         }
     }
 
@@ -131,8 +137,33 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size);
     }
 
+    /// A value that is not where it will be: [`point`](Self::point) says where that is.
+    #[cfg(feature = "async")]
     #[inline(always)]
-    fn pass_value<T>(&mut self, value: &'a T) {
+    pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
+        self.pointers.push(std::ptr::null_mut());
+        self.types.push(of);
+        self.shape.push(of.size);
+    }
+
+    /// Says where the value of this parameter is.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn point(&mut self, parameter: usize, at: *const c_void) {
+        if let Some(pointer) = self.pointers.get_mut(parameter) {
+            *pointer = at.cast_mut();
+        }
+    }
+
+    /// Parameters so far.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.types.len()
+    }
+
+    #[inline(always)]
+    pub(super) fn pass_value<T>(&mut self, value: &'a T) {
         if size_of::<T>() != 0 {
             self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) });
         }
@@ -179,6 +210,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -186,6 +218,7 @@ impl<'a, T: DeviceCopy> BuilderArgument<'a, OfValue> for &'a T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -193,6 +226,7 @@ impl<'a, S: DeviceSlice + ?Sized> BuilderArgument<'a, OfMemory> for &'a S {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mut S {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -200,6 +234,7 @@ impl<'a, S: DeviceSliceMut + ?Sized> BuilderArgument<'a, OfMemoryMut> for &'a mu
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice<'a, T, WRITE> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -207,6 +242,7 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Pointer<'a, T, WRITE> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
@@ -214,6 +250,7 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Point
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: Copy> BuilderArgument<'a, OfForm> for Value<'a, T> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {

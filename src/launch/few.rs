@@ -55,6 +55,20 @@ impl<T: Copy, const N: usize> Few<T, N> {
     }
 }
 
+#[cfg(feature = "async")]
+impl<T: Copy, const N: usize> Few<T, N> {
+    /// The value at `index`, to change.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if self.len > N {
+            return self.spilled.as_mut()?.get_mut(index);
+        }
+        let place = self.here.get_mut(..self.len)?.get_mut(index)?;
+        // SAFETY: `push` wrote the first `len` places.
+        Some(unsafe { place.assume_init_mut() })
+    }
+}
+
 impl<T: Copy + fmt::Debug, const N: usize> fmt::Debug for Few<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.as_slice()).finish()
@@ -71,6 +85,8 @@ mod tests {
         for n in 0..100 {
             let expected: Vec<u64> = (0..n).collect();
             assert_eq!(few.as_slice(), expected);
+            #[cfg(feature = "async")]
+            assert_eq!((few.get_mut(0).copied(), few.get_mut(n as usize)), (expected.first().copied(), None));
             few.push(n);
         }
         assert_eq!(format!("{:?}", Few::<u8, 2>::new()), "[]");

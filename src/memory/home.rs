@@ -2,9 +2,7 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
-use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, despite_captures, forbid_anywhere, try_again,
-};
+use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, forbid_anywhere, try_again};
 use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
@@ -192,10 +190,7 @@ impl Home {
         call: &'static str,
         free: impl FnOnce(u64, &cuda_driver_sys::Driver) -> cuda_driver_sys::CUresult,
     ) -> Result<(), Error> {
-        // Also where it cannot be bound: it may be current all the same, and an error is told below.
-        let _ = self.context.bind();
-        let code = despite_captures(&self.context, || free(self.address, self.context.driver()));
-        self.context.check(code, call, || format!("{:#x}", self.address))
+        self.context.give_back(call, || format!("{:#x}", self.address), |driver| free(self.address, driver))
     }
 }
 

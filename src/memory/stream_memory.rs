@@ -31,7 +31,7 @@ bitflags! {
     /// How a stream writes a number (`CUstreamWriteValue_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WriteValueFlags: u32 {
-        /// Work in front of it need not be visible to those who see the number.
+        /// Work in front of it need not be visible to those who see the number. Driver 580 refuses it.
         const NO_MEMORY_BARRIER = 1;
         // Flags of newer drivers pass through.
         const _ = !0;

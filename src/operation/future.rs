@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::completion::{Ended, Slot};
 use super::context::Source;
 use super::device_operation::DeviceOperation;
+use super::policy::SchedulingPolicy;
 use super::{reactor, run};
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, OperationError};
@@ -82,6 +83,15 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
     /// 1. What it borrows is memory that orders itself, or lives until the work is done.
     pub(super) unsafe fn borrowing(op: Op) -> Self {
         Self { state: State::Described(op, Source::Default), deadline: None }
+    }
+
+    /// Runs the operation on a stream of this policy, unless it was polled before: for launches that borrow, whose
+    /// [`schedule`](DeviceOperation::schedule) can only be synchronised.
+    pub fn schedule(mut self, policy: Arc<dyn SchedulingPolicy>) -> Self {
+        if let State::Described(_, source) = &mut self.state {
+            *source = Source::Policy(policy);
+        }
+        self
     }
 
     /// Ready with an error where the work takes longer than this, counted from the first poll.
@@ -240,6 +250,7 @@ awaitable! {
     [Op: DeviceOperation, const N: usize] super::shared::Part<Op, N>, where Op::Output: super::tuple::Split;
     [Op] super::scheduled::Scheduled<Op>;
     [T: crate::memory::DeviceCopy] super::memory::Allocate<T>;
+    [R, F] super::launch::OwnedKernelLaunch<R, F>;
     [Ops] super::zip::Zip<Ops>;
     [Op] super::all::All<Op>;
     [T] super::boxed::BoxedOperation<'static, T>;

@@ -60,7 +60,11 @@ pub fn each_call_fails(what: &str, program: impl Fn(&CudaContext) -> Result<(), 
                 inject::plan(number, last, code);
                 let result = program(&ctx);
                 let Some(failed) = inject::failed() else { continue };
-                let site = format!("{what}, call {number}, {failed} answers {code:?} until {last}");
+                let calls = inject::calls();
+                let around =
+                    &calls[number.saturating_sub(8).min(calls.len())..(number + 20).min(calls.len())];
+                let site =
+                    format!("{what}, call {number}, {failed} answers {code:?} until {last}: {around:?}");
                 tried.sites += 1;
                 tried.names.insert(failed);
                 settle(&ctx, &site);
@@ -82,5 +86,8 @@ pub fn each_call_fails(what: &str, program: impl Fn(&CudaContext) -> Result<(), 
 /// Nothing fails any more: all work ends, and what was put off until then is done.
 fn settle(ctx: &CudaContext, site: &str) {
     inject::watch();
-    ctx.synchronize().unwrap_or_else(|error| panic!("{site}: {error}"));
+    // Twice: what the first gives back may have to wait for its own work.
+    for _ in 0..2 {
+        ctx.synchronize().unwrap_or_else(|error| panic!("{site}: {error}"));
+    }
 }

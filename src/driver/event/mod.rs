@@ -9,7 +9,7 @@ mod mark;
 mod timing;
 
 use bitflags::bitflags;
-use cuda_driver_sys::{CUevent, CUresult};
+use cuda_driver_sys::{CUevent, CUresult, Driver};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -311,11 +311,9 @@ impl AnyEvent {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        // Also where it cannot be bound: an error is told below.
-        let _ = self.context.bind();
         // SAFETY: this value owned the event, and it is used no more.
-        let destroy = || unsafe { self.context.driver().cuEventDestroy(self.raw) };
-        self.context.check(despite_captures(&self.context, destroy), "cuEventDestroy", String::new)
+        let destroy = |driver: &Driver| unsafe { driver.cuEventDestroy(self.raw) };
+        self.context.give_back("cuEventDestroy", String::new, destroy)
     }
 }
 

@@ -48,8 +48,6 @@ enum Operation {
     Barrier,
 }
 
-/// `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`, which allows what this does not make use of.
-const NO_BARRIER: c_uint = 1;
 /// Operations of one batch.
 const MOST: c_uint = 256;
 
@@ -70,7 +68,8 @@ fn wait(state: &State, word: Word, flags: c_uint) -> Outcome<Operation> {
 
 fn write(state: &State, word: Word, flags: c_uint) -> Outcome<Operation> {
     word.check(state)?;
-    if flags & !NO_BARRIER == 0 { Ok(Operation::Write(word)) } else { Err(INVALID_VALUE) }
+    // Also `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER` (so does an H200 with driver 580).
+    if flags == 0 { Ok(Operation::Write(word)) } else { Err(INVALID_VALUE) }
 }
 
 impl Word {

@@ -1,0 +1,11 @@
+// A `String`.
+
+use cuda_launch::*;
+
+fn launch(stream: &CudaStream, f: &CudaFunction, text: String) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe { stream.launch_builder(f).arg(&text).launch(LaunchConfig::for_num_elems(100)) }?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+// A buffer that is gone before the launch.
+
+use cuda_launch::*;
+
+fn launch(stream: &CudaStream, f: &CudaFunction, x: DeviceBuffer<f32>) -> Result<(), Error> {
+    let mut builder = stream.launch_builder(f);
+    builder.arg(&x);
+    drop(x);
+    // SAFETY: compiled, never run.
+    unsafe { builder.launch(LaunchConfig::for_num_elems(100)) }?;
+    Ok(())
+}
+
+fn main() {}

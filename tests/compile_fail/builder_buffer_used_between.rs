@@ -1,0 +1,15 @@
+// A buffer that is read while a builder may write it.
+
+use cuda_launch::*;
+
+fn launch(stream: &CudaStream, f: &CudaFunction, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+    let mut builder = stream.launch_builder(f);
+    builder.arg(&mut x);
+    let host = x.to_host_vec(stream)?;
+    // SAFETY: compiled, never run.
+    unsafe { builder.launch(LaunchConfig::for_num_elems(100)) }?;
+    drop(host);
+    Ok(())
+}
+
+fn main() {}

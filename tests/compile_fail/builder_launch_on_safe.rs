@@ -1,0 +1,10 @@
+// A prepared launch outside of `unsafe`.
+
+use cuda_launch::*;
+
+fn launch(stream: &CudaStream, f: &CudaFunction, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+    stream.launch_builder(f).arg(&mut x).prepare(LaunchConfig::for_num_elems(100))?.launch_on(stream)?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+// Memory that is written, by a shared reference.
+
+use cuda_launch::*;
+
+fn launch(stream: &CudaStream, f: &CudaFunction, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+    stream
+        .launch_builder(f)
+        .named("x", &mut x)
+        .prepare(LaunchConfig::for_num_elems(100))?
+        .set_slice_mut("x", &x)
+}
+
+fn main() {}

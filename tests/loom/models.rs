@@ -154,6 +154,20 @@ fn a_worker_that_retires_misses_nothing() {
     });
 }
 
+/// No time passes that would make it look.
+#[test]
+fn an_arrival_wakes_a_worker_that_sleeps() {
+    model(4, || {
+        let (world, work, other) = (World::new(), Work::new(), Work::new());
+        work.finish();
+        drop(world.submit(&work, Output(work.clone())).wait().unwrap());
+        other.finish();
+        drop(world.submit(&other, Output(other.clone())).wait().unwrap());
+        world.end();
+        assert_eq!((work.ended(), other.ended()), (1, 1));
+    });
+}
+
 #[test]
 fn a_deadline_ends_the_wait_or_the_work_does() {
     model(4, || {
@@ -173,6 +187,18 @@ fn a_deadline_ends_the_wait_or_the_work_does() {
             Err(other) => panic!("{other:?}"),
         }
         device.join().unwrap();
+        world.end();
+        assert_eq!(work.ended(), 1);
+    });
+}
+
+#[test]
+fn a_deadline_does_not_take_what_is_done() {
+    model(4, || {
+        let (world, work) = (World::new(), Work::new());
+        world.finish(&work);
+        let future = world.submit_until(&work, Output(work.clone()), Some(Instant::now()));
+        drop(future.wait().unwrap());
         world.end();
         assert_eq!(work.ended(), 1);
     });

@@ -42,6 +42,11 @@ impl Work {
         self.done.store(end, Ordering::Release);
     }
 
+    /// The device comes to the end of it; nobody looks because of that.
+    pub(crate) fn finish(&self) {
+        self.run(1);
+    }
+
     pub(crate) fn ended(&self) -> usize {
         self.ended.load(Ordering::SeqCst)
     }
@@ -143,15 +148,18 @@ impl World {
                 in_flight.extend(self.0.table.arrivals(Duration::ZERO));
             }
             for entry in std::mem::take(&mut in_flight) {
-                match entry.mark.is_done() {
+                let (result, has_deadline) = (entry.mark.is_done(), entry.deadline.is_some());
+                match result {
                     Ok(true) => entry.slot.complete(Ok(())),
                     Err(fault) => entry.slot.complete(Err(fault)),
-                    Ok(false) => {
-                        if entry.deadline.is_some() {
-                            entry.slot.expire();
-                        }
-                        in_flight.push(entry);
-                    }
+                    Ok(false) => {}
+                }
+                // Also where it has just been completed.
+                if has_deadline {
+                    entry.slot.expire();
+                }
+                if result == Ok(false) {
+                    in_flight.push(entry);
                 }
             }
         }
@@ -164,7 +172,7 @@ impl World {
 
     /// The device comes to the end of this work; then time passes.
     pub(crate) fn finish(&self, work: &Work) {
-        work.run(1);
+        work.finish();
         self.tick();
     }
 

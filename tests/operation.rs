@@ -279,7 +279,7 @@ fn a_panic_in_the_end_of_an_output_stays_with_the_watcher() {
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
-            if thread::current().name() == Some("cuda-launch reactor") {
+            if thread::current().name() == Some("cuda-launch drops") {
                 panic!("in a drop");
             }
         }

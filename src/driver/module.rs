@@ -14,9 +14,9 @@ use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
 use super::kernel_table::KernelTable;
 use super::library::CudaLibrary;
-use super::nearest::nearest;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, KernelNotFound};
+use cuda_ptx::nearest;
 
 /// A loaded kernel image: PTX, cubin or fatbin.
 ///
@@ -191,6 +191,12 @@ impl CudaModule {
         let (signatures, log) = (library.signatures().clone(), library.report().info_log.clone());
         let owner = Owner::Library { _kept: library.clone() };
         Self::new(context, raw, library.origin(), log, signatures, symbols, owner)
+    }
+
+    /// Whether dropping it unloads the module.
+    #[cfg(feature = "async")]
+    pub(super) fn is_last_handle(&self) -> bool {
+        Arc::strong_count(&self.inner) == 1
     }
 
     pub(super) fn downgrade(&self) -> WeakModule {

@@ -52,6 +52,15 @@ pub enum OperationError {
         /// The kernel.
         kernel: String,
     },
+    /// A launch that a graph cannot take.
+    #[error(
+        "{kernel}: an address was given as a number (push_device_ptr): a graph cannot keep its memory\n  help: push_buffer or \
+         push_slice, and their `_mut` forms"
+    )]
+    RawAddress {
+        /// The kernel.
+        kernel: String,
+    },
     /// A future was polled again after it was ready.
     #[error("the future was polled after it had given its output")]
     Finished,

@@ -86,13 +86,13 @@ pub enum OfForm {}
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Arguments<'a> {
-    pointers: Few<*mut c_void, USUAL>,
-    types: Few<&'static ParameterType, USUAL>,
+    /// The packet, and the type of each argument beside it.
+    parameters: Few<*mut c_void, &'static ParameterType, USUAL>,
     /// Their sizes.
     shape: Shape,
-    memory: Few<Passed<'a>, USUAL>,
+    memory: Few<Passed<'a>, (), USUAL>,
     /// Each with its first parameter.
-    names: Few<(&'a str, usize), 0>,
+    names: Few<&'a str, usize, 0>,
 }
 
 /// Memory among the arguments.
@@ -107,33 +107,26 @@ struct Passed<'a> {
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self {
-            pointers: Few::new(),
-            types: Few::new(),
-            shape: Shape::EMPTY,
-            memory: Few::new(),
-            names: Few::new(),
-        }
+        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), names: Few::new() }
     }
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let first = self.types.len();
+        let first = self.parameters.len();
         append(self);
         self.name_from(name, first);
     }
 
     /// Names the argument whose first parameter this is, if there is one.
     pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
-        if self.types.len() > first {
-            self.names.push((name, first));
+        if self.parameters.len() > first {
+            self.names.push(name, first);
         }
     }
 
     #[inline(always)]
     fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
-        self.pointers.push(from_ref(value).cast_mut().cast());
-        self.types.push(of);
+        self.parameters.push(from_ref(value).cast_mut().cast(), of);
         self.shape.push(of.size);
     }
 
@@ -141,8 +134,7 @@ impl<'a> Arguments<'a> {
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
-        self.pointers.push(std::ptr::null_mut());
-        self.types.push(of);
+        self.parameters.push(std::ptr::null_mut(), of);
         self.shape.push(of.size);
     }
 
@@ -150,7 +142,7 @@ impl<'a> Arguments<'a> {
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(super) fn point(&mut self, parameter: usize, at: *const c_void) {
-        if let Some(pointer) = self.pointers.get_mut(parameter) {
+        if let Some(pointer) = self.parameters.get_mut(parameter) {
             *pointer = at.cast_mut();
         }
     }
@@ -159,7 +151,7 @@ impl<'a> Arguments<'a> {
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
-        self.types.len()
+        self.parameters.len()
     }
 
     #[inline(always)]
@@ -176,7 +168,7 @@ impl<'a> Arguments<'a> {
         written: bool,
         of: &'static ParameterType,
     ) {
-        self.memory.push(Passed { home: parts.home, written, parameter: self.types.len() as u32 });
+        self.memory.push(Passed { home: parts.home, written, parameter: self.parameters.len() as u32 }, ());
         self.pass(parts.address, of);
     }
 
@@ -194,18 +186,20 @@ impl<'a> Arguments<'a> {
     /// Whether they fit, size by size: for lists whose shape does not tell all.
     #[cold]
     fn is_compared(&self, kernel: &Kernel) -> bool {
-        !kernel.has_special_rules() && check::fits(kernel, self.types.as_slice().iter().map(|p| p.size))
+        !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().iter().map(|p| p.size))
     }
 
-    fn name(&self, (name, parameter): (&str, usize)) -> Option<NamedArgument> {
-        let of = self.types.as_slice().get(parameter)?;
+    fn name(&self, name: &str, parameter: usize) -> Option<NamedArgument> {
+        let of = self.parameters.beside().get(parameter)?;
         let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
+        let (is_slice, written) = (of.role == Role::Address, memory.map(|passed| passed.written));
         Some(NamedArgument {
             name: name.to_string(),
             parameter,
             type_name: (of.type_name)(),
             size: of.size,
-            slice: memory.filter(|_| of.role == Role::Address).map(|passed| passed.written),
+            slice: written.filter(|_| is_slice),
+            pointer: written.filter(|_| !is_slice),
         })
     }
 }
@@ -275,13 +269,13 @@ impl<'l> Given<'l> for &'l Arguments<'_> {
 
     #[inline(always)]
     fn types(self) -> Self::Types {
-        self.types.as_slice()
+        self.parameters.beside()
     }
 
     #[inline(always)]
     fn packet(self) -> *mut *mut c_void {
         // The driver reads the array only.
-        self.pointers.as_slice().as_ptr().cast_mut()
+        self.parameters.as_slice().as_ptr().cast_mut()
     }
 
     #[inline(always)]
@@ -307,10 +301,7 @@ impl Memory for &Arguments<'_> {
 
     fn report(&self, report: &mut Report) {
         self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
-        self.names
-            .as_slice()
-            .iter()
-            .filter_map(|name| self.name(*name))
-            .for_each(|named| report.named(named));
+        let names = self.names.as_slice().iter().zip(self.names.beside());
+        names.filter_map(|(name, at)| self.name(name, *at)).for_each(|named| report.named(named));
     }
 }

@@ -23,9 +23,9 @@ type Word = MaybeUninit<u64>;
 #[derive(Debug)]
 pub struct StoredArguments<'a> {
     list: Arguments<'a>,
-    words: Few<Word, WORDS>,
+    words: Few<Word, (), WORDS>,
     /// The parameters whose values are here, each with its first word.
-    values: Few<(u32, u32), 16>,
+    values: Few<u32, u32, 16>,
 }
 
 // SAFETY: the pointers inside are to the address and the length of memory that is borrowed for `'a`, which are `Sync`; those to
@@ -47,7 +47,7 @@ impl<'a> StoredArguments<'a> {
         if size == 0 {
             return;
         }
-        self.values.push((self.list.count() as u32, self.words.len() as u32));
+        self.values.push(self.list.count() as u32, self.words.len() as u32);
         for start in (0..size).step_by(size_of::<Word>()) {
             let mut word = Word::uninit();
             // SAFETY: the bytes from `start` on are those of the value, and a word takes as many; padding is copied as it is.
@@ -56,7 +56,7 @@ impl<'a> StoredArguments<'a> {
                 let bytes = (size - start).min(size_of::<Word>());
                 std::ptr::copy_nonoverlapping(from, word.as_mut_ptr().cast(), bytes);
             }
-            self.words.push(word);
+            self.words.push(word, ());
         }
         self.list.pass_later(const { &parameter::<T>(size_of::<T>(), Role::Value) });
     }
@@ -93,7 +93,7 @@ impl<'a> StoredArguments<'a> {
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
         let words = self.words.as_slice();
-        for &(parameter, word) in self.values.as_slice() {
+        for (&parameter, &word) in self.values.as_slice().iter().zip(self.values.beside()) {
             if let Some(value) = words.get(word as usize..) {
                 self.list.point(parameter as usize, value.as_ptr().cast());
             }

@@ -88,22 +88,17 @@ impl<T, E> Slot<T, E> {
 impl<T: Send, E: Send> Complete<E> for Slot<T, E> {
     fn complete(&self, result: Result<(), E>) {
         let mut state = locked(&self.0);
-        let unwanted = match state.progress {
-            Progress::Running => {
-                state.progress = match result {
-                    Ok(()) => Progress::Done,
-                    Err(error) => Progress::Failed(error),
-                };
-                None
-            }
-            Progress::Expired => state.output.take(),
-            _ => None,
-        };
+        if matches!(state.progress, Progress::Running) {
+            state.progress = match result {
+                Ok(()) => Progress::Done,
+                Err(error) => Progress::Failed(error),
+            };
+        }
         let waker = state.waker.take();
         drop(state);
-        // The one who waits first: the end of an output may take long.
-        waker.map(Waker::wake);
-        drop(unwanted);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     fn expire(&self) {
@@ -114,7 +109,9 @@ impl<T: Send, E: Send> Complete<E> for Slot<T, E> {
         state.progress = Progress::Expired;
         let waker = state.waker.take();
         drop(state);
-        waker.map(Waker::wake);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 }
 
@@ -136,7 +133,8 @@ pub(super) struct Table<M: Mark> {
     arrived: Condvar,
 }
 
-struct Shared<M: Mark> {
+/// What its users and its worker share.
+pub(super) struct Shared<M: Mark> {
     arrivals: Vec<Entry<M>>,
     worker: Worker,
 }
@@ -155,19 +153,15 @@ enum Worker {
 #[must_use = "a worker must be started"]
 pub(super) struct Vacancy;
 
+impl<M: Mark> Shared<M> {
+    /// Nothing in flight, and no worker.
+    pub(super) const EMPTY: Self = Self { arrivals: Vec::new(), worker: Worker::Absent };
+}
+
 impl<M: Mark> Table<M> {
-    const EMPTY: Shared<M> = Shared { arrivals: Vec::new(), worker: Worker::Absent };
-
-    /// One shared by all threads.
-    #[cfg(not(cuda_launch_loom))]
-    pub(super) const fn new() -> Self {
-        Self { shared: Mutex::new(Self::EMPTY), arrived: Condvar::new() }
-    }
-
-    /// The same: loom's types know no constants.
-    #[cfg(cuda_launch_loom)]
-    pub(super) fn new() -> Self {
-        Self { shared: Mutex::new(Self::EMPTY), arrived: Condvar::new() }
+    /// A table of these, which are empty; loom's types know no constants.
+    pub(super) const fn of(shared: Mutex<Shared<M>>, arrived: Condvar) -> Self {
+        Self { shared, arrived }
     }
 
     /// Hands an entry to the worker; the caller starts one if there is none.

@@ -3,17 +3,20 @@
 #![allow(unsafe_code)] // Declares `execute`, which is unsafe to call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::boxed::BoxedOperation;
 use super::chain::{AndThen, AndThenWithContext, Inspect, Map};
 use super::context::{ExecutionContext, Source};
 use super::future::DeviceFuture;
+use super::graph::OperationGraph;
 use super::policy::SchedulingPolicy;
 use super::run;
 use super::scheduled::Scheduled;
 use super::shared::{Shared, Unzip};
+use super::timeout::Timeout;
 use super::tuple::{First, Last, Tuple};
-use crate::driver::CudaStream;
+use crate::driver::{CudaContext, CudaEvent, CudaStream};
 use crate::error::Error;
 
 /// A description of work for a device. Nothing happens until it is awaited or synchronised.
@@ -35,6 +38,8 @@ use crate::error::Error;
 /// 2. Whatever else the work uses lives until the work is done: give it to [`ExecutionContext::keep`], or borrow it, which is
 ///    the caller's duty 1 below. A panic after work was submitted changes nothing about this.
 /// 3. The work is given to [`ExecutionContext::stream`], or to streams that this one is made to wait for.
+/// 4. If that stream captures ([`graph`](Self::graph)), 2 holds for every replay of the graph: memory that is not noted, such as
+///    an address that is given as a number, does not live until then in an output that anybody may drop.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, ExecutionContext, allocate};
@@ -120,6 +125,7 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// The output in an `Arc`, for several users.
+    #[allow(clippy::type_complexity)] // A name for it would say less.
     fn arc(self) -> Map<Self, fn(Self::Output) -> Arc<Self::Output>>
     where
         Self::Output: Sync,
@@ -236,6 +242,67 @@ pub trait DeviceOperation: Send + Sized {
     unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
         // SAFETY: the caller's duty 1.
         unsafe { run::submit(self, Source::Stream(stream.clone())).0 }
+    }
+
+    /// Submits it to this stream; gives the output, on which the device may still work, and an event behind the work.
+    ///
+    /// Driver calls: those of the work, then `cuEventCreate`, `cuEventRecord`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::operation::{DeviceOperation, zeroed};
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let (buffer, event) = zeroed::<u32>(3).submit_on(&stream)?;
+    /// event.synchronize()?; // or `other_stream.wait(&event)?`, or another library that knows events
+    /// assert_eq!(buffer.len(), 3);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever stands against submitting the work.
+    fn submit_on(self, stream: &CudaStream) -> Result<(Self::Output, CudaEvent), Error>
+    where
+        Self: 'static,
+    {
+        // SAFETY: 1: it borrows nothing.
+        let output = unsafe { self.async_on(stream) }?;
+        let event = stream.context().new_event()?;
+        event.record(stream)?;
+        Ok((output, event))
+    }
+
+    /// Records it into a graph, to be replayed by one driver call: see [`OperationGraph`]. It does not run.
+    ///
+    /// The work is recorded in the context of the default device; [`graph_in`](Self::graph_in) names another one.
+    ///
+    /// # Errors
+    /// What cannot be recorded, such as an allocation: [`Error::is_capture_error`] names the call. Those of
+    /// [`LaunchPlan::record`](crate::LaunchPlan::record).
+    fn graph(self) -> Result<OperationGraph<Self::Output>, Error>
+    where
+        Self: 'static,
+    {
+        let context = ExecutionContext::new(Source::Default).context()?.clone();
+        self.graph_in(&context)
+    }
+
+    /// As [`graph`](Self::graph), in this context.
+    ///
+    /// # Errors
+    /// As [`graph`](Self::graph).
+    fn graph_in(self, context: &CudaContext) -> Result<OperationGraph<Self::Output>, Error>
+    where
+        Self: 'static,
+    {
+        OperationGraph::record(self, context)
+    }
+
+    /// Limits the wait for it: after this time it ends with an error ([`Error::is_timed_out`]), and the work goes on.
+    fn timeout(self, limit: Duration) -> Timeout<Self>
+    where
+        Self: 'static,
+    {
+        Timeout::new(self, limit)
     }
 
     /// As a future, which runs the operation on a stream of the default device when it is first polled.

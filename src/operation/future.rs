@@ -26,24 +26,12 @@ use crate::error::{Error, ErrorKind, OperationError};
 ///
 /// # Dropping, forgetting, panics
 /// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
-/// when the work is done, on the thread that watches. So the future can be dropped, forgotten, or lost with its executor; the
+/// when the work is done, on a thread of this crate. So the future can be dropped, forgotten, or lost with its executor; the
 /// work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on into the poll; what was
 /// submitted before is treated as that of a dropped future.
 ///
 /// ```
-/// use cuda_launch::operation::{DeviceOperation, zeroed};
-/// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
-/// #     struct Thread(std::thread::Thread);
-/// #     impl std::task::Wake for Thread { fn wake(self: std::sync::Arc<Self>) { self.0.unpark() } }
-/// #     let waker = std::sync::Arc::new(Thread(std::thread::current())).into();
-/// #     let mut future = std::pin::pin!(future);
-/// #     loop {
-/// #         match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
-/// #             std::task::Poll::Ready(output) => return output,
-/// #             std::task::Poll::Pending => std::thread::park(),
-/// #         }
-/// #     }
-/// # }
+/// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};
 /// let future = zeroed::<f32>(100).future();
 /// assert_eq!(block_on(future)?.len(), 100);
 /// # Ok::<(), cuda_launch::Error>(())
@@ -251,6 +239,13 @@ awaitable! {
     [Op] super::scheduled::Scheduled<Op>;
     [T: crate::memory::DeviceCopy] super::memory::Allocate<T>;
     [R, F] super::launch::OwnedKernelLaunch<R, F>;
+    [S, T] super::copy::CopyToDevice<S, T>;
+    [P, T] super::copy::CopyFromPinned<P, T>;
+    [S] super::copy::CopyToHost<S>;
+    [S, P] super::copy::CopyToPinned<S, P>;
+    [S, D] super::copy::CopyOnDevice<S, D>;
+    [D: crate::memory::DeviceSlice] super::copy::Memset<D>;
+    [E, T] super::interop::After<E, T>;
     [Ops] super::zip::Zip<Ops>;
     [Op] super::all::All<Op>;
     [T] super::boxed::BoxedOperation<'static, T>;

@@ -42,6 +42,8 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 #[must_use = "nothing is launched before it is executed"]
 pub struct AsyncKernelLaunch<'a> {
     function: CudaFunction,
+    /// Whether there are addresses among the arguments of memory that nobody keeps.
+    raw: bool,
     config: Option<LaunchConfig>,
     arguments: StoredArguments<'a>,
     attributes: Vec<Attribute<'a>>,
@@ -53,6 +55,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     pub fn new(function: &CudaFunction) -> Self {
         Self {
             function: function.clone(),
+            raw: false,
             config: None,
             arguments: StoredArguments::new(),
             attributes: Vec::new(),
@@ -101,7 +104,8 @@ impl<'a> AsyncKernelLaunch<'a> {
         self
     }
 
-    /// One parameter of 8 bytes: a device address as a number. Nothing is noted of what the kernel does there.
+    /// One parameter of 8 bytes: a device address as a number. Nothing is noted of what the kernel does there, so a graph does
+    /// not take the launch.
     ///
     /// # Safety
     /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken.
@@ -110,6 +114,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     #[inline]
     pub unsafe fn push_device_ptr(&mut self, address: cuda_driver_sys::CUdeviceptr) -> &mut Self {
         self.arguments.value(address);
+        self.raw = true;
         self
     }
 
@@ -165,8 +170,17 @@ impl<'a> AsyncKernelLaunch<'a> {
     #[inline]
     pub unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
         let Some(config) = self.config else { return Err(no_config(&self.function)) };
+        let stream = cx.stream()?;
+        if self.raw && stream.capture().is_some() {
+            return Err(not_kept(&self.function));
+        }
         // SAFETY: the caller's duty 1; the function keeps its module loaded.
-        unsafe { self.arguments.launch(self.function.kernel(), cx.stream()?, config, &self.attributes) }
+        unsafe { self.arguments.launch(self.function.kernel(), stream, config, &self.attributes) }?;
+        if self.function.is_last_handle() {
+            // Unloading a module waits for the device.
+            cx.keep(self.function);
+        }
+        Ok(())
     }
 
     /// The launch as an operation without output.
@@ -175,7 +189,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// the borrow ends before the kernel has.
     ///
     /// # Safety
-    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs.
+    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs, and in each replay of a graph of it.
     pub unsafe fn into_operation(self) -> KernelLaunch<'a> {
         KernelLaunch(Ok(self))
     }
@@ -184,6 +198,11 @@ impl<'a> AsyncKernelLaunch<'a> {
 #[cold]
 fn no_config(function: &CudaFunction) -> Error {
     ErrorKind::from(OperationError::NoLaunchConfig { kernel: function.name().to_string() }).into()
+}
+
+#[cold]
+fn not_kept(function: &CudaFunction) -> Error {
+    ErrorKind::from(OperationError::RawAddress { kernel: function.name().to_string() }).into()
 }
 
 /// A kernel launch as an operation: what [`AsyncKernelLaunch::into_operation`] and
@@ -231,7 +250,7 @@ impl<'a> KernelLaunch<'a> {
             let mut stored = StoredArguments::new();
             arguments.store(&mut stored);
             let attributes = [fields, attributes].concat();
-            AsyncKernelLaunch { function, config: Some(config), arguments: stored, attributes }
+            AsyncKernelLaunch { function, raw: false, config: Some(config), arguments: stored, attributes }
         }))
     }
 }

@@ -1,20 +1,21 @@
 //! The thread that watches what is in flight.
 //!
 //! It is started with the first future that has to wait, sleeps while there is none, and ends after a while of that. The end of
-//! the process does not wait for it. Work that is done wakes its future; what nobody waits for any more is dropped here.
+//! the process does not wait for it. Work that is done wakes its future; what nobody waits for any more goes to `reaper`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use super::completion::{Complete, Entry, Mark, Table, Vacancy};
+use super::completion::{self, Complete, Entry, Mark, Table, Vacancy};
 use super::context::Kept;
 use super::lanes::{Lanes, Over};
+use super::reaper::drop_elsewhere;
 use crate::driver::{CudaStream, StreamMark};
 use crate::error::Error;
 
-static TABLE: Table<InFlight> = Table::new();
+static TABLE: Table<InFlight> = Table::of(Mutex::new(completion::Shared::EMPTY), Condvar::new());
 
 /// Entries that are not over.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -95,10 +96,17 @@ pub(super) fn park(stream: &CudaStream, kept: Vec<Kept>) {
 /// Drops what was kept for work that ended so. Where nobody can tell whether the work goes on, memory that stays is better than
 /// memory that is used after its end.
 pub(super) fn end(kept: Vec<Kept>, result: &Result<(), Error>) {
+    drop(done_with(kept, result));
+}
+
+/// What was kept for work that ended so, if it may be dropped.
+fn done_with(kept: Vec<Kept>, result: &Result<(), Error>) -> Vec<Kept> {
     match result {
-        Err(error) if !error.is_sticky() => std::mem::forget(kept),
-        // One by one: the panic of one does not keep the others.
-        _ => kept.into_iter().for_each(|kept| drop(catch_unwind(AssertUnwindSafe(|| drop(kept))))),
+        Err(error) if !error.is_sticky() => {
+            std::mem::forget(kept);
+            Vec::new()
+        }
+        _ => kept,
     }
 }
 
@@ -141,11 +149,14 @@ fn work_until(idle: Duration) {
 fn finish((entry, result): Over<InFlight>) {
     COUNT.fetch_sub(1, Ordering::Relaxed);
     let Entry { mark: InFlight { mark, kept }, slot, .. } = entry;
-    end(kept, &result);
+    let mut rest = done_with(kept, &result);
     drop(mark);
     guarded(|| slot.complete(result));
-    // Perhaps the last share of an output.
-    guarded(|| drop(slot));
+    if Arc::strong_count(&slot) == 1 {
+        // The future is gone: this is the last share of the output.
+        rest.push(Box::new(slot));
+    }
+    drop_elsewhere(rest);
 }
 
 /// Runs what may be foreign code: its panic ends here, where nobody could be told.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use super::policy::RoundRobin;
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, OperationError};
 
 /// Streams of a device that operations share.
@@ -38,9 +38,13 @@ thread_local! {
 
 /// Opens the first `count` devices, each with a pool of 4 streams, and makes `default` the one that operations run on.
 ///
+/// These streams and the legacy default stream wait for each other
+/// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so that work on addresses that nobody notes comes after
+/// what was done there before. A policy of your own may have streams that do not.
+///
 /// Once in a process. A program that never calls it gets device 0, and any other device when it is first used.
 ///
-/// Driver calls: those of [`CudaContext::new`] and [`RoundRobin::new`] for each device.
+/// Driver calls: those of [`CudaContext::new`] and [`CudaStream::new`], for each device.
 ///
 /// ```
 /// use cuda_launch::operation::{default_device, init_device_contexts};
@@ -112,11 +116,8 @@ pub fn with_device<R>(device: u32, f: impl FnOnce() -> R) -> R {
 /// A future that has `device` as its default device whenever it is polled, on whatever thread: a task's own default.
 ///
 /// ```
-/// use cuda_launch::operation::{default_device, task_on_device};
-/// # let block_on = |future| std::pin::pin!(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
-/// # use std::future::Future;
-/// let task = task_on_device(3, async { default_device() });
-/// assert_eq!(block_on(task), std::task::Poll::Ready(3));
+/// use cuda_launch::operation::{block_on, default_device, task_on_device};
+/// assert_eq!(block_on(task_on_device(3, async { default_device() })), 3);
 /// ```
 pub fn task_on_device<F: Future>(device: u32, task: F) -> TaskOnDevice<F> {
     TaskOnDevice { device, task: Box::pin(task) }
@@ -172,7 +173,9 @@ fn open(device: u32, slot: &'static OnceLock<Arc<RoundRobin>>) -> Result<&'stati
         return Err(no_such_device(device, count));
     }
     // Two threads may both do this; the pool of one of them is dropped.
-    let pool = RoundRobin::new(&CudaContext::new(device)?, STREAMS)?;
+    let context = CudaContext::new(device)?;
+    let stream = |_| CudaStream::new(&context, StreamFlags::empty(), 0);
+    let pool = RoundRobin::of((0..STREAMS).map(stream).collect::<Result<Vec<_>, _>>()?)?;
     Ok(slot.get_or_init(|| Arc::new(pool)))
 }
 

@@ -41,6 +41,12 @@ pub(super) fn sync<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Ou
 /// A chain that was submitted. What it keeps is parked when this is dropped.
 pub(super) struct Submitted(pub(super) ExecutionContext);
 
+impl Submitted {
+    pub(super) fn new(source: Source) -> Self {
+        Self(ExecutionContext::new(source))
+    }
+}
+
 impl Drop for Submitted {
     fn drop(&mut self) {
         let kept = self.0.take_kept();
@@ -61,7 +67,7 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     op: Op,
     source: Source,
 ) -> (Result<Op::Output, Error>, Submitted) {
-    let chain = Submitted(ExecutionContext::new(source));
+    let chain = Submitted::new(source);
     // SAFETY: the caller's duty 1.
     let output = unsafe { op.execute(&chain.0) };
     (output, chain)

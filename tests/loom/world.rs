@@ -7,15 +7,15 @@ use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use loom::cell::UnsafeCell;
+use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
 
-use crate::completion::{Complete, Ended, Entry, Mark, Slot, Table};
-use crate::sync::Clock;
+use crate::completion::{Complete, Ended, Entry, Mark, Shared, Slot, Table};
+use crate::sync::{Clock, Condvar, Mutex};
 
 pub(crate) type Fault = &'static str;
-type Shared<T> = Arc<Slot<T, Fault>>;
+type SlotOf<T> = Arc<Slot<T, Fault>>;
 
 const FAULTED: usize = usize::MAX;
 
@@ -78,7 +78,7 @@ impl Mark for End {
 }
 
 /// A share of a slot in the table; loom's `Arc` makes no trait object by itself.
-struct Share<T>(Shared<T>);
+struct Share<T>(SlotOf<T>);
 
 impl<T: Send> Complete<Fault> for Share<T> {
     fn complete(&self, result: Result<(), Fault>) {
@@ -103,7 +103,7 @@ struct Process {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let table = Table::new();
+        let table = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
         let (workers, at_work) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
         Self(Arc::new(Process { table, clock: Clock::latest(), workers, at_work }))
     }
@@ -199,7 +199,7 @@ pub(crate) fn beside(f: impl FnOnce() + 'static) -> JoinHandle<()> {
 }
 
 /// A future that was polled.
-pub(crate) struct Waiting<T>(Shared<T>);
+pub(crate) struct Waiting<T>(SlotOf<T>);
 
 impl<T: Send> Waiting<T> {
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<Fault>>> {
@@ -208,7 +208,10 @@ impl<T: Send> Waiting<T> {
 
     /// Sleeps until it is woken, as an executor does. Loom says so where nobody wakes it.
     pub(crate) fn wait(self) -> Result<T, Ended<Fault>> {
-        let parked = std::sync::Arc::new(Parked { woken: Mutex::new(false), changed: Condvar::new() });
+        let parked = std::sync::Arc::new(Parked {
+            woken: loom::sync::Mutex::new(false),
+            changed: loom::sync::Condvar::new(),
+        });
         let waker = Waker::from(parked.clone());
         loop {
             match self.poll(&waker) {
@@ -220,8 +223,8 @@ impl<T: Send> Waiting<T> {
 }
 
 struct Parked {
-    woken: Mutex<bool>,
-    changed: Condvar,
+    woken: loom::sync::Mutex<bool>,
+    changed: loom::sync::Condvar,
 }
 
 impl Parked {

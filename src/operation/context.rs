@@ -184,8 +184,9 @@ impl Branches<'_> {
     fn end(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for stream in self.streams.drain(..) {
-            // A chain that has no stream goes on with that of the first branch.
-            let chain = self.parent.stream.get_or_init(|| stream.clone());
+            // A chain that has no stream goes on with that of the first branch, unless it was told which to end on.
+            let chain =
+                self.parent.stream.get_or_init(|| self.parent.source.only().unwrap_or(&stream).clone());
             if let Err(error) = chain.after(&stream) {
                 // Whoever waits for the chain relies on it that this is done.
                 let _ = stream.drain();
@@ -217,6 +218,14 @@ impl Drop for Branch<'_, '_> {
 }
 
 impl Source {
+    /// The only stream there is, if so.
+    fn only(&self) -> Option<&CudaStream> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
     fn next_stream(&self) -> Result<CudaStream, Error> {
         match self {
             Self::Default => registry::current_policy()?.next_stream(),

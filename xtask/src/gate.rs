@@ -11,6 +11,7 @@ const MIRI: &[&[&str]] = &[
     &["--package", "cuda-driver-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
+    &["--package", "cuda-launch", "--test", "operation_packet"],
 ];
 
 /// The oldest Rust that the manifests promise (`rust-version`).

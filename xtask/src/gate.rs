@@ -14,6 +14,16 @@ const MIRI: &[&[&str]] = &[
     &["--package", "cuda-launch", "--test", "operation_packet"],
 ];
 
+/// What runs under ThreadSanitizer.
+const TSAN: &[&str] = &[
+    "operation",
+    "operation_packet",
+    "operation_executors",
+    "operation_random",
+    "operation_fault",
+    "operation_fault_drill",
+];
+
 /// The oldest Rust that the manifests promise (`rust-version`).
 const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
 
@@ -71,6 +81,9 @@ const STEPS: &[Step] = &[
     Step::new("loom", "no order of events loses a wake-up, an output or an entry", loom),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
+    Step::new("tsan", "no data race in the tests of operations (builds the standard library anew)", tsan)
+        .needs("a nightly toolchain with rust-src", || toolchain("nightly", &["miri", "--version"]))
+        .on_request(),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
         .on_request(),
 ];
@@ -152,6 +165,14 @@ fn miri() -> Result<()> {
     MIRI.iter().try_for_each(|tests| run(&mut on("nightly", &[&["miri", "test"], *tests].concat())?))
 }
 
+fn tsan() -> Result<()> {
+    let target = root()?.join("target/tsan");
+    let tests = TSAN.iter().flat_map(|test| ["--test", test]);
+    let always = ["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu", "--package", "cuda-launch"];
+    let mut command = on("nightly", &always.into_iter().chain(tests).collect::<Vec<_>>())?;
+    run(command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_TARGET_DIR", target))
+}
+
 fn kernels() -> Result<()> {
     let mut python = std::process::Command::new("python3");
     run(python.args(["examples/kernels/rebuild.py", "--check"]).current_dir(root()?))
@@ -179,7 +200,7 @@ mod tests {
         let names = |asked: &[&str]| chosen(asked).unwrap().iter().map(|step| step.name).collect::<Vec<_>>();
         assert_eq!(names(&["clippy", "fmt"]), ["fmt", "clippy"]);
         assert_eq!(names(&["kernels"]), ["kernels"]);
-        assert_eq!(names(&[]).len(), STEPS.len() - 1);
+        assert_eq!(names(&[]).len(), STEPS.iter().filter(|step| !step.on_request).count());
         assert!(chosen(&["clipy"]).err().unwrap().to_string().contains("\"clipy\""));
     }
 }

@@ -14,7 +14,8 @@ mod support;
 
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer,
-    DeviceCopy, DeviceOperation, Driver, Launch, LaunchConfig, cuda_launch, cuda_module, sys,
+    DeviceCopy, DeviceOperation, Driver, Launch, LaunchConfig, cuda_launch, cuda_launch_async, cuda_module,
+    sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_uint, c_void};

@@ -130,7 +130,7 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size);
     }
 
-    /// A value that is not where it will be: [`point`](Self::point) says where that is.
+    /// A value that is not where it will be: [`pointers`](Self::pointers) are to be set.
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
@@ -138,13 +138,11 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size);
     }
 
-    /// Says where the value of this parameter is.
+    /// Where the values are, by parameter.
     #[cfg(feature = "async")]
     #[inline(always)]
-    pub(super) fn point(&mut self, parameter: usize, at: *const c_void) {
-        if let Some(pointer) = self.parameters.get_mut(parameter) {
-            *pointer = at.cast_mut();
-        }
+    pub(super) fn pointers(&mut self) -> &mut [*mut c_void] {
+        self.parameters.as_mut_slice()
     }
 
     /// Parameters so far.

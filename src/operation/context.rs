@@ -45,6 +45,7 @@ pub struct ExecutionContext {
 }
 
 impl ExecutionContext {
+    #[inline]
     pub(super) fn new(source: Source) -> Self {
         let stream = match &source {
             // Branches must be forks of it.
@@ -69,6 +70,7 @@ impl ExecutionContext {
         }
     }
 
+    #[inline]
     fn first_stream(&self) -> Result<&CudaStream, Error> {
         let stream = match &self.before {
             // Whatever the policy says: only forks of a capture can be joined to it.
@@ -115,8 +117,15 @@ impl ExecutionContext {
     }
 
     /// The stream, if it was asked for.
+    #[inline]
     pub(super) fn used_stream(&self) -> Option<&CudaStream> {
         self.stream.get()
+    }
+
+    /// Whether there is something to be kept until the work is done.
+    #[inline]
+    pub(super) fn keeps_something(&self) -> bool {
+        !self.kept.borrow().is_empty()
     }
 
     /// What is to be kept until the work is done.

@@ -95,6 +95,8 @@ fn caught(f: impl FnOnce() -> Given) -> Given {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or(Err(Bad::Panic))
 }
 
+type Alive = [(Item, Maker)];
+
 struct Lab {
     rig: Arc<Rig>,
     /// What there was before the first program.
@@ -112,15 +114,21 @@ impl Lab {
             let op = Op::Shared(Box::new(Op::Step(Box::new(Op::Filled(7)), form, 3, 5)));
             let op = Op::Zip(Box::new(op), Box::new(Op::At(Place::Device, Box::new(Op::Zeroed))));
             let item = |end, busy| Item { op: op.clone(), end, busy };
-            lab.run(vec![item(End::Await, true), item(End::Drop(1), true), item(End::Sync, false)]).unwrap();
+            lab.compare(vec![item(End::Await, true), item(End::Drop(1), true), item(End::Sync, false)])
+                .unwrap();
         }
         lab.rig.ctx.synchronize().unwrap();
         lab.before.set(live_handles());
         lab
     }
 
-    /// Runs a program, compares what it gives, and waits until what nobody waited for has ended.
+    /// Runs a program, compares what it gives, and looks at what is left.
     fn run(&self, items: Vec<Item>) -> Result<(), TestCaseError> {
+        let alive = self.compare(items)?;
+        self.ledger(&alive)
+    }
+
+    fn compare(&self, items: Vec<Item>) -> Result<Vec<(Item, Maker)>, TestCaseError> {
         let mut begun = Vec::new();
         for item in items {
             let maker = Maker { rig: self.rig.clone(), outs: Arc::default(), kept: Arc::default() };
@@ -140,32 +148,19 @@ impl Lab {
             }
             alive.push((item, maker));
         }
-        self.settled(&alive)
-    }
-
-    fn settled(&self, alive: &[(Item, Maker)]) -> Result<(), TestCaseError> {
-        let left = |item: &Item, maker: &Maker| {
-            !matches!(item.end, End::Forget(_)) && maker.outs.count() + maker.kept.count() > 0
-        };
-        let start = Instant::now();
-        while in_flight() > 0 || alive.iter().any(|(item, maker)| left(item, maker)) {
-            check(start.elapsed() < Duration::from_secs(20), || {
-                let of = alive.iter().map(|(item, maker)| (item.end, maker.outs.count(), maker.kept.count()));
-                format!("{} in flight; of each, outputs and kept: {:?}", in_flight(), of.collect::<Vec<_>>())
-            })?;
-            thread::yield_now();
-        }
-        let forgotten: usize = alive.iter().map(|(_, maker)| maker.outs.count()).sum();
-        self.forgotten.set(self.forgotten.get() + forgotten);
-        Ok(())
+        settled(&alive)?;
+        Ok(alive)
     }
 
     /// Everything that was made has ended, but for what was forgotten.
-    fn ledger(&self) -> Result<(), TestCaseError> {
+    fn ledger(&self, alive: &Alive) -> Result<(), TestCaseError> {
         let start = Instant::now();
         loop {
             self.rig.ctx.synchronize().unwrap();
-            let (mut now, mut before, forgotten) = (live_handles(), self.before.get(), self.forgotten.get());
+            // Of a future that was forgotten some may still end: what was in it and failed.
+            let new: usize = alive.iter().map(|(_, maker)| maker.outs.count()).sum();
+            let forgotten = self.forgotten.get() + new;
+            let (mut now, mut before) = (live_handles(), self.before.get());
             // Events wait for their next use; a forgotten buffer keeps its stream.
             (now.events, before.events) = (now.events.saturating_sub(2048), 0);
             let streams = before.streams..=before.streams + forgotten;
@@ -174,9 +169,10 @@ impl Lab {
                 streams.contains(&now.streams) && allocations == forgotten * usize::from(on_emulator());
             (now.streams, now.allocations) = (before.streams, before.allocations);
             if is_empty && now == before {
+                self.forgotten.set(forgotten);
                 return Ok(());
             }
-            if start.elapsed() > Duration::from_secs(2) {
+            if start.elapsed() > Duration::from_secs(5) {
                 let why =
                     format!("{forgotten} forgotten, but {:?}\nwere {:?}", live_handles(), self.before.get());
                 // A smaller program that does the same is looked for from here.
@@ -189,6 +185,22 @@ impl Lab {
     }
 }
 
+/// What nobody waited for has ended, but for what was forgotten.
+fn settled(alive: &Alive) -> Result<(), TestCaseError> {
+    let left = |(item, maker): &(Item, Maker)| {
+        !matches!(item.end, End::Forget(_)) && maker.outs.count() + maker.kept.count() > 0
+    };
+    let start = Instant::now();
+    while in_flight() > 0 || alive.iter().any(left) {
+        check(start.elapsed() < Duration::from_secs(20), || {
+            let of = alive.iter().map(|(item, maker)| (item.end, maker.outs.count(), maker.kept.count()));
+            format!("{} in flight; of each, outputs and kept: {:?}", in_flight(), of.collect::<Vec<_>>())
+        })?;
+        thread::yield_now();
+    }
+    Ok(())
+}
+
 /// A GPU has no ledger.
 fn on_emulator() -> bool {
     live_handles() != LiveHandles::default()
@@ -199,10 +211,7 @@ fn random(cases: u32) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (lab, start) = (Lab::new(), Instant::now());
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
-    let result = TestRunner::new(config).run(&programs(), |items| {
-        lab.run(items)?;
-        lab.ledger()
-    });
+    let result = TestRunner::new(config).run(&programs(), |items| lab.run(items));
     println!(
         "{cases} programs in {:.1} s, {} outputs forgotten",
         start.elapsed().as_secs_f64(),

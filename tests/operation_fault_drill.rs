@@ -42,6 +42,9 @@ struct Site {
     _used: (CudaFunction, DeviceBuffer<u32>),
 }
 
+/// A way to run an operation.
+type Run = fn(&Site) -> Result<usize, Error>;
+
 impl Site {
     fn new() -> Self {
         let ctx = context();
@@ -89,7 +92,7 @@ impl Site {
     fn is_dead(&self) {
         let stream = self.policy.streams()[0].clone();
         let single: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
-        let ops: [fn(&Self) -> Result<usize, Error>; 4] = [
+        let ops: [Run; 4] = [
             |site| block_on(site.op(1)),
             |site| site.op(1).sync(),
             |site| site.op(1).sync_on(&site.policy.streams()[0]),

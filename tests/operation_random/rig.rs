@@ -86,6 +86,8 @@ pub struct Out {
 }
 
 type Boxed = BoxedOperation<'static, Out>;
+/// A way to run an operation inside of another.
+type Run = fn(Boxed) -> Result<Out, Error>;
 
 /// Makes the operations of one item of a program.
 #[derive(Clone)]
@@ -200,7 +202,7 @@ impl Maker {
     /// The other operation runs inside of a closure, as a whole.
     fn nested(&self, op: Op) -> Boxed {
         let maker = self.clone();
-        let (first, second, run): (Op, Op, fn(Boxed) -> Result<Out, Error>) = match op {
+        let (first, second, run): (Op, Op, Run) = match op {
             Op::Select(a, b) => return self.select(self.make(*a), self.make(*b)),
             Op::Sync(a, b) => (*a, *b, |op| op.sync()),
             Op::Await(a, b) => (*a, *b, |op| block_on(op)),

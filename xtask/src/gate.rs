@@ -170,7 +170,9 @@ fn tsan() -> Result<()> {
     let tests = TSAN.iter().flat_map(|test| ["--test", test]);
     let always = ["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu", "--package", "cuda-launch"];
     let mut command = on("nightly", &always.into_iter().chain(tests).collect::<Vec<_>>())?;
-    run(command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_TARGET_DIR", target))
+    command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_TARGET_DIR", target);
+    // How many times longer the tests with a limit may take.
+    run(command.env("CUDA_LAUNCH_TEST_SLOWER", "20"))
 }
 
 fn kernels() -> Result<()> {

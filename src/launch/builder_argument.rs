@@ -112,10 +112,15 @@ impl<'a> Arguments<'a> {
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let parameter = self.parameters.len();
+        let first = self.parameters.len();
         append(self);
-        if self.parameters.len() > parameter {
-            self.names.push(name, parameter);
+        self.name_from(name, first);
+    }
+
+    /// Names the argument whose first parameter this is, if there is one.
+    pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
+        if self.parameters.len() > first {
+            self.names.push(name, first);
         }
     }
 
@@ -123,6 +128,30 @@ impl<'a> Arguments<'a> {
     fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
         self.parameters.push(from_ref(value).cast_mut().cast(), of);
         self.shape.push(of.size);
+    }
+
+    /// A value that is not where it will be: [`point`](Self::point) says where that is.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
+        self.parameters.push(std::ptr::null_mut(), of);
+        self.shape.push(of.size);
+    }
+
+    /// Says where the value of this parameter is.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn point(&mut self, parameter: usize, at: *const c_void) {
+        if let Some(pointer) = self.parameters.get_mut(parameter) {
+            *pointer = at.cast_mut();
+        }
+    }
+
+    /// Parameters so far.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.parameters.len()
     }
 
     #[inline(always)]

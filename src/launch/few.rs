@@ -74,6 +74,20 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     }
 }
 
+#[cfg(feature = "async")]
+impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
+    /// The value at `index`, to change.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if self.len > N {
+            return self.spilled.as_mut()?.0.get_mut(index);
+        }
+        let place = self.here.get_mut(..self.len)?.get_mut(index)?;
+        // SAFETY: `push` wrote the first `len` places.
+        Some(unsafe { place.assume_init_mut() })
+    }
+}
+
 impl<T: Copy + fmt::Debug, U: Copy + fmt::Debug, const N: usize> fmt::Debug for Few<T, U, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.as_slice().iter().zip(self.beside())).finish()
@@ -90,6 +104,8 @@ mod tests {
         for n in 0..100u8 {
             assert_eq!(few.as_slice(), (0..n.into()).collect::<Vec<u64>>());
             assert_eq!((few.beside(), few.len()), ((0..n).collect::<Vec<u8>>().as_slice(), n.into()));
+            #[cfg(feature = "async")]
+            assert_eq!((few.get_mut(0).copied(), few.get_mut(n.into())), ((n > 0).then_some(0), None));
             few.push(n.into(), n);
         }
         assert_eq!(format!("{:?}", Few::<u8, (), 2>::new()), "{}");

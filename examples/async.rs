@@ -41,6 +41,7 @@ impl DeviceOperation for Scale {
 }
 
 #[tokio::main(flavor = "current_thread")]
+#[allow(clippy::expect_used)] // A task that nobody cancels.
 #[allow(unsafe_code)]
 async fn main() -> Result<(), Error> {
     operation::init_device_contexts(0, 1)?; // default device, number of devices; a pool of streams for each

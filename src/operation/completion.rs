@@ -96,7 +96,9 @@ impl<T: Send, E: Send> Complete<E> for Slot<T, E> {
         }
         let waker = state.waker.take();
         drop(state);
-        waker.map(Waker::wake);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     fn expire(&self) {
@@ -107,7 +109,9 @@ impl<T: Send, E: Send> Complete<E> for Slot<T, E> {
         state.progress = Progress::Expired;
         let waker = state.waker.take();
         drop(state);
-        waker.map(Waker::wake);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 }
 

@@ -125,6 +125,7 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// The output in an `Arc`, for several users.
+    #[allow(clippy::type_complexity)] // A name for it would say less.
     fn arc(self) -> Map<Self, fn(Self::Output) -> Arc<Self::Output>>
     where
         Self::Output: Sync,

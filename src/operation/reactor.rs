@@ -25,7 +25,7 @@ const IDLE: Duration = Duration::from_secs(10);
 
 /// So many times longer than a sweep takes is the pause after it, within limits: 5 % of a core at most while they hold.
 const REST: u32 = 20;
-const LONGEST_REST: Duration = Duration::from_millis(4);
+const LONGEST_REST: Duration = Duration::from_millis(10);
 
 /// A mark in a stream, and what is kept until the stream comes to it.
 pub(super) struct InFlight {

@@ -2,23 +2,27 @@
 //! there are, is decided there, where the crate's features are known.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{BinOp, Expr, ExprBinary, GenericParam, Ident, Path};
 
+use super::asynchronous::{self, Owned};
 use super::element::trait_name;
 use super::entry::Entry;
 use super::expand::pointer;
 use super::parameter::{Kind, Parameter};
-use super::parse::Kernel;
+use super::parse::{Kernel, Module};
 use super::spans;
 
-pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> TokenStream {
+pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[TokenStream]) -> TokenStream {
     let Kernel { attributes, visibility, ident, options, .. } = kernel;
     let unsafety = (!kernel.safe).then(|| quote!(unsafe));
-    let names = [format_ident!("{}_async", ident.unraw()), format_ident!("{}_async_owned", ident.unraw())];
+    let names = asynchronous::names(ident);
+    let taken = asynchronous::taken(kernel, module);
+    let owned = Owned::of(kernel);
     let (generics, bounds) = generics(kernel, path);
-    let parameters = kernel.parameters.iter().map(|parameter| argument(parameter, path));
+    let parameters =
+        kernel.parameters.iter().zip(&owned.types).map(|(p, owned)| argument(p, owned.as_ref(), path));
     // Of the macro, so that no parameter of the kernel is taken for one of them.
     let [this, stream, config] =
         ["self", "stream", "config"].map(|name| Ident::new(name, Span::mixed_site()));
@@ -35,10 +39,11 @@ pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> Toke
     let docs = docs(kernel);
     quote! {
         #path::__cuda_module_kernel! {
-            { #(#attributes)* #(#[doc = #docs])* } [#visibility] [#unsafety] [#ident #(#names)*]
+            { #(#attributes)* #(#[doc = #docs])* } [#visibility] [#unsafety] [#ident #(#names)* { #taken }]
             [#(#generics),*] [#(#bounds),*]
             [#this #stream #config]
             [#(#parameters)*]
+            [#owned]
             { #function }
             { #(const { #open };)* #checks }
             [#fields] [#(#attributes_),*]
@@ -46,28 +51,36 @@ pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> Toke
     }
 }
 
-/// `(name kind [type of the kernel's] [type of the method's])`
-fn argument(parameter: &Parameter, path: &Path) -> TokenStream {
+/// `(name kind [type of the kernel's] [types of the methods': for now, borrowed for later, owned] [what the last one is])`
+fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenStream {
     let ident = &parameter.ident;
-    match &parameter.kind {
-        Kind::Slice { element, mutable: false } => {
-            quote!((#ident slice [#element] [&(impl #path::DeviceSlice<Element = #element> + ?::core::marker::Sized)]))
+    match (&parameter.kind, owned) {
+        (Kind::Slice { element, mutable }, owned) => {
+            let (kind, memory, reference) = if *mutable {
+                (quote!(slice_mut), quote!(#path::DeviceSliceMut<Element = #element>), quote!(mut))
+            } else {
+                (quote!(slice), quote!(#path::DeviceSlice<Element = #element>), quote!())
+            };
+            let any = quote!((impl #memory + ?::core::marker::Sized));
+            quote! {
+                (#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]
+                 [#owned: #memory + ::core::marker::Send])
+            }
         }
-        Kind::Slice { element, mutable: true } => quote! {
-            (#ident slice_mut [#element] [&mut (impl #path::DeviceSliceMut<Element = #element> + ?::core::marker::Sized)])
-        },
-        Kind::Pointer { element, mutable } => {
+        (Kind::Pointer { element, mutable }, _) => {
             let pointer = pointer(*mutable);
             let ty = quote!(#path::#pointer<#element>);
-            quote!((#ident value [#ty] [impl #path::KernelArgument<#ty>]))
+            let argument = quote!(impl #path::KernelArgument<#ty>);
+            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static] []))
         }
-        Kind::Value(ty) => {
+        (Kind::Value(ty), _) => {
             let (first, last) = spans::ends(ty);
             let argument = spans::at(first, &quote!(impl #path::KernelArgument<));
             let close = spans::at(last, &quote!(>));
-            quote!((#ident value [#ty] [#argument #ty #close]))
+            let argument = quote!(#argument #ty #close);
+            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static] []))
         }
-        Kind::Open(ty) => quote!((#ident open [#ty] [#ty])),
+        (Kind::Open(ty), _) => quote!((#ident open [#ty] [#ty] [#ty] [#ty] [])),
     }
 }
 

@@ -147,6 +147,25 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// A slice that is not known yet: [`fill`](Self::fill) says which.
+    #[cfg(feature = "async")]
+    pub(super) fn slice_later<T: DeviceCopy>(&mut self) {
+        self.pass_later(const { &parameter::<T>(8, Role::Address) });
+        self.pass_later(const { &parameter::<T>(8, Role::Length) });
+    }
+
+    /// Says which is the first slice that is not known yet, if there is one.
+    #[cfg(feature = "async")]
+    pub(super) fn fill<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
+        let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside());
+        let missing = parameters.position(|(at, of)| at.is_null() && of.role == Role::Address);
+        if let Some(index) = missing {
+            self.point(index, from_ref(parts.address).cast());
+            self.point(index + 1, from_ref(parts.len).cast());
+            self.memory.push(Passed { home: parts.home, written, parameter: index as u32 }, ());
+        }
+    }
+
     /// Parameters so far.
     #[cfg(feature = "async")]
     #[inline(always)]

@@ -5,8 +5,8 @@
 ///
 /// In order: attributes and docs, visibility, `unsafe` or nothing, the names of the methods and an error if asynchronous ones
 /// cannot have theirs, generic parameters and bounds, the names of the method's own arguments, the kernel's parameters as `(name
-/// kind [type of the kernel] [type of the method] [of the asynchronous one] [of the owned one] [what that type is])`, what an
-/// owned launch gives back, the function, what is checked first, attributes that are fields of `cuda_launch!`, and others.
+/// kind [type of the kernel] [type of the method] [of the asynchronous one] [of the owned one])`, generics of the owned one with
+/// what it gives back, the function, what is checked first, attributes that are fields of `cuda_launch!`, and others.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_module_kernel {

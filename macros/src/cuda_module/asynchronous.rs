@@ -5,8 +5,9 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
-use syn::{Error, Ident};
+use syn::{Error, Ident, Path};
 
+use super::method::memory;
 use super::parameter::{Kind, Parameter};
 use super::parse::{Kernel, Module, cfgs};
 
@@ -27,9 +28,8 @@ pub(super) fn taken(kernel: &Kernel, module: &Module) -> TokenStream {
     let Some((other, _, what)) = same else { return TokenStream::new() };
     let message = format!(
         "the kernel `{}` has a method `{}` for asynchronous launches (feature `async` of cuda-launch), which is also the name of \
-         this {what}\nhelp: give this {what} another name, and say `#[entry(\"{}\")]`",
+         this {what}\nhelp: give this {what} another name here; `#[entry(\"..\")]` says what it is called in the image",
         kernel.ident,
-        other.unraw(),
         other.unraw(),
     );
     Error::new(other.span(), message).into_compile_error()
@@ -40,22 +40,22 @@ pub(super) struct Owned {
     /// Of each parameter, if it is a slice.
     pub(super) types: Vec<Option<Ident>>,
     values: Vec<Ident>,
+    /// Those of the kernel, then the types.
+    generics: Vec<TokenStream>,
 }
 
 impl Owned {
-    pub(super) fn of(kernel: &Kernel) -> Self {
-        let mut taken: Vec<Ident> = Vec::new();
+    pub(super) fn of(kernel: &Kernel, generics: &[TokenStream], path: &Path) -> Self {
+        let (mut taken, mut generics, mut values) = (Vec::new(), generics.to_vec(), Vec::new());
         let types = kernel.parameters.iter().map(|parameter| {
-            let is_slice = matches!(parameter.kind, Kind::Slice { .. });
-            is_slice.then(|| {
-                let name = type_name(parameter, &taken);
-                taken.push(name.clone());
-                name
-            })
+            let Kind::Slice { element, mutable } = &parameter.kind else { return None };
+            let (name, memory) = (type_name(parameter, &taken), memory(element, *mutable, path));
+            generics.push(quote!(#name: #memory + ::core::marker::Send));
+            values.push(parameter.ident.clone());
+            taken.push(name.clone());
+            Some(name)
         });
-        let types: Vec<_> = types.collect();
-        let slices = kernel.parameters.iter().filter(|p| matches!(p.kind, Kind::Slice { .. }));
-        Self { types, values: slices.map(|p| p.ident.clone()).collect() }
+        Self { types: types.collect(), values, generics }
     }
 }
 
@@ -74,13 +74,13 @@ fn type_name(parameter: &Parameter, taken: &[Ident]) -> Ident {
     Ident::new(&camel, Span::call_site())
 }
 
-/// `[type] [value]`: a tuple, or what there is one of.
+/// `[generic parameters] [type] [value]`: a tuple, or what there is one of.
 impl ToTokens for Owned {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let (types, values) = (self.types.iter().flatten(), &self.values);
+        let (generics, types, values) = (&self.generics, self.types.iter().flatten(), &self.values);
         tokens.extend(match &**values {
-            [one] => quote!([#(#types)*] [#one]),
-            _ => quote!([(#(#types),*)] [(#(#values),*)]),
+            [one] => quote!([#(#generics),*] [#(#types)*] [#one]),
+            _ => quote!([#(#generics),*] [(#(#types),*)] [(#(#values),*)]),
         });
     }
 }

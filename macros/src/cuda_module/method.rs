@@ -19,8 +19,8 @@ pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[Toke
     let unsafety = (!kernel.safe).then(|| quote!(unsafe));
     let names = asynchronous::names(ident);
     let taken = asynchronous::taken(kernel, module);
-    let owned = Owned::of(kernel);
     let (generics, bounds) = generics(kernel, path);
+    let owned = Owned::of(kernel, &generics, path);
     let parameters =
         kernel.parameters.iter().zip(&owned.types).map(|(p, owned)| argument(p, owned.as_ref(), path));
     // Of the macro, so that no parameter of the kernel is taken for one of them.
@@ -51,36 +51,40 @@ pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[Toke
     }
 }
 
-/// `(name kind [type of the kernel's] [types of the methods': for now, borrowed for later, owned] [what the last one is])`
+/// `(name kind [type of the kernel's] [types of the methods': for now, borrowed for later, owned])`
 fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenStream {
     let ident = &parameter.ident;
     match (&parameter.kind, owned) {
         (Kind::Slice { element, mutable }, owned) => {
-            let (kind, memory, reference) = if *mutable {
-                (quote!(slice_mut), quote!(#path::DeviceSliceMut<Element = #element>), quote!(mut))
-            } else {
-                (quote!(slice), quote!(#path::DeviceSlice<Element = #element>), quote!())
-            };
+            let (kind, reference) =
+                if *mutable { (quote!(slice_mut), quote!(mut)) } else { (quote!(slice), quote!()) };
+            let memory = memory(element, *mutable, path);
             let any = quote!((impl #memory + ?::core::marker::Sized));
-            quote! {
-                (#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]
-                 [#owned: #memory + ::core::marker::Send])
-            }
+            quote!((#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]))
         }
         (Kind::Pointer { element, mutable }, _) => {
             let pointer = pointer(*mutable);
             let ty = quote!(#path::#pointer<#element>);
             let argument = quote!(impl #path::KernelArgument<#ty>);
-            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static] []))
+            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
         }
         (Kind::Value(ty), _) => {
             let (first, last) = spans::ends(ty);
             let argument = spans::at(first, &quote!(impl #path::KernelArgument<));
             let close = spans::at(last, &quote!(>));
             let argument = quote!(#argument #ty #close);
-            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static] []))
+            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
         }
-        (Kind::Open(ty), _) => quote!((#ident open [#ty] [#ty] [#ty] [#ty] [])),
+        (Kind::Open(ty), _) => quote!((#ident open [#ty] [#ty] [#ty] [#ty])),
+    }
+}
+
+/// The trait of what is passed for a slice.
+pub(super) fn memory(element: &syn::Type, mutable: bool, path: &Path) -> TokenStream {
+    if mutable {
+        quote!(#path::DeviceSliceMut<Element = #element>)
+    } else {
+        quote!(#path::DeviceSlice<Element = #element>)
     }
 }
 

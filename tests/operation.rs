@@ -145,6 +145,20 @@ fn an_operation_on_a_stream_stays_there() {
 }
 
 #[test]
+fn what_runs_elsewhere_is_part_of_what_runs_on_a_stream() {
+    let (stream, other) = (context().new_stream().unwrap(), context().new_stream().unwrap());
+    let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&other));
+    let held = hold(&other);
+    let addr = || with_context(|cx| value(cx.stream().unwrap().raw().addr()));
+    let op = zeroed::<u8>(3).schedule(policy).and_then(move |_| addr());
+    let (then, event) = op.submit_on(&stream).unwrap();
+    assert_eq!(then, stream.raw().addr());
+    assert!(!event.query().unwrap(), "the event is behind the other stream");
+    drop(held);
+    event.synchronize().unwrap();
+}
+
+#[test]
 fn a_shared_operation_runs_once() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
@@ -349,7 +363,7 @@ fn borrowed_operations_are_synchronised() {
         }
     }
     let numbers: Vec<u32> = (0..100).collect();
-    let buffer = Upload(&numbers).and_then(|buffer| value(buffer)).sync().unwrap();
+    let buffer = Upload(&numbers).and_then(value).sync().unwrap();
     assert_eq!(read(&buffer), numbers);
     let stream = context().new_stream().unwrap();
     assert_eq!(read(&unsafe { Upload(&numbers).async_on(&stream) }.unwrap()), numbers);

@@ -195,6 +195,7 @@ impl CudaModule {
 
     /// Whether dropping it unloads the module.
     #[cfg(feature = "async")]
+    #[inline]
     pub(super) fn is_last_handle(&self) -> bool {
         Arc::strong_count(&self.inner) == 1
     }

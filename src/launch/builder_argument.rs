@@ -130,7 +130,7 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size);
     }
 
-    /// A value that is not where it will be: [`point`](Self::point) says where that is.
+    /// A value that is not where it will be: [`pointers`](Self::pointers) are to be set.
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
@@ -138,13 +138,11 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size);
     }
 
-    /// Says where the value of this parameter is.
+    /// Where the values are, by parameter.
     #[cfg(feature = "async")]
     #[inline(always)]
-    pub(super) fn point(&mut self, parameter: usize, at: *const c_void) {
-        if let Some(pointer) = self.parameters.get_mut(parameter) {
-            *pointer = at.cast_mut();
-        }
+    pub(super) fn pointers(&mut self) -> &mut [*mut c_void] {
+        self.parameters.as_mut_slice()
     }
 
     /// A slice that is not known yet: [`fill`](Self::fill) says which.
@@ -160,8 +158,9 @@ impl<'a> Arguments<'a> {
         let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside());
         let missing = parameters.position(|(at, of)| at.is_null() && of.role == Role::Address);
         if let Some(index) = missing {
-            self.point(index, from_ref(parts.address).cast());
-            self.point(index + 1, from_ref(parts.len).cast());
+            let two = [from_ref(parts.address).cast::<c_void>(), from_ref(parts.len).cast()];
+            let places = self.pointers().iter_mut().skip(index);
+            places.zip(two).for_each(|(place, at)| *place = at.cast_mut());
             self.memory.push(Passed { home: parts.home, written, parameter: index as u32 }, ());
         }
     }

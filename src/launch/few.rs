@@ -76,15 +76,15 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
 
 #[cfg(feature = "async")]
 impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
-    /// The value at `index`, to change.
+    /// The values, to change.
     #[inline(always)]
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        if self.len > N {
-            return self.spilled.as_mut()?.0.get_mut(index);
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        if self.len <= N {
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts_mut(self.here.as_mut_ptr().cast(), self.len) }
+        } else {
+            self.spilled.as_deref_mut().map_or(&mut [], |(values, _)| values)
         }
-        let place = self.here.get_mut(..self.len)?.get_mut(index)?;
-        // SAFETY: `push` wrote the first `len` places.
-        Some(unsafe { place.assume_init_mut() })
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
             assert_eq!(few.as_slice(), (0..n.into()).collect::<Vec<u64>>());
             assert_eq!((few.beside(), few.len()), ((0..n).collect::<Vec<u8>>().as_slice(), n.into()));
             #[cfg(feature = "async")]
-            assert_eq!((few.get_mut(0).copied(), few.get_mut(n.into())), ((n > 0).then_some(0), None));
+            assert_eq!(few.as_mut_slice().to_vec(), few.as_slice());
             few.push(n.into(), n);
         }
         assert_eq!(format!("{:?}", Few::<u8, (), 2>::new()), "{}");

@@ -104,10 +104,12 @@ impl<'a> StoredArguments<'a> {
         config: LaunchConfig,
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
-        let words = self.words.as_slice();
+        let (words, pointers) = (self.words.as_slice(), self.list.pointers());
         for (&parameter, &word) in self.values.as_slice().iter().zip(self.values.beside()) {
-            if let Some(value) = words.get(word as usize..) {
-                self.list.point(parameter as usize, value.as_ptr().cast());
+            if let (Some(pointer), Some(value)) =
+                (pointers.get_mut(parameter as usize), words.get(word as usize..))
+            {
+                *pointer = value.as_ptr().cast_mut().cast();
             }
         }
         // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.

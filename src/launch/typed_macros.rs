@@ -11,7 +11,7 @@
 #[macro_export]
 macro_rules! __cuda_module_kernel {
     (
-        { $($attributes:tt)* } [$vis:vis] [$($unsafety:tt)*]
+        { $($attributes:tt)* } [$($vis:tt)*] [$($unsafety:tt)*]
         [$name:ident $($names:tt)*]
         [$($generics:tt)*] [$($bounds:tt)*]
         [$this:ident $stream:ident $config:ident]
@@ -24,9 +24,11 @@ macro_rules! __cuda_module_kernel {
         #[allow(dead_code)]
         impl Module {
             $($attributes)*
-            #[allow(unsafe_code, clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            // `unreachable_pub`: that of the declaration, which is the author's to choose. `trivial_bounds`: of element types.
+            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             #[inline(always)]
-            $vis $($unsafety)* fn $name<$($generics)*>(
+            $($vis)* $($unsafety)* fn $name<$($generics)*>(
                 &$this,
                 $stream: &$crate::CudaStream,
                 $config: $crate::LaunchConfig,
@@ -57,7 +59,7 @@ macro_rules! __cuda_module_kernel {
         }
 
         $crate::__cuda_module_async! {
-            { $($attributes)* } [$vis] [$($unsafety)*] [$($names)*]
+            { $($attributes)* } [$($vis)*] [$($unsafety)*] [$($names)*]
             [$($generics)*] [$($bounds)*]
             [$this $config]
             [$(($argument $kind [$($element)*] $($later)*))*]

@@ -1,7 +1,7 @@
 //! What an operation runs in: the stream of its chain.
 
 use std::any::Any;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -38,6 +38,9 @@ pub(super) type Kept = Box<dyn Any + Send>;
 /// ```
 pub struct ExecutionContext {
     source: Source,
+    /// Whether the chain uses the one stream of its source.
+    fixed: Cell<bool>,
+    /// Otherwise the one that it was given.
     stream: OnceCell<CudaStream>,
     /// Where the chain stood that this is a branch of: its first work waits for that.
     before: Option<CudaStream>,
@@ -45,13 +48,14 @@ pub struct ExecutionContext {
 }
 
 impl ExecutionContext {
+    #[inline]
     pub(super) fn new(source: Source) -> Self {
         let stream = match &source {
             // Branches must be forks of it.
             Source::Stream(stream) if stream.capture().is_some() => OnceCell::from(stream.clone()),
             _ => OnceCell::new(),
         };
-        Self { source, stream, before: None, kept: RefCell::default() }
+        Self { source, fixed: Cell::new(false), stream, before: None, kept: RefCell::default() }
     }
 
     /// The stream of this chain; work given to it runs in the order of the chain.
@@ -69,7 +73,12 @@ impl ExecutionContext {
         }
     }
 
+    #[inline]
     fn first_stream(&self) -> Result<&CudaStream, Error> {
+        if let (Source::Stream(stream), None) = (&self.source, &self.before) {
+            self.fixed.set(true);
+            return Ok(stream);
+        }
         let stream = match &self.before {
             // Whatever the policy says: only forks of a capture can be joined to it.
             Some(before) if before.capture().is_some() => before.fork()?,
@@ -110,13 +119,35 @@ impl ExecutionContext {
 
     /// Runs parts of the work side by side: see [`Branches`].
     pub fn branches(&self) -> Branches<'_> {
-        let before = self.stream.get().or(self.before.as_ref()).cloned();
+        let before = self.used_stream().or(self.before.as_ref()).cloned();
         Branches { parent: self, before, streams: Vec::new() }
     }
 
     /// The stream, if it was asked for.
+    #[inline]
     pub(super) fn used_stream(&self) -> Option<&CudaStream> {
-        self.stream.get()
+        match &self.source {
+            Source::Stream(stream) if self.fixed.get() => Some(stream),
+            _ => self.stream.get(),
+        }
+    }
+
+    /// The stream of the chain; one that has none goes on with `other`, unless it is to run on a certain one.
+    fn stream_or(&self, other: &CudaStream) -> &CudaStream {
+        match (&self.source, &self.before, self.used_stream()) {
+            (_, _, Some(stream)) => stream,
+            (Source::Stream(stream), None, None) => {
+                self.fixed.set(true);
+                stream
+            }
+            _ => self.stream.get_or_init(|| other.clone()),
+        }
+    }
+
+    /// Whether there is something to be kept until the work is done.
+    #[inline]
+    pub(super) fn keeps_something(&self) -> bool {
+        !self.kept.borrow().is_empty()
     }
 
     /// What is to be kept until the work is done.
@@ -168,7 +199,7 @@ impl Branches<'_> {
 
     fn run<R>(&mut self, source: Source, work: impl FnOnce(&ExecutionContext) -> R) -> R {
         let (before, stream, kept) = (self.before.clone(), OnceCell::new(), RefCell::default());
-        let cx = ExecutionContext { source, stream, before, kept };
+        let cx = ExecutionContext { source, fixed: Cell::new(false), stream, before, kept };
         let branch = Branch { cx, branches: self };
         work(&branch.cx)
     }
@@ -184,8 +215,7 @@ impl Branches<'_> {
     fn end(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for stream in self.streams.drain(..) {
-            // A chain that has no stream goes on with that of the first branch.
-            let chain = self.parent.stream.get_or_init(|| stream.clone());
+            let chain = self.parent.stream_or(&stream);
             if let Err(error) = chain.after(&stream) {
                 // Whoever waits for the chain relies on it that this is done.
                 let _ = stream.drain();
@@ -212,7 +242,7 @@ struct Branch<'b, 'a> {
 impl Drop for Branch<'_, '_> {
     fn drop(&mut self) {
         self.branches.parent.kept.borrow_mut().append(self.cx.kept.get_mut());
-        self.branches.streams.extend(self.cx.stream.take());
+        self.branches.streams.extend(self.cx.used_stream().cloned());
     }
 }
 
@@ -229,7 +259,7 @@ impl Source {
 
 impl fmt::Debug for ExecutionContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExecutionContext").field("stream", &self.stream.get()).finish_non_exhaustive()
+        f.debug_struct("ExecutionContext").field("stream", &self.used_stream()).finish_non_exhaustive()
     }
 }
 

@@ -239,6 +239,7 @@ pub trait DeviceOperation: Send + Sized {
     ///
     /// # Safety
     /// 1. What the operation borrows stays borrowed until the work is done.
+    #[inline(always)]
     unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
         // SAFETY: the caller's duty 1.
         unsafe { run::submit(self, Source::Stream(stream.clone())).0 }

@@ -42,7 +42,8 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 #[derive(Debug)]
 #[must_use = "nothing is launched before it is executed"]
 pub struct AsyncKernelLaunch<'a> {
-    function: CudaFunction,
+    /// The error of looking it up is told when the launch is submitted.
+    function: Result<CudaFunction, Error>,
     /// Whether there are addresses among the arguments of memory that nobody keeps.
     raw: bool,
     config: Option<LaunchConfig>,
@@ -55,7 +56,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     #[inline]
     pub fn new(function: &CudaFunction) -> Self {
         Self {
-            function: function.clone(),
+            function: Ok(function.clone()),
             raw: false,
             config: None,
             arguments: StoredArguments::new(),
@@ -168,20 +169,41 @@ impl<'a> AsyncKernelLaunch<'a> {
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
-        let Some(config) = self.config else { return Err(no_config(&self.function)) };
+        // SAFETY: the caller's duty 1.
+        unsafe { self.submit(cx) }
+    }
+
+    /// As [`execute`](Self::execute), where it lies: it is large.
+    ///
+    /// # Safety
+    /// 1. As [`execute`](Self::execute).
+    #[inline]
+    unsafe fn submit(&mut self, cx: &ExecutionContext) -> Result<(), Error> {
+        let function = match &self.function {
+            Ok(function) => function,
+            Err(_) => return self.not_found(),
+        };
+        let Some(config) = self.config else { return Err(no_config(function)) };
         let stream = cx.stream()?;
         if self.raw && stream.capture().is_some() {
-            return Err(not_kept(&self.function));
+            return Err(not_kept(function));
         }
         // SAFETY: the caller's duty 1; the function keeps its module loaded.
-        unsafe { self.arguments.launch(self.function.kernel(), stream, config, &self.attributes) }?;
-        if self.function.is_last_handle() {
+        unsafe { self.arguments.launch(function.kernel(), stream, config, &self.attributes) }?;
+        if function.is_last_handle() {
             // Unloading a module waits for the device.
-            cx.keep(self.function);
+            cx.keep(function.clone());
         }
         Ok(())
+    }
+
+    /// The error of looking the kernel up; it is told once.
+    #[cold]
+    fn not_found(&mut self) -> Result<(), Error> {
+        let told = Err(ErrorKind::from(OperationError::Finished).into());
+        std::mem::replace(&mut self.function, told).map(drop)
     }
 
     /// The launch as an operation without output.
@@ -191,8 +213,9 @@ impl<'a> AsyncKernelLaunch<'a> {
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs, and in each replay of a graph of it.
+    #[inline(always)]
     pub unsafe fn into_operation(self) -> KernelLaunch<'a> {
-        KernelLaunch(Ok(self))
+        KernelLaunch(self)
     }
 }
 
@@ -210,15 +233,15 @@ fn not_kept(function: &CudaFunction) -> Error {
 /// [`cuda_launch_async!`](crate::cuda_launch_async) make.
 #[derive(Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
-pub struct KernelLaunch<'a>(Result<AsyncKernelLaunch<'a>, Error>);
+pub struct KernelLaunch<'a>(AsyncKernelLaunch<'a>);
 
 impl DeviceOperation for KernelLaunch<'_> {
     type Output = ();
 
-    #[inline]
-    unsafe fn execute(self, cx: &ExecutionContext) -> Result<(), Error> {
+    #[inline(always)]
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
         // SAFETY: whoever made the operation has vouched for it.
-        unsafe { self.0?.execute(cx) }
+        unsafe { self.0.submit(cx) }
     }
 }
 
@@ -239,7 +262,7 @@ impl<'a> KernelLaunch<'a> {
     /// # Safety
     /// 1. As [`AsyncKernelLaunch::into_operation`].
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub unsafe fn of(
         function: Result<CudaFunction, Error>,
         config: LaunchConfig,
@@ -247,12 +270,20 @@ impl<'a> KernelLaunch<'a> {
         attributes: &[Attribute<'a>],
         arguments: impl Store<'a>,
     ) -> Self {
-        Self(function.map(|function| {
-            let mut stored = StoredArguments::new();
-            arguments.store(&mut stored);
-            let attributes = [fields, attributes].concat();
-            AsyncKernelLaunch { function, raw: false, config: Some(config), arguments: stored, attributes }
-        }))
+        let mut list = Vec::new();
+        if !fields.is_empty() || !attributes.is_empty() {
+            list = [fields, attributes].concat();
+        }
+        let stored = StoredArguments::new();
+        let mut launch = AsyncKernelLaunch {
+            function,
+            raw: false,
+            config: Some(config),
+            arguments: stored,
+            attributes: list,
+        };
+        arguments.store(&mut launch.arguments);
+        Self(launch)
     }
 }
 

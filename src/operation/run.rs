@@ -42,13 +42,24 @@ pub(super) fn sync<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Ou
 pub(super) struct Submitted(pub(super) ExecutionContext);
 
 impl Submitted {
+    #[inline]
     pub(super) fn new(source: Source) -> Self {
         Self(ExecutionContext::new(source))
     }
 }
 
 impl Drop for Submitted {
+    #[inline]
     fn drop(&mut self) {
+        if self.0.keeps_something() {
+            self.park();
+        }
+    }
+}
+
+impl Submitted {
+    #[cold]
+    fn park(&self) {
         let kept = self.0.take_kept();
         if let Some(stream) = self.0.used_stream() {
             match stream.capture() {
@@ -63,6 +74,7 @@ impl Drop for Submitted {
 ///
 /// # Safety
 /// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
+#[inline(always)]
 pub(super) unsafe fn submit<Op: DeviceOperation>(
     op: Op,
     source: Source,

@@ -7,6 +7,7 @@ use syn::ext::IdentExt;
 use syn::{BinOp, Expr, ExprBinary, GenericParam, Ident, Path};
 
 use super::asynchronous::{self, Owned};
+use super::check::primitive;
 use super::element::trait_name;
 use super::entry::Entry;
 use super::expand::pointer;
@@ -54,28 +55,33 @@ pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[Toke
 /// `(name kind [type of the kernel's] [types of the methods': for now, borrowed for later, owned])`
 fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenStream {
     let ident = &parameter.ident;
-    match (&parameter.kind, owned) {
-        (Kind::Slice { element, mutable }, owned) => {
-            let (kind, reference) =
-                if *mutable { (quote!(slice_mut), quote!(mut)) } else { (quote!(slice), quote!()) };
-            let memory = memory(element, *mutable, path);
-            let any = quote!((impl #memory + ?::core::marker::Sized));
+    // Over the type as it was written: the compiler points there when the caller passes something else.
+    let (first, last) = spans::ends(&parameter.ty);
+    let bound = |open: TokenStream, inside: TokenStream| {
+        let (open, close) = (spans::at(first, &open), spans::at(last, &quote!(>)));
+        quote!(#open #inside #close)
+    };
+    let value = |ty: TokenStream| {
+        let argument = bound(quote!(impl #path::KernelArgument<), ty.clone());
+        quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
+    };
+    match &parameter.kind {
+        Kind::Slice { element, mutable } => {
+            let (kind, reference, memory) = if *mutable {
+                (quote!(slice_mut), quote!(mut), quote!(impl #path::DeviceSliceMut<Element =))
+            } else {
+                (quote!(slice), quote!(), quote!(impl #path::DeviceSlice<Element =))
+            };
+            let slice = bound(memory, element.to_token_stream());
+            let any = quote!((#slice + ?::core::marker::Sized));
             quote!((#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]))
         }
-        (Kind::Pointer { element, mutable }, _) => {
+        Kind::Pointer { element, mutable } => {
             let pointer = pointer(*mutable);
-            let ty = quote!(#path::#pointer<#element>);
-            let argument = quote!(impl #path::KernelArgument<#ty>);
-            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
+            value(quote!(#path::#pointer<#element>))
         }
-        (Kind::Value(ty), _) => {
-            let (first, last) = spans::ends(ty);
-            let argument = spans::at(first, &quote!(impl #path::KernelArgument<));
-            let close = spans::at(last, &quote!(>));
-            let argument = quote!(#argument #ty #close);
-            quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
-        }
-        (Kind::Open(ty), _) => quote!((#ident open [#ty] [#ty] [#ty] [#ty])),
+        Kind::Value(ty) => value(ty.to_token_stream()),
+        Kind::Open(ty) => quote!((#ident open [#ty] [#ty] [#ty] [#ty])),
     }
 }
 
@@ -99,8 +105,16 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
         bounds.extend(parameters.iter().map(|p| quote!(#p: #path::DeviceCopy)));
     }
     for parameter in &kernel.parameters {
+        // Of a type that only the compiler knows: assumed by the rest of what is written, so that it is asked for once.
+        if let (Kind::Slice { element, .. }, Entry::One(_)) = (&parameter.kind, &kernel.entry)
+            && primitive(element).is_none()
+        {
+            let plain = spans::at(spans::ends(element).1, &quote!(: #path::DeviceCopy));
+            bounds.push(quote!(#element #plain));
+        }
         if let Kind::Open(ty) = &parameter.kind {
-            bounds.push(quote!(#ty: ::core::marker::Copy));
+            // Plain, and no borrow: the device cannot follow an address of the host.
+            bounds.push(quote!(#ty: ::core::marker::Copy + 'static));
         }
     }
     (parameters.map(ToTokens::to_token_stream).collect(), bounds)
@@ -135,7 +149,10 @@ fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
     let grid = contract.grid.as_ref().map(|e| quote!(#typed::grid(#name, #config, #e)?;));
     let shared = contract.dynamic_shared.as_ref().map(|e| match e {
         Expr::Range(_) => quote!(#typed::dynamic_shared(#name, #config, &(#e))?;),
-        _ => quote!(#typed::dynamic_shared(#name, #config, &(#e ..= #e))?;),
+        _ => {
+            let bytes = Ident::new("bytes", Span::mixed_site());
+            quote!(let #bytes: u32 = #e; #typed::dynamic_shared(#name, #config, &(#bytes ..= #bytes))?;)
+        }
     });
     let requires = contract.requires.iter().map(|e| requirement(&name, e, &typed));
     let slices = (!contract.requires.is_empty()).then(|| {
@@ -158,11 +175,15 @@ fn requirement(name: &str, condition: &Expr, typed: &TokenStream) -> TokenStream
                 }
             }
         }
-        condition => quote! {
-            if !(#condition) {
-                return ::core::result::Result::Err(#typed::requirement(#name, #text, &[]));
+        condition => {
+            let holds = Ident::new("holds", Span::mixed_site());
+            quote! {
+                let #holds: bool = #condition;
+                if !#holds {
+                    return ::core::result::Result::Err(#typed::requirement(#name, #text, &[]));
+                }
             }
-        },
+        }
     }
 }
 

@@ -76,8 +76,11 @@ macro_rules! __cuda_module_async {
                 let mut launch = $crate::AsyncKernelLaunch::new(function);
                 launch.set_launch_config($config);
                 $($crate::__cuda_module_push! { launch $kind $argument [$($element)*] })*
-                $(launch.push_attribute($field);)*
-                $(launch.push_attribute($attribute);)*
+                let fields: &[$crate::Attribute<'_>] = &[$($field),*];
+                let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
+                for attribute in [fields, attributes].concat() {
+                    launch.push_attribute(attribute);
+                }
                 // SAFETY: 1: as above; 2: each slice was pushed, and is filled, in the order of the parameters.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::OwnedKernelLaunch::typed($($given)*, launch, |$($given)*, launch| {

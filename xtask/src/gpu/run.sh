@@ -109,7 +109,10 @@ memcheck() {
     for program in bin/tests/*; do
         case $program in
             *fault*) ;;
-            *) one "memcheck test ${program##*/}" "${check[@]}" --report-api-errors no "$program" ;;
+            # One at a time: the sanitizer waits for the device where the program does not, which breaks the captures of other
+            # threads. For the same reason not the test that drops a stream which is held up.
+            *) one "memcheck test ${program##*/}" "${check[@]}" --report-api-errors no "$program" --test-threads=1 \
+                --skip fault --skip a_stream_may_be_dropped_while_its_work_runs ;;
         esac
     done
 }

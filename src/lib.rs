@@ -5,6 +5,7 @@
 #[doc = include_str!("../docs/migration.md")]
 mod migration {}
 
+pub mod compile;
 mod doctor;
 mod driver;
 mod error;
@@ -32,11 +33,12 @@ pub use driver::{
     default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, BadMapping, CaptureError, CastError, CompilerLog, ContextInUse,
-    ContextMismatch, DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given,
-    GlobalError, GraphError, HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError,
-    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, PlanError, RegionError, Suspect,
-    TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
+    ArgumentMismatch, AttributeError, Axis, BadMapping, CaptureError, CastError, CompileError, CompilerLog,
+    ContextInUse, ContextMismatch, Diagnostic, DlPackError, DriverError, Error, ErrorKind, EventError,
+    Faulted, Forked, Given, GlobalError, GraphError, HostAccess, HostPanic, InHostCallback, IndexRange,
+    KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture,
+    PlanError, Refusal, RegionError, Severity, Suspect, TensorMapError, TextureError, Tried, Unsupported,
+    UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{

@@ -1,7 +1,7 @@
 //! Names that look like one that is not there.
 
 /// Up to three names that look most like `name`.
-pub(super) fn nearest(name: &str, names: &[&str]) -> Vec<String> {
+pub(crate) fn nearest(name: &str, names: &[&str]) -> Vec<String> {
     let mut scored: Vec<(usize, &str)> = names
         .iter()
         .map(|n| if n.contains(name) { (0, *n) } else { (distance(name, n), *n) })

@@ -56,6 +56,9 @@ pub enum ErrorKind {
     /// The driver's compiler refused the image.
     #[error(transparent)]
     Compiler(#[from] CompilerLog),
+    /// A run-time compiler is not there, or refuses.
+    #[error(transparent)]
+    Compile(#[from] super::CompileError),
     /// No kernel of this name.
     #[error(transparent)]
     Kernel(#[from] KernelNotFound),

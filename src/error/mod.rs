@@ -4,6 +4,7 @@
 
 mod callback;
 mod capture;
+mod compile;
 mod device;
 mod event;
 mod graph;
@@ -17,6 +18,7 @@ mod texture;
 
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
+pub use compile::{CompileError, Diagnostic, Refusal, Severity};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
 pub use device::ContextInUse;
@@ -162,6 +164,17 @@ impl Error {
     /// The image could not be understood or assembled.
     pub fn is_invalid_image(&self) -> bool {
         matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_))
+    }
+
+    /// A run-time compiler refused its source, its options or its inputs; [`Refusal`] has its log.
+    pub fn is_compile_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Compile(CompileError::Refused(_) | CompileError::Argument { .. }))
+    }
+
+    /// A run-time compiler is not there, too old, or not compiled into this program.
+    pub fn is_no_compiler(&self) -> bool {
+        use CompileError as C;
+        matches!(self.kind(), ErrorKind::Compile(C::NotFound { .. } | C::TooOld { .. } | C::NotBuilt { .. }))
     }
 
     /// Device memory ran out, or a size overflowed.

@@ -61,7 +61,8 @@ impl<T: Table> Compiler<T> {
         }
         // SAFETY: 1: the caller's duty 2; 2: the library stays loaded.
         let table = unsafe { T::fill(&mut |symbol| library.symbol(symbol)) };
-        let file = loader::file_of(version).or_else(|| path.as_ref().is_absolute().then(|| path.as_ref().into()));
+        let file =
+            loader::file_of(version).or_else(|| path.as_ref().is_absolute().then(|| path.as_ref().into()));
         Ok(Self { table, file })
     }
 
@@ -197,7 +198,10 @@ macro_rules! face {
 
             /// The name in the header, or `None` for a code it does not know: a newer library's.
             pub fn name(self) -> Option<&'static str> {
-                crate::generated::$generated::RESULTS.iter().find(|(code, _)| *code == self.0).map(|(_, name)| *name)
+                crate::generated::$generated::RESULTS
+                    .iter()
+                    .find(|(code, _)| *code == self.0)
+                    .map(|(_, name)| *name)
             }
         }
     };

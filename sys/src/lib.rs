@@ -104,31 +104,43 @@ mod generated {
     pub(crate) mod types;
 
     // bindgen's tables of the run-time compilers.
-    #[cfg(feature = "nvrtc")]
-    #[allow(missing_docs, reason = "as above")]
-    #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
-    #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "as above; and the calls of the table's methods")]
-    pub(crate) mod nvrtc;
     #[cfg(feature = "nvjitlink")]
     #[allow(missing_docs, reason = "as above")]
     #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
-    #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "as above; and the calls of the table's methods")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "as above; and the calls of the table's methods"
+    )]
     pub(crate) mod nvjitlink;
+    #[cfg(feature = "nvrtc")]
+    #[allow(missing_docs, reason = "as above")]
+    #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "as above; and the calls of the table's methods"
+    )]
+    pub(crate) mod nvrtc;
     #[cfg(feature = "nvvm")]
     #[allow(missing_docs, reason = "as above")]
     #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
-    #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "as above; and the calls of the table's methods")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "as above; and the calls of the table's methods"
+    )]
     pub(crate) mod nvvm;
 }
 
-#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-pub use compiler::{Compiler, Missing, Table, preload};
 #[cfg(feature = "nvjitlink")]
 pub use compiler::nvjitlink;
 #[cfg(feature = "nvrtc")]
 pub use compiler::nvrtc;
 #[cfg(feature = "nvvm")]
 pub use compiler::nvvm;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+pub use compiler::{Compiler, Missing, Table, preload};
 pub use consts::*;
 pub use driver::{Driver, Origin};
 pub use generated::types::*;

@@ -61,7 +61,8 @@ fn generate(tools: &tools::Tools) -> Result<Vec<(String, String)>> {
     let typedefs = fs::read_to_string(tools.wheels.file("driver", "typedefs")?)?;
     let (types, declared) = types::split(&types::rename(&tools.bindgen("driver", &[])?));
     // With the header's internal switch every old ABI is declared too, under its own name.
-    let (_, all) = types::split(&types::rename(&tools.bindgen("driver", &["-D__CUDA_API_VERSION_INTERNAL"])?));
+    let (_, all) =
+        types::split(&types::rename(&tools.bindgen("driver", &["-D__CUDA_API_VERSION_INTERNAL"])?));
     let functions = functions::functions(&declared, &all, &typedefs)?;
     let aliases = functions::aliases(&header, &functions);
     let names = functions::render_names(&aliases, &types)?;

@@ -37,7 +37,8 @@ fn row(declaration: &str) -> Option<String> {
     let (_must_use, rest) = declaration.split_once("pub fn ")?;
     let (name, rest) = rest.split_once('(')?;
     // `__nvJitLinkCreate_13_0` is what the header's inline `nvJitLinkCreate` calls; both are exported, with one signature.
-    let plain = name.strip_prefix("__").map_or(name, |name| name.trim_end_matches(|c: char| !c.is_alphabetic()));
+    let plain =
+        name.strip_prefix("__").map_or(name, |name| name.trim_end_matches(|c: char| !c.is_alphabetic()));
     Some(format!("{plain}({rest}"))
 }
 
@@ -51,7 +52,10 @@ mod tests {
         let types = "pub struct r(pub u32);\n    pub const OK: r = r(0);\n";
         let declared = "#[must_use] pub fn __nvB_13_0(n: u32) -> r; pub fn nvA(code: r) -> *const u8; ";
         let text = render(types, declared, "r").unwrap();
-        assert!(text.contains("table! {\n    nvA(code: r) -> *const u8;\n    nvB(n: u32) -> r;\n}"), "{text}");
+        assert!(
+            text.contains("table! {\n    nvA(code: r) -> *const u8;\n    nvB(n: u32) -> r;\n}"),
+            "{text}"
+        );
         assert!(text.ends_with("[\n(0, \"OK\"),\n];\n"), "{text}");
     }
 }

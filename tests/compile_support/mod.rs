@@ -1,0 +1,57 @@
+//! The compilers, where they are: tests of them say that they are skipped where they are not, and fail if
+//! `CUDA_LAUNCH_REQUIRE_COMPILERS` is 1.
+
+#![allow(unsafe_code, dead_code, unreachable_pub)] // Each user needs a part of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::compile::Nvrtc;
+use cuda_launch::{CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use std::path::PathBuf;
+
+/// The compiler, or a line that says why the test is skipped.
+pub fn here<T>(loaded: Result<T, Error>) -> Option<T> {
+    let required = std::env::var("CUDA_LAUNCH_REQUIRE_COMPILERS").is_ok_and(|value| value == "1");
+    match loaded {
+        Ok(compiler) => Some(compiler),
+        Err(error) if error.is_no_compiler() && !required => {
+            let test = std::thread::current().name().unwrap_or_default().to_string();
+            eprintln!("SKIPPED {test}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub fn nvrtc() -> Option<Nvrtc> {
+    here(Nvrtc::load())
+}
+
+/// Adds two vectors with the module's `vecadd` and compares with the host.
+pub fn adds(module: &CudaModule, kernel: &str) {
+    let stream: CudaStream = module.context().new_stream().unwrap();
+    let a: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+    let b: Vec<f32> = (0..1000).map(|i| (3 * i) as f32).collect();
+    let (a_dev, b_dev) =
+        (DeviceBuffer::from_host(&stream, &a).unwrap(), DeviceBuffer::from_host(&stream, &b).unwrap());
+    let mut c_dev = DeviceBuffer::<f32>::zeroed(&stream, 1000).unwrap();
+    // SAFETY: the kernel takes three slices and bounds its index by each.
+    unsafe {
+        cuda_launch! {
+            function: &module.load_function(kernel).unwrap(),
+            stream: &stream,
+            config: LaunchConfig { grid_dim: (4, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 },
+            args: [slice(a_dev), slice(b_dev), slice_mut(c_dev)],
+        }
+    }
+    .unwrap();
+    let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+    assert_eq!(c_dev.to_host_vec(&stream).unwrap(), expected);
+}
+
+/// A folder of this test's own, emptied.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("cuda-launch-test-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}

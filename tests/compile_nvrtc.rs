@@ -4,18 +4,11 @@
 
 mod compile_support;
 
-use compile_support::{adds, folder, nvrtc};
+use compile_support::{adds, folder, nvrtc, on_emulator, refusal};
 use cuda_launch::compile::{CodeKind, CudaSource, NvrtcOption, NvrtcOptions};
-use cuda_launch::{CompileError, CudaContext, Error, ErrorKind, JitTarget, Refusal, Severity};
+use cuda_launch::{CudaContext, JitTarget, Severity};
 
 const VECADD: &str = include_str!("../examples/kernels/vecadd.cu");
-
-fn refusal(error: &Error) -> &Refusal {
-    match error.kind() {
-        ErrorKind::Compile(CompileError::Refused(refusal)) => refusal,
-        other => panic!("{other}"),
-    }
-}
 
 #[test]
 fn a_source_becomes_ptx_that_runs() {
@@ -37,7 +30,7 @@ fn a_cubin_runs_on_a_gpu_and_is_told_on_the_emulator() {
     let options = NvrtcOptions::for_context(&ctx).output(CodeKind::Cubin);
     let code = nvrtc.compile(&CudaSource::new(VECADD).name("vecadd.cu"), &options).unwrap();
     assert!(code.bytes().starts_with(b"\x7fELF") && code.ptx().is_none());
-    if ctx.device_name().unwrap().contains("emulator") {
+    if on_emulator(&ctx) {
         let text = code.load(&ctx).unwrap_err().to_string();
         assert_eq!(
             text,

@@ -14,10 +14,22 @@
 //! `CUDA_LAUNCH_NVRTC`, `CUDA_LAUNCH_NVJITLINK` and `CUDA_LAUNCH_NVVM` name a file or a folder where the usual places are not
 //! right.
 
+#[cfg(feature = "nvjitlink")]
+mod inputs;
+#[cfg(feature = "nvjitlink")]
+mod nvjitlink;
+#[cfg(feature = "nvjitlink")]
+mod nvjitlink_options;
 #[cfg(feature = "nvrtc")]
 mod nvrtc;
 #[cfg(feature = "nvrtc")]
 mod nvrtc_options;
+#[cfg(feature = "nvrtc")]
+mod nvrtc_refusal;
+#[cfg(feature = "nvvm")]
+mod nvvm;
+#[cfg(feature = "nvvm")]
+mod nvvm_options;
 #[cfg(feature = "nvrtc")]
 mod source;
 
@@ -34,9 +46,19 @@ mod text;
 pub use cache::CacheUse;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 pub use code::{CodeKind, CompiledCode};
+#[cfg(feature = "nvjitlink")]
+pub use inputs::LinkInputs;
+#[cfg(feature = "nvjitlink")]
+pub use nvjitlink::NvJitLink;
+#[cfg(feature = "nvjitlink")]
+pub use nvjitlink_options::{NvJitLinkOption, NvJitLinkOptions};
 #[cfg(feature = "nvrtc")]
 pub use nvrtc::Nvrtc;
 #[cfg(feature = "nvrtc")]
 pub use nvrtc_options::{CppStandard, NvrtcOption, NvrtcOptions};
+#[cfg(feature = "nvvm")]
+pub use nvvm::{Nvvm, NvvmIr};
+#[cfg(feature = "nvvm")]
+pub use nvvm_options::{NvvmOption, NvvmOptions};
 #[cfg(feature = "nvrtc")]
 pub use source::CudaSource;

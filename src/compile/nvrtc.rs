@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 
 use super::cache::CacheUse;
 use super::code::{CodeKind, CompiledCode};
-use super::nvrtc_options::{KNOWN, NvrtcOptions};
+use super::nvrtc_options::NvrtcOptions;
+use super::nvrtc_refusal::{known, refused, too_old};
 use super::search::Library;
 use super::source::CudaSource;
 use super::text::{argument_error, c_strings, from_log, pointers};
-use crate::driver::{JitTarget, nearest};
-use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
+use crate::driver::JitTarget;
+use crate::error::Error;
 
 pub(super) const LIBRARY: Library = Library {
     name: "NVRTC",
@@ -99,14 +100,8 @@ impl Nvrtc {
         let code = unsafe { table.nvrtcVersion(&mut major, &mut minor) }
             .map_err(|missing| too_old(None, missing))?;
         if code != nvrtcResult::SUCCESS {
-            return Err(refused(
-                (0, 0),
-                "nvrtcVersion",
-                code,
-                "the question for its version",
-                &[],
-                String::new(),
-            ));
+            let what = format!("NVRTC does not say its version: nvrtcVersion answers {}", code.0);
+            return Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVRTC"));
         }
         let version = (major.unsigned_abs(), minor.unsigned_abs());
         if let Some(folder) = table.file().and_then(Path::parent) {
@@ -267,7 +262,7 @@ impl<'a> Program<'a> {
         if code == nvrtcResult::SUCCESS {
             return Ok(());
         }
-        Err(refused_with(self.nvrtc, call, code, &source.name, options, self.log()))
+        Err(refused(self.nvrtc, call, code, &source.name, options, self.log()))
     }
 
     /// The log; empty where there is none.
@@ -281,7 +276,7 @@ impl<'a> Program<'a> {
         if unsafe { table.nvrtcGetProgramLogSize(self.raw, &mut size) } != Ok(nvrtcResult::SUCCESS) {
             return String::new();
         }
-        let mut log = vec![0; size];
+        let mut log = vec![0_u8; size + 1];
         // SAFETY: the buffer has as many bytes as the library said it writes.
         let code = unsafe { table.nvrtcGetProgramLog(self.raw, log.as_mut_ptr().cast()) };
         if code == Ok(nvrtcResult::SUCCESS) { from_log(&log) } else { String::new() }
@@ -339,90 +334,4 @@ impl Drop for Program<'_> {
             let _ = unsafe { self.nvrtc.inner.table.nvrtcDestroyProgram(&mut self.raw) };
         }
     }
-}
-
-#[cold]
-fn too_old(found: Option<(u32, u32)>, missing: Missing) -> Error {
-    let since = match missing.symbol {
-        "nvrtcGetLTOIR" | "nvrtcGetLTOIRSize" => "LTO IR came with NVRTC 12.0",
-        "nvrtcGetCUBIN" | "nvrtcGetCUBINSize" => "cubins came with NVRTC 11.1",
-        _ => "this crate needs NVRTC 11.1",
-    };
-    let (library, variable, what) = (LIBRARY.name, LIBRARY.variable, missing.symbol.to_string());
-    ErrorKind::Compile(CompileError::TooOld { library, found, what, since, variable }).into()
-}
-
-#[cold]
-fn refused_with(
-    nvrtc: &Nvrtc,
-    call: &'static str,
-    code: nvrtcResult,
-    origin: &str,
-    options: &[String],
-    log: String,
-) -> Error {
-    let hint = hint(&log, options, &nvrtc.inner.archs);
-    refusal(nvrtc.inner.version, call, code, origin, options, log, hint)
-}
-
-#[cold]
-fn refused(
-    version: (u32, u32),
-    call: &'static str,
-    code: nvrtcResult,
-    origin: &str,
-    options: &[String],
-    log: String,
-) -> Error {
-    refusal(version, call, code, origin, options, log, None)
-}
-
-fn refusal(
-    version: (u32, u32),
-    call: &'static str,
-    code: nvrtcResult,
-    origin: &str,
-    options: &[String],
-    log: String,
-    hint: Option<String>,
-) -> Error {
-    let refusal = Refusal {
-        library: LIBRARY.name,
-        version,
-        call,
-        code: code.0,
-        code_name: code.name().unwrap_or("unknown code"),
-        origin: origin.to_string(),
-        options: options.to_vec(),
-        diagnostics: Diagnostic::parse(&log),
-        log,
-        hint,
-    };
-    ErrorKind::Compile(CompileError::Refused(refusal)).into()
-}
-
-/// What the log most likely means.
-fn hint(log: &str, options: &[String], archs: &[u32]) -> Option<String> {
-    if let Some((_, rest)) = log.split_once("unrecognized option ") {
-        let name = rest.split([' ', '=']).next()?.trim_start_matches('-');
-        let known: Vec<&str> = KNOWN.iter().map(|known| known.trim_start_matches('-')).collect();
-        let like = nearest(name, &known);
-        let like: Vec<String> = like.iter().map(|name| format!("--{name}")).collect();
-        return (!like.is_empty()).then(|| format!("did you mean {}?", like.join(" or ")));
-    }
-    if log.contains("cannot open source file") {
-        let folders = options.iter().filter_map(|option| option.strip_prefix("--include-path="));
-        let folders = folders.collect::<Vec<_>>().join(", ");
-        let looked = if folders.is_empty() { "no folder".to_string() } else { folders };
-        return Some(format!(
-            "it looked in {looked}: give the header's text with `CudaSource::header`, or its folder with `NvrtcOptions::include`; \
-             those of CUDA are in the toolkit's `include`"
-        ));
-    }
-    (log.contains("invalid value for --gpu-architecture") && !archs.is_empty()).then(|| known(archs))
-}
-
-fn known(archs: &[u32]) -> String {
-    let list: Vec<String> = archs.iter().map(u32::to_string).collect();
-    format!("it compiles for {}", list.join(", "))
 }

@@ -4,8 +4,11 @@
 #![allow(unsafe_code, dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::compile::Nvrtc;
-use cuda_launch::{CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::compile::{NvJitLink, Nvrtc, Nvvm};
+use cuda_launch::{
+    CompileError, CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, Refusal,
+    cuda_launch,
+};
 use std::path::PathBuf;
 
 /// The compiler, or a line that says why the test is skipped.
@@ -24,6 +27,27 @@ pub fn here<T>(loaded: Result<T, Error>) -> Option<T> {
 
 pub fn nvrtc() -> Option<Nvrtc> {
     here(Nvrtc::load())
+}
+
+pub fn nvjitlink() -> Option<NvJitLink> {
+    here(NvJitLink::load())
+}
+
+pub fn nvvm() -> Option<Nvvm> {
+    here(Nvvm::load())
+}
+
+/// What a compiler that refused had to say.
+pub fn refusal(error: &Error) -> &Refusal {
+    match error.kind() {
+        ErrorKind::Compile(CompileError::Refused(refusal)) => refusal,
+        other => panic!("{other}"),
+    }
+}
+
+/// Whether the chosen driver is the emulator, which runs PTX only.
+pub fn on_emulator(ctx: &CudaContext) -> bool {
+    ctx.device_name().unwrap().contains("emulator")
 }
 
 /// Adds two vectors with the module's `vecadd` and compares with the host.

@@ -2,6 +2,9 @@
 target triple = "nvptx64-nvidia-cuda"
 target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
 
+; Linking LTO IR leaves out what nothing uses, kernels too.
+@llvm.used = appending global [1 x i8*] [i8* bitcast (void (float*, i64, float*, i64, float*, i64)* @vecadd to i8*)], section "llvm.metadata"
+
 define void @vecadd(float* %a, i64 %a_len, float* %b, i64 %b_len, float* %c, i64 %c_len) {
 entry:
   %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()

@@ -14,6 +14,8 @@
 //! `CUDA_LAUNCH_NVRTC`, `CUDA_LAUNCH_NVJITLINK` and `CUDA_LAUNCH_NVVM` name a file or a folder where the usual places are not
 //! right.
 
+#[cfg(feature = "nvrtc")]
+mod includes;
 #[cfg(feature = "nvjitlink")]
 mod inputs;
 #[cfg(feature = "nvjitlink")]
@@ -36,14 +38,18 @@ mod source;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod cache;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+mod cache_entry;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod code;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod search;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+mod sha256;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod text;
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-pub use cache::CacheUse;
+pub use cache::{CacheUse, CompileCache};
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 pub use code::{CodeKind, CompiledCode};
 #[cfg(feature = "nvjitlink")]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
-use super::cache::CacheUse;
+use super::cache::{CacheUse, CompileCache, Key, KeyParts};
 use super::code::{CodeKind, CompiledCode};
 use super::inputs::{Input, LinkInputs};
 use super::nvjitlink_options::NvJitLinkOptions;
@@ -56,6 +56,7 @@ const LIBRARY: Library = Library {
 #[derive(Clone, Debug)]
 pub struct NvJitLink {
     inner: Arc<Inner>,
+    cache: Option<CompileCache>,
 }
 
 #[derive(Debug)]
@@ -97,7 +98,8 @@ impl NvJitLink {
             .map_err(|missing| too_old(None, missing))?
         {
             nvJitLinkResult::SUCCESS => {
-                Ok(Self { inner: Arc::new(Inner { table, version: (major, minor) }) })
+                let inner = Arc::new(Inner { table, version: (major, minor) });
+                Ok(Self { inner, cache: None })
             }
             code => {
                 let what = format!("nvJitLink does not say its version: nvJitLinkVersion answers {}", code.0);
@@ -110,6 +112,12 @@ impl NvJitLink {
     #[doc(alias = "nvJitLinkVersion")]
     pub fn version(&self) -> (u32, u32) {
         self.inner.version
+    }
+
+    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    #[must_use]
+    pub fn with_cache(self, cache: CompileCache) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 
     /// The library's file, where the system tells.
@@ -132,15 +140,47 @@ impl NvJitLink {
         if inputs.have_lto() && !arguments.iter().any(|argument| argument == "-lto") {
             arguments.push("-lto".into());
         }
+        CompileCache::through(
+            self.cache.as_ref(),
+            || self.key(inputs, &arguments, options),
+            || self.link_now(inputs, &arguments, options.output),
+        )
+    }
+
+    /// All that the code depends on.
+    fn key(
+        &self,
+        inputs: &LinkInputs,
+        arguments: &[String],
+        options: &NvJitLinkOptions,
+    ) -> Result<Key, String> {
+        if options.has_raw() {
+            return Err("a raw option may name files that nobody here knows of".into());
+        }
+        let kinds: Vec<String> = inputs.list.iter().map(|input| format!("{:?}", input.kind)).collect();
+        Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
+            .parts(arguments.iter().map(String::as_bytes))
+            .parts(kinds.iter().map(String::as_bytes))
+            .parts(inputs.list.iter().map(|input| input.name.as_bytes()))
+            .parts(inputs.list.iter().map(|input| &input.bytes[..]))
+            .finish())
+    }
+
+    fn link_now(
+        &self,
+        inputs: &LinkInputs,
+        arguments: &[String],
+        kind: CodeKind,
+    ) -> Result<CompiledCode, Error> {
         let origin = format!("link of {}", inputs.names().collect::<Vec<_>>().join(", "));
         // The library keeps the pointers: names and bytes must outlive the link.
         let names = c_strings("an input's name", inputs.list.iter().map(|input| &input.name))?;
-        let job = Job::new(self, &arguments, &origin)?;
+        let job = Job::new(self, arguments, &origin)?;
         inputs.list.iter().zip(&names).try_for_each(|(input, name)| job.add(input, name))?;
         // SAFETY: the link is live.
         let code = self.call(|table| unsafe { table.nvJitLinkComplete(job.raw) })?;
         job.check("nvJitLinkComplete", code)?;
-        let (kind, bytes, log) = (options.output, job.output(options.output)?, job.logs());
+        let (bytes, log) = (job.output(kind)?, job.logs());
         drop(job);
         Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
     }

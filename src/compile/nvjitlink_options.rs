@@ -109,4 +109,9 @@ impl NvJitLinkOptions {
         let arch = format!("-arch=sm_{}", self.target);
         std::iter::once(arch).chain(ptx).chain(self.options.iter().map(NvJitLinkOption::text)).collect()
     }
+
+    /// Whether an option may name files that nobody here knows of.
+    pub(super) fn has_raw(&self) -> bool {
+        self.options.iter().any(|option| matches!(option, NvJitLinkOption::Raw(_)))
+    }
 }

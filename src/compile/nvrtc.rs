@@ -9,8 +9,9 @@ use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex};
 
-use super::cache::CacheUse;
+use super::cache::{CacheUse, CompileCache, Key, KeyParts};
 use super::code::{CodeKind, CompiledCode};
+use super::includes;
 use super::nvrtc_options::NvrtcOptions;
 use super::nvrtc_refusal::{known, refused, too_old};
 use super::search::Library;
@@ -55,6 +56,7 @@ pub(super) const LIBRARY: Library = Library {
 #[derive(Clone, Debug)]
 pub struct Nvrtc {
     inner: Arc<Inner>,
+    cache: Option<CompileCache>,
 }
 
 #[derive(Debug)]
@@ -108,13 +110,19 @@ impl Nvrtc {
             preload_builtins(folder, version);
         }
         let archs = archs(&table).unwrap_or_default();
-        Ok(Self { inner: Arc::new(Inner { table, version, archs }) })
+        Ok(Self { inner: Arc::new(Inner { table, version, archs }), cache: None })
     }
 
     /// Its version: `(13, 0)`.
     #[doc(alias = "nvrtcVersion")]
     pub fn version(&self) -> (u32, u32) {
         self.inner.version
+    }
+
+    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    #[must_use]
+    pub fn with_cache(self, cache: CompileCache) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 
     /// The library's file, where the system tells.
@@ -138,7 +146,34 @@ impl Nvrtc {
     /// that this version cannot make.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<CompiledCode, Error> {
-        self.compile_now(source, &self.settle(options)?)
+        let options = self.settle(options)?;
+        let key = || self.key(source, &options);
+        CompileCache::through(self.cache.as_ref(), key, || self.compile_now(source, &options))
+    }
+
+    /// All that the code depends on; or why that cannot be known.
+    fn key(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<Key, String> {
+        if options.has_raw() {
+            return Err("a raw option may name files that nobody here knows of".into());
+        }
+        let texts: Vec<&str> = std::iter::once(&source.text)
+            .chain(source.headers.iter().map(|(_, text)| text))
+            .map(String::as_str)
+            .collect();
+        let folders: Vec<_> = options.include_folders().chain(&source.folder).cloned().collect();
+        let files = includes::of(&texts, source.folder.as_deref(), &folders)?;
+        let arguments = options.arguments();
+        let key = KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
+            .part(source.name.as_bytes())
+            .parts(texts.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())
+            .parts(source.headers.iter().map(|(name, _)| name.as_bytes()))
+            .parts(source.expressions.iter().map(String::as_bytes))
+            .parts(arguments.iter().map(String::as_bytes));
+        let paths: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+        Ok(key
+            .parts(paths.iter().map(String::as_bytes))
+            .parts(files.iter().map(|(_, text)| &text[..]))
+            .finish())
     }
 
     /// The options with an architecture that this compiler knows, where they leave the choice.

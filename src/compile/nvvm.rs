@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
-use super::cache::CacheUse;
+use super::cache::{CacheUse, CompileCache, Key, KeyParts};
 use super::code::{CodeKind, CompiledCode};
 use super::nvvm_options::NvvmOptions;
 use super::search::Library;
@@ -99,6 +99,7 @@ impl NvvmIr {
 #[derive(Clone, Debug)]
 pub struct Nvvm {
     inner: Arc<Inner>,
+    cache: Option<CompileCache>,
 }
 
 #[derive(Debug)]
@@ -140,7 +141,7 @@ impl Nvvm {
         {
             nvvmResult::SUCCESS => {
                 let version = (major.unsigned_abs(), minor.unsigned_abs());
-                Ok(Self { inner: Arc::new(Inner { table, version }) })
+                Ok(Self { inner: Arc::new(Inner { table, version }), cache: None })
             }
             code => {
                 let what = format!("libNVVM does not say its version: nvvmVersion answers {}", code.0);
@@ -167,6 +168,12 @@ impl Nvvm {
             table.nvvmIRVersion(&mut major, &mut minor, &mut debug_major, &mut debug_minor)
         })?;
         Ok((major.unsigned_abs(), minor.unsigned_abs()))
+    }
+
+    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    #[must_use]
+    pub fn with_cache(self, cache: CompileCache) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 
     /// The library's file, where the system tells.
@@ -208,6 +215,24 @@ impl Nvvm {
             let what = "libNVVM makes PTX or LTO IR, not a cubin".to_string();
             return Err(argument_error(what, "link what it makes with NvJitLink"));
         }
+        CompileCache::through(self.cache.as_ref(), || self.key(ir, options), || self.compile_now(ir, options))
+    }
+
+    /// All that the code depends on.
+    fn key(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<Key, String> {
+        if options.has_raw() {
+            return Err("a raw option may name files that nobody here knows of".into());
+        }
+        let lazy: Vec<u8> = ir.modules.iter().map(|module| u8::from(module.lazy)).collect();
+        Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
+            .parts(options.arguments().iter().map(String::as_bytes))
+            .part(&lazy)
+            .parts(ir.modules.iter().map(|module| module.name.as_bytes()))
+            .parts(ir.modules.iter().map(|module| &module.bytes[..]))
+            .finish())
+    }
+
+    fn compile_now(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<CompiledCode, Error> {
         let arguments = options.arguments();
         let program = Program::new(self, ir, &arguments)?;
         ir.modules.iter().try_for_each(|module| program.add(module))?;

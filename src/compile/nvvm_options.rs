@@ -96,4 +96,9 @@ impl NvvmOptions {
         let arch = format!("-arch=compute_{}", self.target);
         std::iter::once(arch).chain(lto).chain(self.options.iter().map(NvvmOption::text)).collect()
     }
+
+    /// Whether an option may name files that nobody here knows of.
+    pub(super) fn has_raw(&self) -> bool {
+        self.options.iter().any(|option| matches!(option, NvvmOption::Raw(_)))
+    }
 }

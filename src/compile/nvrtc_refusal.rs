@@ -2,10 +2,10 @@
 
 use cuda_driver_sys::Missing;
 use cuda_driver_sys::nvrtc::nvrtcResult;
+use cuda_ptx::nearest;
 
 use super::nvrtc::{LIBRARY, Nvrtc};
 use super::nvrtc_options::KNOWN;
-use crate::driver::nearest;
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
 
 #[cold]

@@ -37,7 +37,6 @@ mod limits;
 mod linker;
 mod logs;
 mod module;
-mod nearest;
 mod occupancy;
 mod open_captures;
 mod packed;
@@ -81,8 +80,6 @@ pub use limits::DeviceLimits;
 pub use linker::{LinkInput, LinkedImage, Linker};
 pub use logs::{DriverLog, LogLevel, LogListener};
 pub use module::CudaModule;
-#[cfg(feature = "nvrtc")]
-pub(crate) use nearest::nearest;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub(crate) use open_captures::{despite_captures, forbid_anywhere, forbid_here};
 pub(crate) use packed::PackedArguments;

@@ -44,13 +44,16 @@ pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<()
     if signature.is_some_and(|signature| is_verified(kernel, signature)) {
         return Ok(());
     }
-    if !fits(kernel, types.sizes()) {
-        return Err(mismatch(kernel, types));
-    }
+    compare(kernel, types)?;
     if let Some(signature) = signature.filter(|_| !kernel.has_special_rules()) {
         kernel.verified.store(address(signature), Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// The same, and remembers nothing: where no launch follows, whose list may have another address.
+pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
+    if fits(kernel, types.sizes()) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
 
 /// Whether arguments of these sizes are as many and as large as the kernel's parameters, as far as these are known.

@@ -19,6 +19,7 @@ pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
+pub use compile::{load_kernel_file, load_kernel_module};
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::CaptureStatus;
 pub use driver::{
@@ -30,7 +31,7 @@ pub use driver::{
     LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, LogLevel, LogListener,
     OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
-    default_driver, load_kernel_module,
+    default_driver,
 };
 pub use error::{
     ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::cache::CacheUse;
+use super::kernel_file::ptx_only;
 use crate::driver::{CudaContext, CudaModule, JitOptions};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, KernelNotFound};
 
@@ -128,19 +129,4 @@ impl AsRef<[u8]> for CompiledCode {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// Refuses what is not PTX for a device that takes nothing else.
-pub(super) fn ptx_only(context: &CudaContext, what: impl FnOnce() -> String) -> Result<(), Error> {
-    if !takes_ptx_only(context)? {
-        return Ok(());
-    }
-    let device = context.device_name()?;
-    let help = "compile or link to PTX for it";
-    Err(ErrorKind::Compile(CompileError::PtxOnly { what: what(), device, help }).into())
-}
-
-/// Whether the device is the emulator's, which runs no machine code.
-pub(super) fn takes_ptx_only(context: &CudaContext) -> Result<bool, Error> {
-    Ok(context.device_name()?.contains("emulator"))
 }

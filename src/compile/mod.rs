@@ -14,6 +14,9 @@
 //! `CUDA_LAUNCH_NVRTC`, `CUDA_LAUNCH_NVJITLINK` and `CUDA_LAUNCH_NVVM` name a file or a folder where the usual places are not
 //! right.
 
+mod find;
+mod kernel_file;
+
 #[cfg(feature = "nvrtc")]
 mod includes;
 #[cfg(feature = "nvjitlink")]
@@ -47,6 +50,9 @@ mod search;
 mod sha256;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod text;
+
+pub use find::load_kernel_module;
+pub use kernel_file::load_kernel_file;
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 pub use cache::{CacheUse, CompileCache};

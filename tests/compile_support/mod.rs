@@ -79,3 +79,27 @@ pub fn folder(name: &str) -> PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
+
+const CHILD: &str = "CUDA_LAUNCH_TEST_CHILD";
+
+/// Whether this process is the child for a test.
+pub fn is_child(test: &str) -> bool {
+    std::env::var(CHILD).is_ok_and(|name| name == test)
+}
+
+/// The command that runs a test of this program again, where [`is_child`] says so, with a cache in `cache`.
+pub fn child(test: &str, cache: &std::path::Path) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads", "1"]);
+    command.env(CHILD, test).env("CUDA_LAUNCH_CACHE_DIR", cache).stdin(std::process::Stdio::null());
+    command
+}
+
+/// Runs it; fails with what it printed if it fails.
+pub fn passes(command: &mut std::process::Command) -> String {
+    let output = command.output().unwrap();
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    text
+}

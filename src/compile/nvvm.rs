@@ -326,14 +326,15 @@ impl<'a> Program<'a> {
 
     /// The log; empty where there is none.
     fn log(&self) -> String {
+        if self.raw.is_null() {
+            return String::new();
+        }
         let (table, mut size) = (&self.nvvm.inner.table, 0);
         // SAFETY: the program is live, the output outlives the call.
-        let code = match self.raw.is_null() {
-            true => return String::new(),
-            false => unsafe { table.nvvmGetProgramLogSize(self.raw, &mut size) },
-        };
-        let mut log =
-            vec![0_u8; if code == Ok(nvvmResult::SUCCESS) { size + 1 } else { return String::new() }];
+        if unsafe { table.nvvmGetProgramLogSize(self.raw, &mut size) } != Ok(nvvmResult::SUCCESS) {
+            return String::new();
+        }
+        let mut log = vec![0_u8; size + 1];
         // SAFETY: as above; the buffer has as many bytes as the library said it writes.
         let code = unsafe { table.nvvmGetProgramLog(self.raw, log.as_mut_ptr().cast()) };
         if code == Ok(nvvmResult::SUCCESS) { from_log(&log) } else { String::new() }

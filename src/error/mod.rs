@@ -197,9 +197,10 @@ impl Error {
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
-    /// The driver is older than what was asked of it.
+    /// The driver is older than what was asked of it, or its device runs other code.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
+        use ErrorKind as K;
+        matches!(self.kind(), K::Attribute(_) | K::Unsupported(_) | K::Compile(CompileError::PtxOnly { .. }))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

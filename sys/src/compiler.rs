@@ -35,6 +35,20 @@ pub trait Table: Sized {
 /// A loaded compiler: its functions, as methods with their C names, by way of its table.
 ///
 /// A function that the library lacks is [`Missing`], never a crash; several versions can serve one process.
+///
+/// ```no_run
+/// # #[cfg(feature = "nvrtc")] {
+/// use cuda_driver_sys::nvrtc::Nvrtc;
+///
+/// // SAFETY: the name is NVRTC's; what stands there was put there to be loaded as it.
+/// let nvrtc = unsafe { Nvrtc::open("libnvrtc.so.13") }?;
+/// let (mut major, mut minor) = (0, 0);
+/// // SAFETY: both outputs outlive the call.
+/// let code = unsafe { nvrtc.nvrtcVersion(&mut major, &mut minor) }?;
+/// println!("{}: NVRTC {major}.{minor}", code.name().unwrap_or("a new code"));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Compiler<T> {
     table: T,

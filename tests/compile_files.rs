@@ -11,7 +11,8 @@ use cuda_launch::sys::nvrtc::{nvrtcProgram, nvrtcResult};
 use cuda_launch::{
     CompileError, CudaContext, ErrorKind, JitTarget, load_kernel_file, load_kernel_module, sys,
 };
-use std::ffi::{c_char, c_int, c_void};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 
 const VECADD: &str = include_str!("../examples/kernels/vecadd.cu");
@@ -169,16 +170,37 @@ unsafe extern "C" fn create(
 ) -> nvrtcResult {
     nvrtcResult::SUCCESS
 }
-unsafe extern "C" fn compile(_: nvrtcProgram, _: c_int, _: *const *const c_char) -> nvrtcResult {
+unsafe extern "C" fn compile(_: nvrtcProgram, count: c_int, options: *const *const c_char) -> nvrtcResult {
+    // SAFETY: there are as many options, and each ends in NUL.
+    let text =
+        |i: c_int| unsafe { CStr::from_ptr(*options.offset(i as isize)) }.to_str().unwrap().to_string();
+    OPTIONS.set((0..count).map(text).collect());
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn count_archs(count: *mut c_int) -> nvrtcResult {
+    // SAFETY: it is good for one number.
+    unsafe { *count = 2 };
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn archs(archs: *mut c_int) -> nvrtcResult {
+    // SAFETY: it is good for as many as the function above says.
+    unsafe { archs.cast::<[c_int; 2]>().write([50, 61]) };
     nvrtcResult::SUCCESS
 }
 
+thread_local! {
+    /// What `compile` was given last on this thread.
+    static OPTIONS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
 /// An NVRTC of before cubins and LTO IR.
-fn old() -> Nvrtc {
-    let lookup = |symbol: &std::ffi::CStr| match symbol.to_bytes() {
+fn old(knows_archs: bool) -> Nvrtc {
+    let lookup = |symbol: &CStr| match symbol.to_bytes() {
         b"nvrtcVersion" => version as *const c_void,
         b"nvrtcCreateProgram" => create as *const c_void,
         b"nvrtcCompileProgram" => compile as *const c_void,
+        b"nvrtcGetNumSupportedArchs" if knows_archs => count_archs as *const c_void,
+        b"nvrtcGetSupportedArchs" if knows_archs => archs as *const c_void,
         _ => std::ptr::null(),
     };
     // SAFETY: the functions have the signatures of their names, and live as long as the program.
@@ -187,7 +209,7 @@ fn old() -> Nvrtc {
 
 #[test]
 fn a_library_that_is_too_old_is_told_with_what_it_lacks() {
-    let nvrtc = old();
+    let nvrtc = old(false);
     assert_eq!((nvrtc.version(), nvrtc.architectures()), ((11, 0), &[][..]));
     for (kind, lacks, since) in [
         (CodeKind::LtoIr, "nvrtcGetLTOIRSize", "NVRTC 12.0"),
@@ -203,4 +225,20 @@ fn a_library_that_is_too_old_is_told_with_what_it_lacks() {
         let text = error.to_string();
         assert!(text.starts_with(&format!("NVRTC 11.0 has no {lacks}\n")) && text.contains(since), "{text}");
     }
+}
+
+/// PTX for the newest architecture that compiler and device know; of a cubin there is none.
+#[test]
+fn a_device_newer_than_the_compiler_gets_older_ptx() {
+    let (nvrtc, ctx) = (old(true), CudaContext::new(0).unwrap());
+    assert_eq!(nvrtc.architectures(), [50, 61]);
+    // It has no function for the output, but was asked to compile before.
+    assert!(
+        nvrtc.compile(&CudaSource::new(""), &NvrtcOptions::for_context(&ctx)).unwrap_err().is_no_compiler()
+    );
+    assert_eq!(OPTIONS.take(), ["--gpu-architecture=compute_61"]);
+    let options = NvrtcOptions::for_context(&ctx).output(CodeKind::Cubin);
+    let error = nvrtc.compile(&CudaSource::new(""), &options).unwrap_err();
+    assert!(error.to_string().contains("it compiles for 50, 61"), "{error}");
+    assert!(OPTIONS.take().is_empty());
 }

@@ -56,6 +56,21 @@ pub enum CacheUse {
 /// cache.clear()?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// What became of code is said by [`CompiledCode::cache`]:
+///
+/// ```no_run
+/// # #[cfg(feature = "nvrtc")] {
+/// use cuda_launch::JitTarget;
+/// use cuda_launch::compile::{CacheUse, CompileCache, CudaSource, Nvrtc, NvrtcOptions};
+/// let nvrtc = Nvrtc::load()?.with_cache(CompileCache::at("kernels-cache"));
+/// let code = nvrtc.compile(&CudaSource::from_file("k.cu")?, &NvrtcOptions::new(JitTarget::sm(80)))?;
+/// if let CacheUse::NotStored(reason) = code.cache() {
+///     println!("the next run compiles again: {reason}");
+/// }
+/// # }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CompileCache {
     folder: PathBuf,

@@ -31,7 +31,22 @@ impl fmt::Display for CodeKind {
 
 /// Compiled device code, with what the compiler said.
 ///
-/// It is `AsRef<[u8]>`, so that [`CudaContext::load_module`] takes it; [`CompiledCode::load`] tells a better story.
+/// It is `AsRef<[u8]>`, so that [`CudaContext::load_module`] takes it; [`CompiledCode::load`] says more where it does not fit.
+///
+/// ```no_run
+/// # #[cfg(feature = "nvrtc")] {
+/// use cuda_launch::compile::{CodeKind, CudaSource, Nvrtc, NvrtcOptions};
+/// use cuda_launch::{CudaContext, JitTarget};
+/// let source = CudaSource::new("extern \"C\" __global__ void k() {}");
+/// let code = Nvrtc::load()?.compile(&source, &NvrtcOptions::new(JitTarget::sm(80)).output(CodeKind::Cubin))?;
+/// std::fs::write("k.cubin", code.bytes())?;
+/// for warning in code.diagnostics() {
+///     println!("{warning}");
+/// }
+/// let module = code.load(&CudaContext::new(0)?)?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CompiledCode {
     pub(super) kind: CodeKind,

@@ -129,21 +129,25 @@ impl CompileCache {
     /// The code of this key from the cache, else from `compile`, which is kept then.
     pub(super) fn through(
         cache: Option<&Self>,
-        key: impl FnOnce() -> Result<Key, String>,
+        key: impl Fn() -> Result<Key, String>,
         compile: impl FnOnce() -> Result<CompiledCode, Error>,
     ) -> Result<CompiledCode, Error> {
         let Some(cache) = cache else { return compile() };
-        let key = match key() {
-            Ok(key) => key,
+        let found = match key() {
+            Ok(found) => found,
             Err(reason) => return Ok(CompiledCode { cache: CacheUse::NotStored(reason), ..compile()? }),
         };
-        if let Some(code) = cache.get(&key) {
+        if let Some(code) = cache.get(&found) {
             return Ok(code);
         }
         let mut code = compile()?;
-        code.cache = match cache.put(&key, &code) {
-            Ok(()) => CacheUse::Stored,
-            Err(error) => CacheUse::NotStored(format!("{}: {error}", cache.folder.display())),
+        // A header that changed between the key and the compilation would leave the code under the wrong key.
+        code.cache = match key() {
+            Ok(now) if now == found => match cache.put(&found, &code) {
+                Ok(()) => CacheUse::Stored,
+                Err(error) => CacheUse::NotStored(format!("{}: {error}", cache.folder.display())),
+            },
+            _ => CacheUse::NotStored("a file that it includes changed meanwhile".into()),
         };
         Ok(code)
     }
@@ -253,6 +257,7 @@ struct Entry {
 }
 
 /// The hash of all that code depends on.
+#[derive(PartialEq, Eq)]
 pub(super) struct Key([u8; 32]);
 
 /// A key that is being made of its parts.

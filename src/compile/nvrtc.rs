@@ -165,6 +165,7 @@ impl Nvrtc {
         let arguments = options.arguments();
         let key = KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
             .part(source.name.as_bytes())
+            .part(source.folder.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes())
             .parts(texts.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())
             .parts(source.headers.iter().map(|(name, _)| name.as_bytes()))
             .parts(source.expressions.iter().map(String::as_bytes))

@@ -74,12 +74,12 @@ fn ptx_cubins_and_fatbins_are_linked_together() {
     inputs.add("vecadd_link.fatbin", include_bytes!("kernels/vecadd_link.fatbin")).unwrap();
     let options = NvJitLinkOptions::new(JitTarget::sm(90)).option(NvJitLinkOption::MaxRegisters(32));
     let code = linker.link(&inputs, &options).unwrap();
-    let image = cuda_ptx_kernels(code.bytes());
+    let image = kernels_of(code.bytes());
     assert!(image.contains(&"k".to_string()) && image.contains(&"vecadd".to_string()), "{image:?}");
 }
 
 /// The names of a cubin's kernels, as the symbols stand in it.
-fn cuda_ptx_kernels(cubin: &[u8]) -> Vec<String> {
+fn kernels_of(cubin: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(cubin);
     let sections = text.split('\0').filter_map(|name| name.strip_prefix(".text."));
     sections.map(str::to_string).collect()

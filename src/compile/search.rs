@@ -127,18 +127,49 @@ fn of_environment(environment: &Path) -> Vec<PathBuf> {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python"))
     });
     for packages in pythons.chain([environment.join("Lib")]) {
-        let parts = children(&packages.join("site-packages").join("nvidia"));
+        let mut parts = children(&packages.join("site-packages").join("nvidia"));
+        // `cu13` has all libraries of CUDA 13, and comes before the folders of single ones from CUDA 12.
+        parts.sort_by_key(|part| std::cmp::Reverse(generation(part)));
         folders.extend(parts.iter().flat_map(|part| of_toolkit(part)).filter(|folder| folder.is_dir()));
     }
-    if folders.is_empty() {
-        folders.push(environment.join("lib"));
-    }
+    // Where conda puts them.
+    folders.push(environment.join(if cfg!(windows) { "Library/bin" } else { "lib" }));
     folders
+}
+
+/// 13 of `nvidia/cu13`; 0 of other folders.
+fn generation(folder: &Path) -> u32 {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_prefix("cu")?.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(all(test, not(windows)))]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    /// The wheels of CUDA 13 share a folder, those of CUDA 12 have one each.
+    #[test]
+    fn an_environment_has_the_folders_of_its_wheels_and_the_newest_library_comes_first() {
+        let environment = std::env::temp_dir().join(format!("cuda-launch-search-{}", std::process::id()));
+        let packages = environment.join("lib/python3.12/site-packages/nvidia");
+        for (part, file) in
+            [("cu13", "libnvrtc.so.13"), ("cuda_nvrtc", "libnvrtc.so.12"), ("cublas", "libcublas.so.12")]
+        {
+            std::fs::create_dir_all(packages.join(part).join("lib")).unwrap();
+            std::fs::write(packages.join(part).join("lib").join(file), "").unwrap();
+        }
+        let folders = of_environment(&environment);
+        let library = Library { name: "X", variable: "X", stem: "libnvrtc", names: &[], wheel: "x" };
+        let mut tried = Vec::new();
+        let found: Vec<PathBuf> =
+            folders.iter().flat_map(|folder| library.in_folder(folder, &mut tried)).collect();
+        std::fs::remove_dir_all(&environment).unwrap();
+        let expected =
+            ["cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12"].map(|file| packages.join(file));
+        assert_eq!(found, expected);
+        assert_eq!(tried.len(), 2, "cublas has none, and the environment's own: {tried:?}");
+    }
 
     #[test]
     fn names_tell_versions() {

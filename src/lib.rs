@@ -12,6 +12,8 @@ mod error;
 pub mod graph;
 pub mod launch;
 mod memory;
+#[cfg(feature = "async")]
+pub mod operation;
 mod show;
 
 pub use cuda_driver_sys as sys;
@@ -33,6 +35,8 @@ pub use driver::{
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
     default_driver,
 };
+#[cfg(feature = "async")]
+pub use error::OperationError;
 pub use error::{
     ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,
     CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic, DlPackError,
@@ -65,3 +69,5 @@ pub use memory::{
 };
 #[cfg(feature = "dlpack")]
 pub use memory::{DlElement, DlTensor, dlpack_abi};
+#[cfg(feature = "async")]
+pub use operation::{AsyncKernelLaunch, DeviceOperation};

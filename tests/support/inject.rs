@@ -109,7 +109,7 @@ fn intercept(name: &'static str) -> Option<CUresult> {
 fn gives_back(name: &str) -> bool {
     // Nodes that are made, not memory that is given back.
     !name.contains("Node")
-        && ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister"]
+        && ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "EndCapture"]
             .iter()
             .any(|word| name.contains(word))
 }

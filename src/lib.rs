@@ -5,6 +5,7 @@
 #[doc = include_str!("../docs/migration.md")]
 mod migration {}
 
+pub mod compile;
 mod doctor;
 mod driver;
 mod error;
@@ -20,6 +21,7 @@ pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
+pub use compile::{load_kernel_file, load_kernel_module};
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::CaptureStatus;
 pub use driver::{
@@ -31,17 +33,17 @@ pub use driver::{
     LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, LogLevel, LogListener,
     OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
-    default_driver, load_kernel_module,
+    default_driver,
 };
 #[cfg(feature = "async")]
 pub use error::OperationError;
 pub use error::{
     ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,
-    CompilerLog, ContextInUse, ContextMismatch, ContractError, DlPackError, DriverError, Error, ErrorKind,
-    EventError, Faulted, Forked, Given, GlobalError, GraphError, HostAccess, HostPanic, InHostCallback,
-    IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoArtifact, NoDriver,
-    NotInCapture, PlanError, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported,
-    UpdateRefusal, Wanted,
+    CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic, DlPackError,
+    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError, HostAccess,
+    HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
+    ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal, RegionError, Severity, Suspect,
+    TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{

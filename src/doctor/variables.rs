@@ -18,6 +18,11 @@ pub struct Variable {
 const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_DRIVER", "chooses the driver: `system`, `emulator` or a library's path"),
     ("CUDA_LAUNCH_KERNEL_DIR", "kernel files are looked for here first"),
+    ("CUDA_LAUNCH_NVRTC", "names NVRTC's library, or its folder"),
+    ("CUDA_LAUNCH_NVJITLINK", "names nvJitLink's library, or its folder"),
+    ("CUDA_LAUNCH_NVVM", "names libNVVM's library, or its folder"),
+    ("CUDA_LAUNCH_CACHE_DIR", "where compiled code is kept; empty: nowhere"),
+    ("CUDA_LAUNCH_CACHE_BYTES", "bytes of compiled code that are kept"),
     ("CUDA_EMULATOR_DEVICES", "how many devices the emulator plays"),
     ("CUDA_LAUNCH_EMULATOR_DEVICES", "how many devices the emulator plays"),
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),

@@ -67,6 +67,18 @@ impl JitTarget {
     }
 }
 
+/// `90`, `90a`, `100f`.
+impl std::fmt::Display for JitTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let suffix = match self.0 & !0xffff {
+            0x10000 => "a",
+            0x20000 => "f",
+            _ => "",
+        };
+        write!(f, "{}{suffix}", self.0 & 0xffff)
+    }
+}
+
 /// What to take from a fatbin that has nothing that fits exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -20,7 +20,6 @@ mod device;
 mod device_attribute;
 mod event;
 mod fault;
-mod find;
 mod function;
 mod function_attribute;
 mod green;
@@ -68,7 +67,6 @@ pub(crate) use event::StreamMark;
 pub use event::{
     AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
 };
-pub use find::load_kernel_module;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 pub use green::{GreenContext, SmResource, SmSplitFlags};

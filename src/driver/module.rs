@@ -122,7 +122,7 @@ impl CudaContext {
 }
 
 impl CudaModule {
-    fn load(
+    pub(crate) fn load(
         context: &CudaContext,
         bytes: &[u8],
         origin: &str,

@@ -56,6 +56,9 @@ pub enum ErrorKind {
     /// The driver's compiler refused the image.
     #[error(transparent)]
     Compiler(#[from] CompilerLog),
+    /// A run-time compiler is not there, or refuses.
+    #[error(transparent)]
+    Compile(#[from] super::CompileError),
     /// No kernel of this name.
     #[error(transparent)]
     Kernel(#[from] KernelNotFound),
@@ -587,8 +590,16 @@ pub struct ModuleNotFound {
 impl fmt::Display for ModuleNotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no kernel module {:?}; tried:", self.name)?;
-        for t in &self.tried {
-            write!(f, "\n  {}: {}", t.path.display(), t.reason.replace('\n', "\n    "))?;
+        // Files of one folder that are all not there are one line: `kernels/name.cubin, .fatbin, .ptx: no such file`.
+        let alike = |a: &Tried, b: &Tried| {
+            a.reason == b.reason && a.path.with_extension("") == b.path.with_extension("")
+        };
+        for group in self.tried.chunk_by(alike) {
+            let Some((first, more)) = group.split_first() else { continue };
+            write!(f, "\n  {}", first.path.display())?;
+            let endings = more.iter().filter_map(|t| t.path.extension());
+            endings.into_iter().try_for_each(|ending| write!(f, ", .{}", ending.display()))?;
+            write!(f, ": {}", first.reason.replace('\n', "\n    "))?;
         }
         f.write_str("\n  help: set CUDA_LAUNCH_KERNEL_DIR to the folder that holds the file")
     }

@@ -4,6 +4,7 @@
 
 mod callback;
 mod capture;
+mod compile;
 mod device;
 mod event;
 mod graph;
@@ -20,6 +21,7 @@ mod typed;
 
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
+pub use compile::{CompileError, Diagnostic, Refusal, Severity};
 use cuda_driver_sys::CUresult;
 pub use cuda_driver_sys::LoadError;
 pub use device::ContextInUse;
@@ -176,6 +178,17 @@ impl Error {
         matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_) | ErrorKind::Artifacts(_))
     }
 
+    /// A run-time compiler refused its source, its options or its inputs; [`Refusal`] has its log.
+    pub fn is_compile_error(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Compile(CompileError::Refused(_) | CompileError::Argument { .. }))
+    }
+
+    /// A run-time compiler is not there, too old, or not compiled into this program.
+    pub fn is_no_compiler(&self) -> bool {
+        use CompileError as C;
+        matches!(self.kind(), ErrorKind::Compile(C::NotFound { .. } | C::TooOld { .. } | C::NotBuilt { .. }))
+    }
+
     /// Device memory ran out, or a size overflowed.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.kind(), ErrorKind::Capacity { .. })
@@ -188,9 +201,10 @@ impl Error {
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
-    /// The driver is older than what was asked of it.
+    /// The driver is older than what was asked of it, or its device runs other code.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Attribute(_) | ErrorKind::Unsupported(_))
+        use ErrorKind as K;
+        matches!(self.kind(), K::Attribute(_) | K::Unsupported(_) | K::Compile(CompileError::PtxOnly { .. }))
             || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }

@@ -69,10 +69,17 @@
 //! - Old versions of functions, which the header hides too. Their symbols remain in drivers; their signatures differ.
 //! - The OpenGL, EGL, VDPAU and profiler headers, and the run-time API.
 //!
+//! # Run-time compilers
+//!
+//! Features `nvrtc`, `nvjitlink` and `nvvm` bind the three libraries that compile and link device code, loaded in the same way:
+//! [`Compiler::open`]. They need no driver. A function that a library lacks is an error, [`Missing`].
+//!
 //! # Safety
 //!
 //! Calling the driver is calling C: see [`Driver`]. Loading it is safe as far as the library is what its name says.
 
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+mod compiler;
 mod consts;
 mod driver;
 mod loader;
@@ -95,8 +102,45 @@ mod generated {
         reason = "`Default` of structs with pointers: all zero bytes"
     )]
     pub(crate) mod types;
+
+    // bindgen's tables of the run-time compilers.
+    #[cfg(feature = "nvjitlink")]
+    #[allow(missing_docs, reason = "as above")]
+    #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "as above; and the calls of the table's methods"
+    )]
+    pub(crate) mod nvjitlink;
+    #[cfg(feature = "nvrtc")]
+    #[allow(missing_docs, reason = "as above")]
+    #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "as above; and the calls of the table's methods"
+    )]
+    pub(crate) mod nvrtc;
+    #[cfg(feature = "nvvm")]
+    #[allow(missing_docs, reason = "as above")]
+    #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+    #[allow(
+        unsafe_code,
+        clippy::undocumented_unsafe_blocks,
+        reason = "as above; and the calls of the table's methods"
+    )]
+    pub(crate) mod nvvm;
 }
 
+#[cfg(feature = "nvjitlink")]
+pub use compiler::nvjitlink;
+#[cfg(feature = "nvrtc")]
+pub use compiler::nvrtc;
+#[cfg(feature = "nvvm")]
+pub use compiler::nvvm;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+pub use compiler::{Compiler, Missing, Table, preload};
 pub use consts::*;
 pub use driver::{Driver, Origin};
 pub use generated::types::*;

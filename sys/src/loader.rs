@@ -72,6 +72,9 @@ pub enum Reason {
     /// It is a library without this function, which every driver has.
     #[error("it is not a CUDA driver: it has no {0}")]
     NotADriver(&'static str),
+    /// It is a library without this function, which every one of the kind sought has; or a version from before it.
+    #[error("it is another library, or one that is too old: it has no {0}")]
+    Lacks(&'static str),
     /// It is the library that the toolkit ships to link against; `cuDriverGetVersion` answers
     /// `CUDA_ERROR_STUB_LIBRARY`.
     #[error("it is the toolkit's stub library for linking, not a driver")]
@@ -125,16 +128,26 @@ pub(crate) unsafe fn first<P: AsRef<Path>>(
     Err(LoadError { attempts })
 }
 
+/// Loads a library, whatever it is.
+///
 /// # Safety
 ///
-/// As for [`first`].
-unsafe fn open(name: &Path) -> Result<Library, Reason> {
+/// The library's initialisers are sound.
+pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
     // SAFETY: passed on to the caller.
     let library = unsafe { load(name) }.map_err(|error| match error.source() {
         Some(source) => Reason::NotLoaded(source.to_string()),
         None => Reason::NotLoaded(error.to_string()),
     })?;
-    let library = Library(ManuallyDrop::new(library));
+    Ok(Library(ManuallyDrop::new(library)))
+}
+
+/// # Safety
+///
+/// As for [`first`].
+unsafe fn open(name: &Path) -> Result<Library, Reason> {
+    // SAFETY: passed on to the caller.
+    let library = unsafe { open_any(name) }?;
     for (symbol, name) in [(c"cuInit", "cuInit"), (c"cuDriverGetVersion", "cuDriverGetVersion")] {
         if library.symbol(symbol).is_null() {
             return Err(Reason::NotADriver(name));

@@ -6,9 +6,13 @@ use crate::Result;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod compilers;
 mod functions;
 mod tools;
 mod types;
+
+/// The run-time compilers: tables of `bindgen.toml`, and features of `cuda-driver-sys`.
+pub(crate) const COMPILERS: [&str; 3] = ["nvrtc", "nvjitlink", "nvvm"];
 
 /// What to do with the generated text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,15 +26,20 @@ pub(crate) enum Mode {
 /// Generates and writes or compares.
 pub(crate) fn run(mode: Mode) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?;
-    let tools = tools::Tools::prepare(root)?;
-    let fresh = tools.work.join("generated");
+    let wheels: Vec<&str> = std::iter::once("driver").chain(COMPILERS).collect();
+    let tools = tools::Tools::prepare(root, &wheels)?;
+    let fresh = tools.wheels.work.join("generated");
     fs::create_dir_all(&fresh)?;
     let mut stale = Vec::new();
-    for (name, text) in generate(&tools)? {
-        let path = fresh.join(name);
+    let mut files = generate(&tools)?;
+    for name in COMPILERS {
+        files.push((format!("{name}.rs"), compilers::generate(&tools, name)?));
+    }
+    for (name, text) in files {
+        let path = fresh.join(&name);
         fs::write(&path, text)?;
         tools.rustfmt(&path)?;
-        let committed = root.join("sys/src/generated").join(name);
+        let committed = root.join("sys/src/generated").join(&name);
         if mode == Mode::Write {
             fs::copy(&path, &committed)?;
         } else if let Some(difference) = difference(&path, &committed)? {
@@ -47,12 +56,13 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
     }
 }
 
-fn generate(tools: &tools::Tools) -> Result<Vec<(&'static str, String)>> {
-    let header = fs::read_to_string(tools.header()?)?;
-    let typedefs = fs::read_to_string(tools.typedefs()?)?;
-    let (types, declared) = types::split(&types::rename(&tools.bindgen(&[])?));
+fn generate(tools: &tools::Tools) -> Result<Vec<(String, String)>> {
+    let header = fs::read_to_string(tools.wheels.file("driver", "header")?)?;
+    let typedefs = fs::read_to_string(tools.wheels.file("driver", "typedefs")?)?;
+    let (types, declared) = types::split(&types::rename(&tools.bindgen("driver", &[])?));
     // With the header's internal switch every old ABI is declared too, under its own name.
-    let (_, all) = types::split(&types::rename(&tools.bindgen(&["-D__CUDA_API_VERSION_INTERNAL"])?));
+    let (_, all) =
+        types::split(&types::rename(&tools.bindgen("driver", &["-D__CUDA_API_VERSION_INTERNAL"])?));
     let functions = functions::functions(&declared, &all, &typedefs)?;
     let aliases = functions::aliases(&header, &functions);
     let names = functions::render_names(&aliases, &types)?;
@@ -62,17 +72,14 @@ fn generate(tools: &tools::Tools) -> Result<Vec<(&'static str, String)>> {
         ("methods.rs", functions::render_methods(&functions, &aliases)),
         ("names.rs", names),
     ];
-    let release = tools.release()?;
-    Ok(lists
-        .map(|(name, text)| {
-            (
-                name,
-                format!(
-                    "// Made by `cargo xtask bindgen` from the header of {release}: do not edit.\n\n{text}"
-                ),
-            )
-        })
-        .into())
+    let opening = opening(tools, "driver")?;
+    Ok(lists.map(|(name, text)| (name.to_owned(), format!("{opening}{text}"))).into())
+}
+
+/// What a generated file begins with.
+fn opening(tools: &tools::Tools, of: &str) -> Result<String> {
+    let release = tools.wheels.release(of)?;
+    Ok(format!("// Made by `cargo xtask bindgen` from the header of {release}: do not edit.\n\n"))
 }
 
 /// The first difference between two files, for people.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
+use crate::wheels::Wheels;
 use crate::{Result, bindgen, cost};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
@@ -74,6 +75,8 @@ const STEPS: &[Step] = &[
     })
     .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("test", "all tests, as the README runs them", || run(&mut cargo(&["test", "--workspace"])?)),
+    Step::new("compilers", "the run-time compilers of the pinned wheels, for real", compilers)
+        .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
@@ -148,6 +151,28 @@ fn clippy() -> Result<()> {
 
 fn doc() -> Result<()> {
     run(cargo(&["doc", "--workspace", "--no-deps", "--all-features"])?.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// The tests of `compile/`, which skip what is not there, where they may not: with the libraries of the pinned wheels.
+fn compilers() -> Result<()> {
+    let wheels = Wheels::read(root()?)?;
+    let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
+    tests.args(
+        ["compile_nvrtc", "compile_link", "compile_files", "compile_cache"]
+            .iter()
+            .flat_map(|t| ["--test", t]),
+    );
+    let mut docs = cargo(&["test", "--package", "cuda-launch", "--doc", "compile::"])?;
+    let mut example = cargo(&["run", "--package", "cuda-launch", "--example", "compile"])?;
+    for name in bindgen::COMPILERS {
+        wheels.fetch(name)?;
+        let (variable, file) =
+            (format!("CUDA_LAUNCH_{}", name.to_uppercase()), wheels.file(name, "library")?);
+        for command in [&mut tests, &mut docs, &mut example] {
+            command.env(&variable, &file).env("CUDA_LAUNCH_REQUIRE_COMPILERS", "1");
+        }
+    }
+    [&mut tests, &mut docs, &mut example].into_iter().try_for_each(run)
 }
 
 fn oldest() -> Result<()> {

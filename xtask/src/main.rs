@@ -7,6 +7,7 @@ mod cargo;
 mod cost;
 mod gate;
 mod gpu;
+mod wheels;
 
 /// What went wrong, in words for the person at the terminal.
 type Failure = Box<dyn std::error::Error>;

@@ -178,22 +178,23 @@ pub(super) fn render_names(aliases: &BTreeMap<String, String>, types: &str) -> R
         let _ = writeln!(text, "({alias:?}, {symbol:?}),");
     }
     text += "];\npub(crate) const RESULTS: &[(u32, &str)] = &[\n";
-    for (code, name) in results(types)? {
+    for (code, name) in results(types, "CUresult")? {
         let _ = writeln!(text, "({code}, {name:?}),");
     }
     Ok(text + "];\n")
 }
 
-/// The codes of `CUresult`, ascending.
-fn results(types: &str) -> Result<BTreeMap<u32, String>> {
+/// The codes of an enum of results, ascending.
+pub(super) fn results(types: &str, of: &str) -> Result<BTreeMap<u32, String>> {
     let mut results = BTreeMap::new();
+    let (middle, end) = (format!(": {of} = {of}("), ");");
     for line in types.lines() {
         let Some((name, value)) =
-            line.trim().strip_prefix("pub const ").and_then(|c| c.split_once(": CUresult = CUresult("))
+            line.trim().strip_prefix("pub const ").and_then(|c| c.split_once(middle.as_str()))
         else {
             continue;
         };
-        let code: u32 = value.trim_end_matches(");").parse()?;
+        let code: u32 = value.trim_end_matches(end).parse()?;
         if let Some(other) = results.insert(code, name.to_owned()) {
             return Err(format!("{name} and {other} are both {code}").into());
         }

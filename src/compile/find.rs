@@ -2,21 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use super::context::CudaContext;
-use super::module::CudaModule;
+use super::kernel_file::load_kernel_file;
+use crate::driver::{CudaContext, CudaModule};
 use crate::error::{Error, ErrorKind, ModuleNotFound, Tried};
 
 /// A folder that is searched before all others.
 const VARIABLE: &str = "CUDA_LAUNCH_KERNEL_DIR";
-/// In the order of preference: what runs as it is, what holds several, what must be compiled.
-const ENDINGS: [&str; 3] = ["cubin", "fatbin", "ptx"];
+/// In the order of preference: what runs as it is, what holds several, what the driver compiles, what must be linked, what must be
+/// compiled.
+const ENDINGS: [&str; 7] = ["cubin", "fatbin", "ptx", "ltoir", "bc", "ll", "cu"];
 
-/// Loads `name.cubin`, `name.fatbin` or `name.ptx`, whichever comes first and fits the device.
+/// Loads `name.cubin`, `name.fatbin`, `name.ptx`, `name.ltoir`, `name.bc`, `name.ll` or `name.cu`, whichever comes first and
+/// serves the device.
 ///
 /// Folders in order: the variable `CUDA_LAUNCH_KERNEL_DIR`; beside the executable, and one folder up; the crate being run
 /// or tested (`CARGO_MANIFEST_DIR`), its `kernels` and its `examples/kernels`; the current folder and its `kernels`. In
 /// each folder a cubin comes first, if the device can run it. A file that is there but does not load is remembered for
-/// the error, and the search goes on.
+/// the error, and the search goes on. [`load_kernel_file`] says what is done with each kind.
 ///
 /// Driver calls: those of [`CudaContext::load_module`], for each file found.
 ///
@@ -26,7 +28,7 @@ const ENDINGS: [&str; 3] = ["cubin", "fatbin", "ptx"];
 /// let module = load_kernel_module(&ctx, "vecadd")?;
 /// assert!(module.kernel_names().any(|name| name == "vecadd"));
 /// let error = load_kernel_module(&ctx, "no_such_kernels").unwrap_err();
-/// assert!(error.to_string().contains("no_such_kernels.ptx"), "it lists every path tried");
+/// assert!(error.to_string().contains("no_such_kernels.cubin, .fatbin, .ptx"), "it lists every path tried");
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
@@ -41,7 +43,7 @@ pub fn load_kernel_module(context: &CudaContext, name: &str) -> Result<CudaModul
                 tried.push(Tried { path, reason: "no such file".into() });
                 continue;
             }
-            match context.load_module_from_file(&path) {
+            match load_kernel_file(context, &path) {
                 Ok(module) => return Ok(module),
                 // A poisoned process, or no memory: other files fail the same way.
                 Err(error) if error.is_sticky() || error.is_out_of_memory() => return Err(error),

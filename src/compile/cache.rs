@@ -1,0 +1,330 @@
+//! Compiled code, kept on disk.
+//!
+//! An entry is one file, named by the hash of all that its code depends on. It is written beside its place and moved
+//! there in one step, so that a reader sees a whole entry or none, and processes need no lock. Nothing in it is believed
+//! before its checksum is right.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::cache_entry;
+use super::code::CompiledCode;
+use super::sha256::Sha256;
+use crate::error::Error;
+
+/// The folder of the user's cache; set and empty: no cache.
+pub(super) const FOLDER_VARIABLE: &str = "CUDA_LAUNCH_CACHE_DIR";
+/// Bytes that it may have.
+const LIMIT_VARIABLE: &str = "CUDA_LAUNCH_CACHE_BYTES";
+const DEFAULT_LIMIT: u64 = 256 << 20;
+const ENDING: &str = "code";
+/// What a process that ended in the middle left behind is swept away after this time.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// What a cache had to do with compiled code.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CacheUse {
+    /// There is no cache.
+    Off,
+    /// The code was in it.
+    Hit,
+    /// The code was compiled, and is in it now.
+    Stored,
+    /// The code was compiled, and is not kept; why. A full disk is no reason to fail.
+    NotStored(String),
+}
+
+/// A folder of compiled code, so that what was compiled once is not compiled again.
+///
+/// An entry is found by the source, every header that it may include, the options, the compiler (version, and size and time of
+/// its library) and the driver's version. Processes may share a folder. Entries that were not used for longest go first where it
+/// gets larger than its limit.
+///
+/// A compiler has no cache unless it is given one ([`Nvrtc::with_cache`](super::Nvrtc::with_cache)): a library that is asked to
+/// compile should not write to the user's disk by itself. [`load_kernel_module`](crate::load_kernel_module), which is asked for
+/// convenience, uses [`CompileCache::user`].
+///
+/// ```
+/// use cuda_launch::compile::CompileCache;
+/// let folder = std::env::temp_dir().join("cuda-launch-doc");
+/// let cache = CompileCache::at(&folder).limit(64 << 20);
+/// assert_eq!(cache.size()?, 0);
+/// cache.clear()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// What became of code is said by [`CompiledCode::cache`]:
+///
+/// ```no_run
+/// # #[cfg(feature = "nvrtc")] {
+/// use cuda_launch::JitTarget;
+/// use cuda_launch::compile::{CacheUse, CompileCache, CudaSource, Nvrtc, NvrtcOptions};
+/// let nvrtc = Nvrtc::load()?.with_cache(CompileCache::at("kernels-cache"));
+/// let code = nvrtc.compile(&CudaSource::from_file("k.cu")?, &NvrtcOptions::new(JitTarget::sm(80)))?;
+/// if let CacheUse::NotStored(reason) = code.cache() {
+///     println!("the next run compiles again: {reason}");
+/// }
+/// # }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompileCache {
+    folder: PathBuf,
+    limit: u64,
+}
+
+impl CompileCache {
+    /// The user's cache; `None` where it is switched off or there is no place for it.
+    ///
+    /// Its folder is in the variable `CUDA_LAUNCH_CACHE_DIR`, which switches it off if it is empty; otherwise it is
+    /// `cuda-launch` in the user's folder for caches (`XDG_CACHE_HOME`, `~/.cache`, `~/Library/Caches`, `LOCALAPPDATA`). The
+    /// variable `CUDA_LAUNCH_CACHE_BYTES` has its limit; 256 MiB if not set.
+    pub fn user() -> Option<Self> {
+        let folder = match std::env::var_os(FOLDER_VARIABLE) {
+            Some(folder) if folder.is_empty() => return None,
+            Some(folder) => PathBuf::from(folder),
+            None => caches()?.join("cuda-launch"),
+        };
+        let limit = std::env::var(LIMIT_VARIABLE).ok().and_then(|bytes| bytes.trim().parse().ok());
+        Some(Self::at(folder).limit(limit.unwrap_or(DEFAULT_LIMIT)))
+    }
+
+    /// A cache in this folder, which is made when it is needed. The limit is 256 MiB.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), limit: DEFAULT_LIMIT }
+    }
+
+    /// Bytes that the entries may have together; an entry that is larger is not kept.
+    #[must_use]
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Bytes that the entries have now; 0 where there is no folder yet.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn size(&self) -> io::Result<u64> {
+        Ok(self.entries()?.iter().map(|entry| entry.size).sum())
+    }
+
+    /// Removes all entries, and nothing else.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or an entry cannot be removed.
+    pub fn clear(&self) -> io::Result<()> {
+        self.entries()?.iter().try_for_each(|entry| gone(fs::remove_file(&entry.path)))
+    }
+
+    /// The code of this key from the cache, else from `compile`, which is kept then.
+    pub(super) fn through(
+        cache: Option<&Self>,
+        key: impl Fn() -> Result<Key, String>,
+        compile: impl FnOnce() -> Result<CompiledCode, Error>,
+    ) -> Result<CompiledCode, Error> {
+        let Some(cache) = cache else { return compile() };
+        let found = match key() {
+            Ok(found) => found,
+            Err(reason) => return Ok(CompiledCode { cache: CacheUse::NotStored(reason), ..compile()? }),
+        };
+        if let Some(code) = cache.get(&found) {
+            return Ok(code);
+        }
+        let mut code = compile()?;
+        // A header that changed between the key and the compilation would leave the code under the wrong key.
+        code.cache = match key() {
+            Ok(now) if now == found => match cache.put(&found, &code) {
+                Ok(()) => CacheUse::Stored,
+                Err(error) => CacheUse::NotStored(format!("{}: {error}", cache.folder.display())),
+            },
+            _ => CacheUse::NotStored("a file that it includes changed meanwhile".into()),
+        };
+        Ok(code)
+    }
+
+    fn get(&self, key: &Key) -> Option<CompiledCode> {
+        let path = self.path(key);
+        let bytes = fs::read(&path).ok()?;
+        let code = cache_entry::read(&bytes, &key.0);
+        match code {
+            // Used now; where that cannot be noted, it only goes earlier.
+            Some(_) => drop(
+                File::options()
+                    .append(true)
+                    .open(&path)
+                    .and_then(|file| file.set_modified(SystemTime::now())),
+            ),
+            // Damaged: out of the way, and compiled again.
+            None => drop(fs::remove_file(&path)),
+        }
+        code
+    }
+
+    fn put(&self, key: &Key, code: &CompiledCode) -> io::Result<()> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let bytes = cache_entry::write(code, &key.0);
+        if bytes.len() as u64 > self.limit {
+            let text =
+                format!("the code has {} bytes, more than the limit of {} bytes", bytes.len(), self.limit);
+            return Err(io::Error::other(text));
+        }
+        make_folder(&self.folder)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));
+        // No `sync`: what a crash of the machine damages, the checksum finds.
+        let written = File::options().write(true).create_new(true).open(&temporary).and_then(|mut file| {
+            file.write_all(&bytes)?;
+            drop(file);
+            fs::rename(&temporary, self.path(key))
+        });
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written?;
+        self.shrink()
+    }
+
+    /// Removes the entries used longest ago until the rest is within the limit.
+    fn shrink(&self) -> io::Result<()> {
+        let mut entries = self.entries()?;
+        let mut size: u64 = entries.iter().map(|entry| entry.size).sum();
+        entries.sort_by_key(|entry| entry.used);
+        for entry in &entries {
+            if size <= self.limit {
+                break;
+            }
+            gone(fs::remove_file(&entry.path))?;
+            size -= entry.size;
+        }
+        self.sweep();
+        Ok(())
+    }
+
+    /// Removes what processes that ended in the middle left behind.
+    fn sweep(&self) {
+        let old = |path: &Path| {
+            let modified = fs::metadata(path).and_then(|data| data.modified()).ok();
+            modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > STALE)
+        };
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == "tmp") && old(&path) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    fn entries(&self) -> io::Result<Vec<Entry>> {
+        let list = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            list => list?,
+        };
+        let mut entries = Vec::new();
+        for path in list.filter_map(|entry| Some(entry.ok()?.path())) {
+            // One that another process removed meanwhile is none.
+            let Ok(data) = fs::metadata(&path) else { continue };
+            if data.is_file() && path.extension().is_some_and(|ending| ending == ENDING) {
+                entries.push(Entry {
+                    path,
+                    size: data.len(),
+                    used: data.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn path(&self, key: &Key) -> PathBuf {
+        let name: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(name).with_extension(ENDING)
+    }
+}
+
+struct Entry {
+    path: PathBuf,
+    size: u64,
+    used: SystemTime,
+}
+
+/// The hash of all that code depends on.
+#[derive(PartialEq, Eq)]
+pub(super) struct Key([u8; 32]);
+
+/// A key that is being made of its parts.
+pub(super) struct KeyParts(Sha256);
+
+impl KeyParts {
+    /// Begins with the compiler: its version alone does not tell one build from the next.
+    pub(super) fn new(
+        compiler: &str,
+        version: (u32, u32),
+        file: Option<&Path>,
+        driver: u32,
+    ) -> Result<Self, String> {
+        let file = file.ok_or("the compiler's library has no file")?;
+        let data = fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let modified = data.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let numbers = format!("{version:?} {} {modified:?} {driver}", data.len());
+        Ok(Self(Sha256::new()).part(compiler.as_bytes()).part(numbers.as_bytes()))
+    }
+
+    /// One more part. Its length goes before it, so that no two lists of parts look alike.
+    pub(super) fn part(mut self, bytes: &[u8]) -> Self {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    /// A list of parts.
+    pub(super) fn parts<'a>(
+        self,
+        parts: impl IntoIterator<Item = &'a [u8], IntoIter: ExactSizeIterator>,
+    ) -> Self {
+        let parts = parts.into_iter();
+        let count = (parts.len() as u64).to_le_bytes();
+        parts.fold(self.part(&count), Self::part)
+    }
+
+    pub(super) fn finish(self) -> Key {
+        Key(self.0.finish())
+    }
+}
+
+/// Something that is gone already was to go.
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes the folder, for this user alone: what is in it runs on the device in this user's name.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+/// The user's folder for caches.
+fn caches() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    if cfg!(windows) {
+        return folder("LOCALAPPDATA");
+    }
+    let home = || {
+        folder("HOME")
+            .map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
+    };
+    folder("XDG_CACHE_HOME").or_else(home)
+}

@@ -1,0 +1,147 @@
+//! What the compilers make.
+
+use std::fmt;
+
+use super::cache::CacheUse;
+use super::kernel_file::ptx_only;
+use crate::driver::{CudaContext, CudaModule, JitOptions};
+use crate::error::{CompileError, Diagnostic, Error, ErrorKind, KernelNotFound};
+
+/// Kinds of device code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CodeKind {
+    /// Text for a virtual architecture, which every driver compiles for its device, and the emulator runs.
+    Ptx,
+    /// Machine code for one architecture.
+    Cubin,
+    /// Intermediate code that is optimised when it is linked, by [`NvJitLink`](super::NvJitLink).
+    LtoIr,
+}
+
+impl fmt::Display for CodeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ptx => "PTX",
+            Self::Cubin => "a cubin",
+            Self::LtoIr => "LTO IR",
+        })
+    }
+}
+
+/// Compiled device code, with what the compiler said.
+///
+/// It is `AsRef<[u8]>`, so that [`CudaContext::load_module`] takes it; [`CompiledCode::load`] says more where it does not fit.
+///
+/// ```no_run
+/// # #[cfg(feature = "nvrtc")] {
+/// use cuda_launch::compile::{CodeKind, CudaSource, Nvrtc, NvrtcOptions};
+/// use cuda_launch::{CudaContext, JitTarget};
+/// let source = CudaSource::new("extern \"C\" __global__ void k() {}");
+/// let code = Nvrtc::load()?.compile(&source, &NvrtcOptions::new(JitTarget::sm(80)).output(CodeKind::Cubin))?;
+/// std::fs::write("k.cubin", code.bytes())?;
+/// for warning in code.diagnostics() {
+///     println!("{warning}");
+/// }
+/// let module = code.load(&CudaContext::new(0)?)?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompiledCode {
+    pub(super) kind: CodeKind,
+    pub(super) bytes: Vec<u8>,
+    pub(super) log: String,
+    /// Each name expression, with the name that the compiler gave its kernel.
+    pub(super) names: Vec<(String, String)>,
+    pub(super) origin: String,
+    pub(super) cache: CacheUse,
+}
+
+impl CompiledCode {
+    /// What it is.
+    pub fn kind(&self) -> CodeKind {
+        self.kind
+    }
+
+    /// The code: text without a NUL at its end, or an image.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The text, if it is PTX.
+    pub fn ptx(&self) -> Option<&str> {
+        (self.kind == CodeKind::Ptx).then(|| std::str::from_utf8(&self.bytes).ok()).flatten()
+    }
+
+    /// What the compiler had to say, warnings among it; often nothing.
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+
+    /// The log taken apart.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        Diagnostic::parse(&self.log)
+    }
+
+    /// The source, or the inputs.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Whether it came from a cache, or went into one.
+    pub fn cache(&self) -> &CacheUse {
+        &self.cache
+    }
+
+    /// The name in the code of what a name expression (`scale<float>`) of the source means.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Kernel`] with the expressions there are, if it was not among them.
+    pub fn lowered_name(&self, expression: &str) -> Result<&str, Error> {
+        let found = self.names.iter().find(|(asked, _)| asked == expression);
+        found.map(|(_, name)| name.as_str()).ok_or_else(|| {
+            ErrorKind::Kernel(KernelNotFound {
+                name: expression.to_string(),
+                module: format!("{} (as a name expression)", self.origin),
+                nearest: self.names.iter().map(|(asked, _)| asked.clone()).collect(),
+                available: Some(self.names.len()),
+            })
+            .into()
+        })
+    }
+
+    /// Loads the code into a context.
+    ///
+    /// Driver call: `cuModuleLoadDataEx`.
+    ///
+    /// # Errors
+    /// Those of [`CudaContext::load_module`], and one that says so for code that this device cannot have: LTO IR
+    /// anywhere, a cubin on the emulator.
+    pub fn load(&self, context: &CudaContext) -> Result<CudaModule, Error> {
+        self.fits(context)?;
+        Ok(CudaModule::load(context, &self.bytes, &self.origin, &JitOptions::new())?.0)
+    }
+
+    fn fits(&self, context: &CudaContext) -> Result<(), Error> {
+        let what = || format!("{} was compiled to {}", self.origin, self.kind);
+        match self.kind {
+            CodeKind::LtoIr => {
+                let help = "link it with NvJitLink, to a cubin or PTX".to_string();
+                Err(ErrorKind::Compile(CompileError::Argument {
+                    what: what() + ", which no driver loads",
+                    help,
+                })
+                .into())
+            }
+            CodeKind::Cubin => ptx_only(context, what),
+            CodeKind::Ptx => Ok(()),
+        }
+    }
+}
+
+impl AsRef<[u8]> for CompiledCode {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

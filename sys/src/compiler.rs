@@ -1,0 +1,240 @@
+//! Run-time compilers: libraries that are loaded as the driver is, each with a table of its own.
+//!
+//! Relies on a library that exports a compiler's functions being that compiler, and on never closing it, so that its
+//! functions stay callable for the life of the process.
+#![allow(unsafe_code)]
+
+use crate::loader::{self, Reason};
+use core::ffi::{CStr, c_void};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// A function that this version of a library does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the library has no {symbol}: it is older than the function")]
+#[non_exhaustive]
+pub struct Missing {
+    /// Its name.
+    pub symbol: &'static str,
+}
+
+/// The functions of one compiler, some of which a library may lack.
+pub trait Table: Sized {
+    /// The function that says the version; a library without it is another one, or too old to say.
+    const VERSION: &'static CStr;
+
+    /// Takes each function from `lookup`, which answers null for what it lacks.
+    ///
+    /// # Safety
+    ///
+    /// 1. What `lookup` returns for a symbol is null, or the function that the library's header declares under that name.
+    /// 2. It stays callable, from any thread, as long as the table or a copy of it lives.
+    unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> Self;
+}
+
+/// A loaded compiler: its functions, as methods with their C names, by way of its table.
+///
+/// A function that the library lacks is [`Missing`], never a crash; several versions can serve one process.
+///
+/// ```no_run
+/// # #[cfg(feature = "nvrtc")] {
+/// use cuda_driver_sys::nvrtc::Nvrtc;
+///
+/// // SAFETY: the name is NVRTC's; what stands there was put there to be loaded as it.
+/// let nvrtc = unsafe { Nvrtc::open("libnvrtc.so.13") }?;
+/// let (mut major, mut minor) = (0, 0);
+/// // SAFETY: both outputs outlive the call.
+/// let code = unsafe { nvrtc.nvrtcVersion(&mut major, &mut minor) }?;
+/// println!("{}: NVRTC {major}.{minor}", code.name().unwrap_or("a new code"));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Compiler<T> {
+    table: T,
+    file: Option<PathBuf>,
+}
+
+impl<T: Table> Compiler<T> {
+    /// Loads the library at `path` (a name without a folder is searched by the system's loader). It is never unloaded.
+    ///
+    /// # Safety
+    ///
+    /// 1. Loading the library runs its initialisers: they must be sound.
+    /// 2. Every function it exports under a name of the table must be that function.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason`]: it cannot be loaded, or is another library.
+    pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, Reason> {
+        // SAFETY: passed on to the caller.
+        let library = unsafe { loader::open_any(path.as_ref()) }?;
+        let version = library.symbol(T::VERSION);
+        if version.is_null() {
+            return Err(Reason::Lacks(T::VERSION.to_str().unwrap_or_default()));
+        }
+        // SAFETY: 1: the caller's duty 2; 2: the library stays loaded.
+        let table = unsafe { T::fill(&mut |symbol| library.symbol(symbol)) };
+        let file =
+            loader::file_of(version).or_else(|| path.as_ref().is_absolute().then(|| path.as_ref().into()));
+        Ok(Self { table, file })
+    }
+
+    /// A compiler of the functions that `lookup` hands out: for tests, and for those who load libraries themselves.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Table::fill`].
+    pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Self {
+        // SAFETY: passed on to the caller.
+        Self { table: unsafe { T::fill(&mut lookup) }, file: None }
+    }
+
+    /// The library's file, where the system tells.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+}
+
+impl<T> Deref for Compiler<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.table
+    }
+}
+
+/// Loads a library for its own sake: one that another will ask for by its bare name later. It is never unloaded.
+///
+/// # Safety
+///
+/// Loading the library runs its initialisers: they must be sound.
+///
+/// # Errors
+///
+/// [`Reason::NotLoaded`], in the words of the system.
+pub unsafe fn preload(path: impl AsRef<Path>) -> Result<(), Reason> {
+    // SAFETY: passed on to the caller.
+    unsafe { loader::open_any(path.as_ref()) }.map(drop)
+}
+
+/// Makes `Functions`, the table of a compiler, of the rows `name(parameters) -> type;`.
+macro_rules! table {
+    ($($name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty;)*) => {
+        /// The functions of one such library, as methods with their C names.
+        ///
+        /// # Safety
+        ///
+        /// All of them are `unsafe`: they are C, and what they ask of their arguments is written in NVIDIA's documentation
+        /// under the same name. Pointers must be valid for what is read and written through them, handles must come from
+        /// this library and be alive.
+        #[derive(Clone, Copy)]
+        #[allow(non_snake_case, reason = "C names")]
+        pub struct Functions {
+            $($name: Option<unsafe extern "C" fn($($type),*) -> $result>,)*
+        }
+
+        #[allow(non_snake_case, reason = "C names")]
+        #[allow(clippy::missing_safety_doc, reason = "C functions: see the type's own section")]
+        #[allow(clippy::missing_errors_doc, reason = "one error, which the type names")]
+        impl Functions {
+            /// The names, ascending.
+            pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            /// Whether the library has a function.
+            pub fn has(&self, name: &str) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    _ => false,
+                }
+            }
+
+            $(
+                #[doc = concat!("`", stringify!($name), "`.")]
+                #[inline]
+                pub unsafe fn $name(&self, $($argument: $type),*) -> Result<$result, crate::Missing> {
+                    let function = self.$name.ok_or(crate::Missing { symbol: stringify!($name) })?;
+                    // SAFETY: the caller keeps to the function's documented contract.
+                    Ok(unsafe { function($($argument),*) })
+                }
+            )*
+
+            pub(crate) unsafe fn from_lookup(
+                lookup: &mut dyn FnMut(&core::ffi::CStr) -> *const core::ffi::c_void,
+            ) -> Self {
+                Self {
+                    $($name: {
+                        let symbol = core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes());
+                        let address = symbol.map_or(core::ptr::null(), |symbol| lookup(symbol));
+                        // SAFETY: null is `None`; anything else is the function of this name, with this type, by the
+                        // contract of `Table::fill`.
+                        unsafe {
+                            core::mem::transmute::<
+                                *const core::ffi::c_void,
+                                Option<unsafe extern "C" fn($($type),*) -> $result>,
+                            >(address)
+                        }
+                    },)*
+                }
+            }
+        }
+
+        impl core::fmt::Debug for Functions {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let there = Self::NAMES.iter().filter(|name| self.has(name));
+                f.debug_struct("Functions").field("there", &there.count()).finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// Makes the public face of a compiler's module.
+macro_rules! face {
+    ($compiler:ident, $generated:ident, $result:ident, $success:ident, $version:literal) => {
+        pub use crate::generated::$generated::*;
+
+        /// The loaded library.
+        pub type $compiler = crate::Compiler<Functions>;
+
+        impl crate::compiler::Table for Functions {
+            const VERSION: &'static core::ffi::CStr = $version;
+
+            unsafe fn fill(lookup: &mut dyn FnMut(&core::ffi::CStr) -> *const core::ffi::c_void) -> Self {
+                // SAFETY: passed on to the caller.
+                unsafe { Self::from_lookup(lookup) }
+            }
+        }
+
+        impl $result {
+            /// Success under a shorter name.
+            pub const SUCCESS: $result = $result::$success;
+
+            /// The name in the header, or `None` for a code it does not know: a newer library's.
+            pub fn name(self) -> Option<&'static str> {
+                crate::generated::$generated::RESULTS
+                    .iter()
+                    .find(|(code, _)| *code == self.0)
+                    .map(|(_, name)| *name)
+            }
+        }
+    };
+}
+
+/// NVRTC: CUDA C++ to PTX, cubin or LTO IR. Feature `nvrtc`.
+#[cfg(feature = "nvrtc")]
+pub mod nvrtc {
+    face!(Nvrtc, nvrtc, nvrtcResult, NVRTC_SUCCESS, c"nvrtcVersion");
+}
+
+/// nvJitLink: LTO IR, PTX, cubins and more to one cubin. Feature `nvjitlink`.
+#[cfg(feature = "nvjitlink")]
+pub mod nvjitlink {
+    face!(NvJitLink, nvjitlink, nvJitLinkResult, NVJITLINK_SUCCESS, c"nvJitLinkVersion");
+}
+
+/// libNVVM: NVVM IR to PTX or LTO IR. Feature `nvvm`.
+#[cfg(feature = "nvvm")]
+pub mod nvvm {
+    face!(Nvvm, nvvm, nvvmResult, NVVM_SUCCESS, c"nvvmVersion");
+}

@@ -1,0 +1,244 @@
+//! Kernel files of every kind, and compilers that are not there or too old.
+
+#![allow(unsafe_code)] // A library of Rust functions: the comment at each tells why it holds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod compile_support;
+
+use compile_support::{adds, child, folder, is_child, nvjitlink, nvrtc, nvvm, on_emulator, passes};
+use cuda_launch::compile::{CodeKind, CompileCache, CudaSource, Nvrtc, NvrtcOptions, NvvmIr, NvvmOptions};
+use cuda_launch::sys::nvrtc::{nvrtcProgram, nvrtcResult};
+use cuda_launch::{
+    CompileError, CudaContext, ErrorKind, JitTarget, load_kernel_file, load_kernel_module, sys,
+};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
+
+const VECADD: &str = include_str!("../examples/kernels/vecadd.cu");
+
+/// `vecadd` in every kind of file whose compiler is here, and whether that is used to load it.
+fn kinds(ctx: &CudaContext) -> Vec<(&'static str, Vec<u8>, bool)> {
+    let ir: &[u8] = include_bytes!("kernels/vecadd.ll");
+    let mut kinds: Vec<(&str, Vec<u8>, bool)> = vec![
+        ("ptx", include_bytes!("../examples/kernels/vecadd.ptx").into(), false),
+        ("cubin", include_bytes!("kernels/vecadd_sm90.cubin").into(), false),
+        ("fatbin", include_bytes!("kernels/vecadd_plain.fatbin").into(), false),
+    ];
+    let (nvrtc, linker, nvvm) = (nvrtc(), nvjitlink(), nvvm());
+    if nvrtc.is_some() {
+        kinds.push(("cu", VECADD.into(), true));
+    }
+    if let Some(nvvm) = &nvvm {
+        kinds.push(("ll", ir.into(), true));
+        if linker.is_some() {
+            let options = NvvmOptions::for_context(ctx).output(CodeKind::LtoIr);
+            let code = nvvm.compile(&NvvmIr::new("vecadd.ll", ir), &options).unwrap();
+            kinds.push(("ltoir", code.bytes().into(), true));
+        }
+    }
+    kinds
+}
+
+/// The same sum from `.cu`, `.ll`, `.ltoir`, `.ptx`, `.cubin` and `.fatbin`.
+#[test]
+fn every_kind_of_file_ends_in_a_launch() {
+    const TEST: &str = "every_kind_of_file_ends_in_a_launch";
+    if !is_child(TEST) {
+        let cache = folder("kinds-cache");
+        // In a process of its own, because a variable says where the cache is.
+        let told = passes(&mut child(TEST, &cache));
+        print!("{told}");
+        return std::fs::remove_dir_all(cache).unwrap();
+    }
+    let (ctx, folder) = (CudaContext::new(0).unwrap(), folder("kinds"));
+    let kinds = kinds(&ctx);
+    for (ending, bytes, _) in &kinds {
+        let path = folder.join("vecadd").with_extension(ending);
+        std::fs::write(&path, bytes).unwrap();
+        match load_kernel_file(&ctx, &path) {
+            Ok(module) => adds(&module, "vecadd"),
+            Err(error) if on_emulator(&ctx) && *ending == "cubin" => {
+                let start =
+                    format!("{} is a cubin; cuda-launch emulator (CPU) runs PTX only", path.display());
+                assert!(error.is_unsupported() && error.to_string().starts_with(&start), "{error}");
+            }
+            // A cubin is for its generation only.
+            Err(error) => assert!(*ending == "cubin" && ctx.limits().compute_capability.0 != 9, "{error}"),
+        }
+    }
+    let cache = CompileCache::user().unwrap();
+    let kept = std::fs::read_dir(cache.folder()).map_or(0, Iterator::count);
+    assert_eq!(
+        kept,
+        kinds.iter().filter(|(_, _, compiled)| *compiled).count(),
+        "what was compiled or linked is kept"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_module_is_found_by_name_as_a_source_with_a_header_beside_it() {
+    const TEST: &str = "a_module_is_found_by_name_as_a_source_with_a_header_beside_it";
+    if nvrtc().is_none() {
+        return;
+    }
+    if !is_child(TEST) {
+        let folder = folder("by-name");
+        let text = VECADD.replace("a[i] + b[i]", "SUM(a[i], b[i])");
+        std::fs::write(folder.join("by_name.cu"), format!("#include \"sum.h\"\n{text}")).unwrap();
+        std::fs::write(folder.join("sum.h"), "#define SUM(a, b) (a) + (b)\n").unwrap();
+        std::fs::write(folder.join("broken.cu"), "extern \"C\" __global__ void k() { x; }").unwrap();
+        passes(child(TEST, &folder.join("cache")).env("CUDA_LAUNCH_KERNEL_DIR", &folder));
+        return std::fs::remove_dir_all(folder).unwrap();
+    }
+    let ctx = CudaContext::new(0).unwrap();
+    let module = load_kernel_module(&ctx, "by_name").unwrap();
+    assert!(module.origin().ends_with("by_name.cu"), "{}", module.origin());
+    adds(&module, "vecadd");
+    let text = load_kernel_module(&ctx, "broken").unwrap_err().to_string();
+    assert!(text.contains("broken.cu:1: error: identifier \"x\" is undefined"), "{text}");
+}
+
+#[test]
+fn a_file_with_another_ending_is_told_by_its_beginning() {
+    let (ctx, folder) = (CudaContext::new(0).unwrap(), folder("endings"));
+    std::fs::write(folder.join("kernels"), include_str!("../examples/kernels/vecadd.ptx")).unwrap();
+    adds(&load_kernel_file(&ctx, folder.join("kernels")).unwrap(), "vecadd");
+    std::fs::write(folder.join("nothing.txt"), "some words").unwrap();
+    let error = load_kernel_file(&ctx, folder.join("nothing.txt")).unwrap_err();
+    assert!(error.is_invalid_image() && error.to_string().contains("nothing.txt"), "{error}");
+    assert!(matches!(
+        load_kernel_file(&ctx, folder.join("lost.cu")).unwrap_err().kind(),
+        ErrorKind::File { .. }
+    ));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What `Nvrtc::load` says where the variable names this.
+fn load_with(variable: &str) -> String {
+    const TEST: &str = "a_missing_library_is_told_with_what_was_tried";
+    passes(child(TEST, Path::new("")).env("CUDA_LAUNCH_NVRTC", variable))
+}
+
+#[test]
+fn a_missing_library_is_told_with_what_was_tried() {
+    if is_child("a_missing_library_is_told_with_what_was_tried") {
+        let error = Nvrtc::load().unwrap_err();
+        assert!(error.is_no_compiler() && !error.is_compile_error());
+        return println!("{error}");
+    }
+    let text = load_with("/surely/not/there/libnvrtc.so.13");
+    for part in
+        ["NVRTC could not be loaded", "/surely/not/there/libnvrtc.so.13: ", "CUDA_LAUNCH_NVRTC names it"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let folder = folder("libraries");
+    let text = load_with(folder.to_str().unwrap());
+    assert!(text.contains(": no libnvrtc*") || cfg!(windows), "{text}");
+    std::fs::write(folder.join("libnvrtc.so.13"), "not a library").unwrap();
+    std::fs::write(folder.join("libnvrtc.so.12"), "not a library").unwrap();
+    let text = load_with(folder.to_str().unwrap());
+    let (new, old) = (text.find("libnvrtc.so.13: "), text.find("libnvrtc.so.12: "));
+    assert!((new.is_some() && new < old) || cfg!(windows), "the newest first: {text}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn another_library_is_told() {
+    let text = load_with("libm.so.6");
+    assert!(
+        text.contains("libm.so.6: it is another library, or one that is too old: it has no nvrtcVersion"),
+        "{text}"
+    );
+}
+
+unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> nvrtcResult {
+    // SAFETY: both are good for one number.
+    unsafe { (*major, *minor) = (11, 0) };
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn create(
+    _: *mut nvrtcProgram,
+    _: *const c_char,
+    _: *const c_char,
+    _: c_int,
+    _: *const *const c_char,
+    _: *const *const c_char,
+) -> nvrtcResult {
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn compile(_: nvrtcProgram, count: c_int, options: *const *const c_char) -> nvrtcResult {
+    // SAFETY: there are as many options, and each ends in NUL.
+    let text =
+        |i: c_int| unsafe { CStr::from_ptr(*options.offset(i as isize)) }.to_str().unwrap().to_string();
+    OPTIONS.set((0..count).map(text).collect());
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn count_archs(count: *mut c_int) -> nvrtcResult {
+    // SAFETY: it is good for one number.
+    unsafe { *count = 2 };
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn archs(archs: *mut c_int) -> nvrtcResult {
+    // SAFETY: it is good for as many as the function above says.
+    unsafe { archs.cast::<[c_int; 2]>().write([50, 61]) };
+    nvrtcResult::SUCCESS
+}
+
+thread_local! {
+    /// What `compile` was given last on this thread.
+    static OPTIONS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An NVRTC of before cubins and LTO IR.
+fn old(knows_archs: bool) -> Nvrtc {
+    let lookup = |symbol: &CStr| match symbol.to_bytes() {
+        b"nvrtcVersion" => version as *const c_void,
+        b"nvrtcCreateProgram" => create as *const c_void,
+        b"nvrtcCompileProgram" => compile as *const c_void,
+        b"nvrtcGetNumSupportedArchs" if knows_archs => count_archs as *const c_void,
+        b"nvrtcGetSupportedArchs" if knows_archs => archs as *const c_void,
+        _ => std::ptr::null(),
+    };
+    // SAFETY: the functions have the signatures of their names, and live as long as the program.
+    Nvrtc::with_library(unsafe { sys::nvrtc::Nvrtc::from_lookup(lookup) }).unwrap()
+}
+
+#[test]
+fn a_library_that_is_too_old_is_told_with_what_it_lacks() {
+    let nvrtc = old(false);
+    assert_eq!((nvrtc.version(), nvrtc.architectures()), ((11, 0), &[][..]));
+    for (kind, lacks, since) in [
+        (CodeKind::LtoIr, "nvrtcGetLTOIRSize", "NVRTC 12.0"),
+        (CodeKind::Cubin, "nvrtcGetCUBINSize", "NVRTC 11.1"),
+    ] {
+        let options = NvrtcOptions::new(JitTarget::sm(80)).output(kind);
+        let error = nvrtc.compile(&CudaSource::new(""), &options).unwrap_err();
+        assert!(error.is_no_compiler());
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::Compile(CompileError::TooOld { found: Some((11, 0)), .. })
+        ));
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("NVRTC 11.0 has no {lacks}\n")) && text.contains(since), "{text}");
+    }
+}
+
+/// PTX for the newest architecture that compiler and device know; of a cubin there is none.
+#[test]
+fn a_device_newer_than_the_compiler_gets_older_ptx() {
+    let (nvrtc, ctx) = (old(true), CudaContext::new(0).unwrap());
+    assert_eq!(nvrtc.architectures(), [50, 61]);
+    // It has no function for the output, but was asked to compile before.
+    assert!(
+        nvrtc.compile(&CudaSource::new(""), &NvrtcOptions::for_context(&ctx)).unwrap_err().is_no_compiler()
+    );
+    assert_eq!(OPTIONS.take(), ["--gpu-architecture=compute_61"]);
+    let options = NvrtcOptions::for_context(&ctx).output(CodeKind::Cubin);
+    let error = nvrtc.compile(&CudaSource::new(""), &options).unwrap_err();
+    assert!(error.to_string().contains("it compiles for 50, 61"), "{error}");
+    assert!(OPTIONS.take().is_empty());
+}

@@ -1,0 +1,105 @@
+//! The compilers, where they are: tests of them say that they are skipped where they are not, and fail if
+//! `CUDA_LAUNCH_REQUIRE_COMPILERS` is 1.
+
+#![allow(unsafe_code, dead_code, unreachable_pub)] // Each user needs a part of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::compile::{NvJitLink, Nvrtc, Nvvm};
+use cuda_launch::{
+    CompileError, CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, Refusal,
+    cuda_launch,
+};
+use std::path::PathBuf;
+
+/// The compiler, or a line that says why the test is skipped.
+pub fn here<T>(loaded: Result<T, Error>) -> Option<T> {
+    let required = std::env::var("CUDA_LAUNCH_REQUIRE_COMPILERS").is_ok_and(|value| value == "1");
+    match loaded {
+        Ok(compiler) => Some(compiler),
+        Err(error) if error.is_no_compiler() && !required => {
+            let test = std::thread::current().name().unwrap_or_default().to_string();
+            eprintln!("SKIPPED {test}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub fn nvrtc() -> Option<Nvrtc> {
+    here(Nvrtc::load())
+}
+
+pub fn nvjitlink() -> Option<NvJitLink> {
+    here(NvJitLink::load())
+}
+
+pub fn nvvm() -> Option<Nvvm> {
+    here(Nvvm::load())
+}
+
+/// What a compiler that refused had to say.
+pub fn refusal(error: &Error) -> &Refusal {
+    match error.kind() {
+        ErrorKind::Compile(CompileError::Refused(refusal)) => refusal,
+        other => panic!("{other}"),
+    }
+}
+
+/// Whether the chosen driver is the emulator, which runs PTX only.
+pub fn on_emulator(ctx: &CudaContext) -> bool {
+    ctx.device_name().unwrap().contains("emulator")
+}
+
+/// Adds two vectors with the module's `vecadd` and compares with the host.
+pub fn adds(module: &CudaModule, kernel: &str) {
+    let stream: CudaStream = module.context().new_stream().unwrap();
+    let a: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+    let b: Vec<f32> = (0..1000).map(|i| (3 * i) as f32).collect();
+    let (a_dev, b_dev) =
+        (DeviceBuffer::from_host(&stream, &a).unwrap(), DeviceBuffer::from_host(&stream, &b).unwrap());
+    let mut c_dev = DeviceBuffer::<f32>::zeroed(&stream, 1000).unwrap();
+    // SAFETY: the kernel takes three slices and bounds its index by each.
+    unsafe {
+        cuda_launch! {
+            function: &module.load_function(kernel).unwrap(),
+            stream: &stream,
+            config: LaunchConfig { grid_dim: (4, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 },
+            args: [slice(a_dev), slice(b_dev), slice_mut(c_dev)],
+        }
+    }
+    .unwrap();
+    let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+    assert_eq!(c_dev.to_host_vec(&stream).unwrap(), expected);
+}
+
+/// A folder of this test's own, emptied.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("cuda-launch-test-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+const CHILD: &str = "CUDA_LAUNCH_TEST_CHILD";
+
+/// Whether this process is the child for a test.
+pub fn is_child(test: &str) -> bool {
+    std::env::var(CHILD).is_ok_and(|name| name == test)
+}
+
+/// The command that runs a test of this program again, where [`is_child`] says so, with a cache in `cache`.
+pub fn child(test: &str, cache: &std::path::Path) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads", "1"]);
+    command.env(CHILD, test).env("CUDA_LAUNCH_CACHE_DIR", cache).stdin(std::process::Stdio::null());
+    command
+}
+
+/// Runs it; fails with what it printed if it fails.
+pub fn passes(command: &mut std::process::Command) -> String {
+    let output = command.output().unwrap();
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    text
+}

@@ -4,7 +4,7 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
@@ -58,7 +58,8 @@ pub(super) struct StreamInner {
     /// What may be blamed for a fault.
     pub(super) launches: Launches,
     /// Marks in it that have not been dropped.
-    marks: AtomicUsize,
+    #[cfg(feature = "async")]
+    marks: std::sync::atomic::AtomicUsize,
     /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
     mark: OnceLock<CudaEvent>,
 }
@@ -109,12 +110,22 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        let (launches, marks, mark) = (Launches::default(), AtomicUsize::new(0), OnceLock::new());
+        let (launches, mark) = (Launches::default(), OnceLock::new());
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let context = context.clone();
         let warm = if capture.is_some() { 0 } else { context.identity() };
-        let inner =
-            Arc::new(StreamInner { raw, context, warm, owned, serial, capture, launches, marks, mark });
+        let inner = Arc::new(StreamInner {
+            raw,
+            context,
+            warm,
+            owned,
+            serial,
+            capture,
+            launches,
+            #[cfg(feature = "async")]
+            marks: Default::default(),
+            mark,
+        });
         inner.context.fault().watch(Arc::downgrade(&inner));
         Self { inner }
     }
@@ -324,7 +335,8 @@ impl CudaStream {
     }
 
     /// How many marks there are in it.
-    pub(in crate::driver) fn marks(&self) -> &AtomicUsize {
+    #[cfg(feature = "async")]
+    pub(in crate::driver) fn marks(&self) -> &std::sync::atomic::AtomicUsize {
         &self.inner.marks
     }
 

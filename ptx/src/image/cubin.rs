@@ -18,6 +18,21 @@ pub struct Cubin<'a> {
     arch: Option<Arch>,
     relocatable: bool,
     kernels: Vec<Kernel<'a>>,
+    constant_memory: u32,
+    debug: DebugInfo,
+    ptx: Option<&'a [u8]>,
+}
+
+/// What a cubin has for a debugger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DebugInfo {
+    /// Nothing: names of source lines are gone.
+    None,
+    /// Which instruction comes from which line (`nvcc -lineinfo`).
+    Lines,
+    /// Variables and types too (`nvcc -G`).
+    Full,
 }
 
 impl<'a> Cubin<'a> {
@@ -37,6 +52,9 @@ impl<'a> Cubin<'a> {
             arch: arch(&elf)?,
             relocatable: elf.bytes.u16(16) == 1,
             kernels: kernels(&elf)?,
+            constant_memory: elf.bytes_of(".nv.constant3"),
+            debug: debug(&elf),
+            ptx: elf.section(".nv_debug_ptx_txt").map(|section| section.data),
         })
     }
 
@@ -59,6 +77,24 @@ impl<'a> Cubin<'a> {
         self.relocatable
     }
 
+    /// Bytes of the `__constant__` variables, which all its kernels share.
+    #[must_use]
+    pub fn constant_memory(&self) -> u32 {
+        self.constant_memory
+    }
+
+    /// What it has for a debugger.
+    #[must_use]
+    pub fn debug_info(&self) -> DebugInfo {
+        self.debug
+    }
+
+    /// The PTX it was made of, where it was kept for a debugger: lines that end with NUL.
+    #[must_use]
+    pub fn ptx(&self) -> Option<&'a [u8]> {
+        self.ptx
+    }
+
     /// Its kernels, in the order of the symbol table.
     #[must_use]
     pub fn kernels(&self) -> &[Kernel<'a>] {
@@ -74,6 +110,16 @@ impl fmt::Debug for Cubin<'_> {
             .field("relocatable", &self.relocatable)
             .field("kernels", &self.kernels)
             .finish()
+    }
+}
+
+fn debug(elf: &Elf<'_>) -> DebugInfo {
+    if elf.section(".debug_info").is_some() {
+        return DebugInfo::Full;
+    }
+    match elf.section(".debug_line").or_else(|| elf.section(".nv_debug_line_sass")) {
+        Some(_) => DebugInfo::Lines,
+        None => DebugInfo::None,
     }
 }
 
@@ -98,15 +144,20 @@ fn needs_own_arch(elf: &Elf<'_>) -> Result<bool, ImageError> {
 }
 
 fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
-    let mut registers = HashMap::new();
+    let (mut registers, mut frames) = (HashMap::new(), HashMap::new());
     // Attributes of a function by the index of the section that has its code.
     let mut functions = HashMap::new();
     for section in elf.sections.iter().filter(|s| s.kind == SECTION_INFO) {
         let records = records(section.data, section.offset)?;
         if section.name == ".nv.info" {
-            for record in records.iter().filter(|r| r.attribute == attribute::REGISTERS) {
+            for record in &records {
+                let table = match record.attribute {
+                    attribute::REGISTERS => &mut registers,
+                    attribute::FRAME => &mut frames,
+                    _ => continue,
+                };
                 let [symbol, count] = record.words()?;
-                registers.insert(symbol as usize, count);
+                table.insert(symbol as usize, count);
             }
         } else {
             functions.insert(section.info, records);
@@ -119,12 +170,23 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
         }
         let mut kernel = Kernel::named(symbol.name);
         kernel.registers = registers.get(&index).copied();
+        kernel.local_memory = Some(frames.get(&index).copied().unwrap_or(0));
+        kernel.shared_memory = Some(shared_memory(elf, symbol.name));
         if let Some(records) = functions.remove(&symbol.section) {
             describe(&mut kernel, &records)?;
         }
         kernels.push(kernel);
     }
     Ok(kernels)
+}
+
+/// The first bytes of a block's shared memory that are not its own, from sm_80 on: its section counts them.
+const RESERVED_SHARED: u32 = 1024;
+
+fn shared_memory(elf: &Elf<'_>, kernel: &str) -> u32 {
+    let section = elf.bytes_of(&format!(".nv.shared.{kernel}"));
+    let reserves = elf.section(".nv.shared.reserved.0").is_some();
+    if reserves { section.saturating_sub(RESERVED_SHARED) } else { section }
 }
 
 /// Fills in what the records of the kernel's own section say.

@@ -1,0 +1,50 @@
+//! `cuda-launch`: what is in a kernel file, the typed module for it, and a run of it, with or without a GPU.
+//!
+//! | file | part |
+//! |---|---|
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy` | the commands |
+//! | `image` | reading a kernel file, with what can be known of its parameters |
+//! | `output`, `table`, `style` | one answer, as text or JSON |
+//! | `failure` | what goes wrong, and the exit codes |
+
+mod doctor;
+mod failure;
+mod image;
+mod inspect;
+mod output;
+mod signature;
+mod style;
+mod table;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+use output::Outcome;
+
+/// Looks into CUDA kernel files, writes typed Rust modules for them, and runs them, with or without a GPU.
+#[derive(Parser)]
+#[command(name = "cuda-launch", version, after_help = failure::CODES, max_term_width = 80)]
+struct Cli {
+    /// Answers in JSON, errors too; each answer names its schema
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What CUDA there is on this machine, and what is wrong with it
+    Doctor,
+    /// What is in a PTX, cubin or fatbin: kernels, parameters, resources
+    Inspect(inspect::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let answer = match &cli.command {
+        Command::Doctor => Ok(doctor::run()),
+        Command::Inspect(arguments) => inspect::run(arguments),
+    };
+    output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
+}

@@ -12,6 +12,7 @@ mod failure;
 mod image;
 mod inspect;
 mod output;
+mod run;
 mod signature;
 mod style;
 mod table;
@@ -38,6 +39,8 @@ enum Command {
     Doctor,
     /// What is in a PTX, cubin or fatbin: kernels, parameters, resources
     Inspect(inspect::Arguments),
+    /// Launches a kernel, shows or saves what it writes; checks or times it
+    Run(run::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let answer = match &cli.command {
         Command::Doctor => Ok(doctor::run()),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Run(arguments) => run::run(arguments),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

@@ -25,8 +25,3 @@ pub(crate) fn good(text: &str) -> String {
 pub(crate) fn bad(text: &str) -> String {
     painted(AnsiColor::Red.on_default().bold(), text)
 }
-
-/// What to look at.
-pub(crate) fn notice(text: &str) -> String {
-    painted(AnsiColor::Yellow.on_default(), text)
-}

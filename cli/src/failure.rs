@@ -77,7 +77,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         // What the launch itself was given is the command line's.
         let exit = match error.kind() {
-            ErrorKind::Launch(_) | ErrorKind::Kernel(_) => Exit::Usage,
+            ErrorKind::Launch(_)
+            | ErrorKind::Kernel(_)
+            | ErrorKind::Arguments(_)
+            | ErrorKind::Attribute(_) => Exit::Usage,
             _ => Exit::Driver,
         };
         Self::new(exit, error.to_string())

@@ -7,6 +7,7 @@
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `failure` | what goes wrong, and the exit codes |
 
+mod bind;
 mod doctor;
 mod failure;
 mod image;
@@ -39,6 +40,8 @@ enum Command {
     Doctor,
     /// What is in a PTX, cubin or fatbin: kernels, parameters, resources
     Inspect(inspect::Arguments),
+    /// Writes the `#[cuda_module]` source for a kernel file
+    Bind(bind::Arguments),
     /// Launches a kernel, shows or saves what it writes; checks or times it
     Run(run::Arguments),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let answer = match &cli.command {
         Command::Doctor => Ok(doctor::run()),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Bind(arguments) => bind::run(arguments),
         Command::Run(arguments) => run::run(arguments),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)

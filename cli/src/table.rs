@@ -58,8 +58,15 @@ impl Table {
     }
 }
 
+/// Columns on a terminal: what sets colours has none.
 fn length(text: &str) -> usize {
-    text.chars().count()
+    let mut in_escape = false;
+    let is_seen = |c: &char| {
+        let was = in_escape;
+        in_escape = *c == '\x1b' || in_escape && *c != 'm';
+        !was && !in_escape
+    };
+    text.chars().filter(is_seen).count()
 }
 
 /// The text, with an ellipsis for what is over `width`.

@@ -138,7 +138,7 @@ fn finding_json(finding: &Finding) -> Value {
 fn timed_text(timed: &Timed) -> String {
     let Timed { launches, median, least, most, spread: (low, high), bytes } = timed;
     let mut text = format!(
-        "{} median {}, 10 to 90 % {} to {}, {} to {} in {launches} launches\n",
+        "{} median {} in {launches} launches\n  10 to 90 %: {} to {}, all: {} to {}\n",
         style::strong("bench:"),
         time(*median),
         time(*low),

@@ -59,7 +59,11 @@ fn meaning(parameter: &cuda_ptx::Parameter, seen: &Seen) -> Meaning {
         let element = most(&seen.accessed).and_then(|name| refined(name, &seen.used));
         return Meaning::Pointer { element, access: seen.access };
     }
-    match refined(parameter.ty.name(), &seen.own) {
+    // What is declared as a number without a sign may have one, but is no float.
+    let is_number = |name: &str| !parameter.ty.name().starts_with('u') || name.starts_with('s');
+    let own =
+        seen.own.iter().filter(|(name, _)| is_number(name)).map(|(name, count)| (*name, *count)).collect();
+    match refined(parameter.ty.name(), &own) {
         Some(scalar) => Meaning::Value(scalar),
         None => Meaning::Unknown,
     }

@@ -12,6 +12,7 @@ mod doctor;
 mod failure;
 mod image;
 mod inspect;
+mod occupancy;
 mod output;
 mod run;
 mod signature;
@@ -44,6 +45,8 @@ enum Command {
     Bind(bind::Arguments),
     /// Launches a kernel, shows or saves what it writes; checks or times it
     Run(run::Arguments),
+    /// How many blocks fit on a multiprocessor, over block size and shared memory
+    Occupancy(occupancy::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Bind(arguments) => bind::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Occupancy(arguments) => occupancy::run(arguments),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

@@ -12,19 +12,19 @@ pub(super) fn read(fatbin: &Fatbin<'_>) -> Result<Vec<Part>, ImageError> {
 }
 
 fn part(entry: &Entry<'_>) -> Result<Part, ImageError> {
-    let content = entry.content()?;
     let mut part = match entry.kind() {
         EntryKind::Ptx => {
+            let content = entry.content()?;
             let text = String::from_utf8_lossy(&content);
             ptx::read(text.trim_end_matches('\0'))?
         }
-        EntryKind::Cubin => cubin::read(&Cubin::read(&content)?),
+        EntryKind::Cubin => cubin::read(&Cubin::read(&entry.content()?)?),
         EntryKind::LtoIr => Part { kind: "lto-ir".into(), ..Part::default() },
         EntryKind::Other(number) => Part { kind: format!("kind {number}"), ..Part::default() },
         _ => Part { kind: "unknown".into(), ..Part::default() },
     };
     part.arch = Some(entry.arch());
-    part.bytes = content.len();
+    part.bytes = usize::try_from(entry.size()).unwrap_or(usize::MAX);
     part.offset = Some(entry.offset());
     part.source = entry.name().map(str::to_owned);
     part.compression = entry.compression().map(|how| match how {

@@ -83,8 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let file = File::read(&arguments.file)?;
     let kernel = file.kernel(&arguments.kernel)?;
-    argument::compare(&arguments.arguments, kernel)?;
     let inputs = arguments.arguments.iter().map(data::Input::load).collect::<Result<Vec<_>, _>>()?;
+    argument::compare(&arguments.arguments, kernel)?;
     let config = shape::config(arguments, kernel, &inputs)?;
     let place = if arguments.check { arguments.place.for_check()? } else { arguments.place.clone() };
     let context = place.context()?;

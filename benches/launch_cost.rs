@@ -14,7 +14,7 @@ mod support;
 
 use cuda_launch::{
     Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver, Launch,
-    LaunchConfig, cuda_launch, sys,
+    LaunchConfig, cuda_launch, cuda_module, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_uint, c_void};
@@ -49,10 +49,18 @@ struct Shape {
     tag: u64,
 }
 
+#[cuda_module("benches/kernels/seven.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn slices(a: &[f32], b: &[f32], c: &mut [f32], n: u32);
+    }
+}
+
 struct Bench {
     function: CudaFunction,
     slices: CudaFunction,
     module: CudaModule,
+    typed: kernels::Module,
     stream: CudaStream,
     a: DeviceBuffer<f32>,
     b: DeviceBuffer<f32>,
@@ -100,6 +108,7 @@ const VARIANTS: &[Variant] = &[
         args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
         .unwrap();
     }),
+    ("typed", |b| b.typed.slices(&b.stream, CONFIG, &b.a, &b.b, &mut b.c, 32).unwrap()),
     ("builder", |b| unsafe {
         b.stream
             .launch_builder(&b.function)
@@ -198,6 +207,7 @@ impl Bench {
         let function = module.load_function("seven").unwrap();
         support::expect_parameters(&[8, 8, 8, 8, 8, 8, 4]);
         let slices = module.load_function("slices").unwrap();
+        let typed = unsafe { kernels::from_module(module.clone()) }.unwrap();
         let stream = ctx.new_stream().unwrap();
         let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
         let (a, b, mut c) = (buffer(), buffer(), buffer());
@@ -213,7 +223,7 @@ impl Bench {
         let mut builder = stream.launch_builder(&function);
         builder.arg(&a).arg(&b).arg(&mut c).arg(&32u32).arg(&2.0f32).arg(&1u32).arg(&shape);
         let prepared = builder.prepare(CONFIG).unwrap();
-        Self { config: CONFIG, held, function, slices, module, stream, a, b, c, shape, prepared }
+        Self { config: CONFIG, held, function, slices, module, typed, stream, a, b, c, shape, prepared }
     }
 }
 
@@ -287,7 +297,8 @@ fn count() {
 }
 
 /// Most times the raw call that a launch may take on a GPU.
-const LIMITS: &[(&str, f64)] = &[("builder", 1.05), ("builder-slices", 1.05), ("prepared", 1.05)];
+const LIMITS: &[(&str, f64)] =
+    &[("typed", 1.02), ("builder", 1.05), ("builder-slices", 1.05), ("prepared", 1.05)];
 
 const ROUNDS: usize = 400;
 const BATCH: usize = 500;

@@ -16,7 +16,7 @@ mod show;
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
-pub use cuda_launch_macros::DeviceCopy;
+pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
 pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
 pub use driver::CaptureStatus;
@@ -32,16 +32,18 @@ pub use driver::{
     default_driver, load_kernel_module,
 };
 pub use error::{
-    ArgumentMismatch, AttributeError, Axis, BadMapping, CaptureError, CastError, CompilerLog, ContextInUse,
-    ContextMismatch, DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given,
-    GlobalError, GraphError, HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError,
-    LengthMismatch, LoadError, ModuleNotFound, NoDriver, NotInCapture, PlanError, RegionError, Suspect,
-    TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
+    ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,
+    CompilerLog, ContextInUse, ContextMismatch, ContractError, DlPackError, DriverError, Error, ErrorKind,
+    EventError, Faulted, Forked, Given, GlobalError, GraphError, HostAccess, HostPanic, InHostCallback,
+    IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError, ModuleNotFound, NoArtifact, NoDriver,
+    NotInCapture, PlanError, RegionError, Suspect, TensorMapError, TextureError, Tried, Unsupported,
+    UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelNode, Launch,
-    LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelArgument, KernelNode,
+    Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
+    SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;

@@ -290,6 +290,8 @@ fn arguments_are_set_by_name_and_type() {
     builder.named("x", &mut x).arg(&(const { N as u32 })).named("value", Value(&7u32));
     let mut launch = builder.prepare(CONFIG).unwrap();
     let mut elsewhere = gpu.stream.alloc_zeros::<u32>(N).unwrap();
+    let error = launch.set_slice("x", &elsewhere).unwrap_err().to_string();
+    assert!(error.contains("DevicePtr<u32> to be written, and cannot be set to slice(..) of u32"), "{error}");
     launch.set_slice_mut("x", &mut elsewhere).unwrap();
     launch.set("value", 8u32).unwrap();
     assert!(launch.set("value", 8i32).is_err(), "of the same size, and another type");

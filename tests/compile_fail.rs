@@ -3,7 +3,8 @@
 //! A case is a file `compile_fail/<case>.rs` with the compiler's answer in `<case>.stderr`, which has to tell a reader what to
 //! do, and a twin `compile_fail/pass/<case>.rs`: the same program put right, so that the case fails for its own reason only.
 //! A new case is those files and a line in `compile_fail/pass/mod.rs`; `TRYBUILD=overwrite cargo test --test compile_fail`
-//! writes the answers.
+//! writes the answers (`.. -- trybuild=typed` of those whose name has `typed` in it). The images of typed modules are named as
+//! everywhere, `tests/kernels/typed.ptx`.
 
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -33,8 +34,22 @@ fn stems(folder: &Path, extension: &str) -> BTreeSet<String> {
     wanted.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
+/// Copies the images that typed modules name to where trybuild builds: their paths are relative to the crate, which is there.
+fn copy_images() {
+    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tests/trybuild/cuda-launch");
+    for images in ["examples/kernels", "tests/kernels"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(images);
+        fs::create_dir_all(project.join(images)).unwrap();
+        for name in stems(&from, "ptx") {
+            let file = format!("{images}/{name}.ptx");
+            fs::copy(from.join(format!("{name}.ptx")), project.join(file)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn every_case_is_refused() {
+    copy_images();
     let version = Command::new("rustc").arg("--version").output().unwrap().stdout;
     if version.starts_with(COMPILER.as_bytes()) {
         trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
@@ -61,6 +76,7 @@ fn refused_by_another_compiler() {
 #[test]
 fn every_copy_is_refused() {
     if let Ok(copies) = env::var(COPIES) {
+        copy_images();
         trybuild::TestCases::new().compile_fail(format!("{copies}/*.rs"));
     }
 }

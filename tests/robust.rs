@@ -9,7 +9,8 @@ mod inject;
 
 use cuda_launch::sys::{CUresult, Driver};
 use cuda_launch::{
-    Attribute, CudaContext, CudaDevice, DeviceBuffer, Error, LaunchConfig, MemoryPool, cuda_launch,
+    Attribute, CudaContext, CudaDevice, DeviceBuffer, Error, EventFlags, LaunchConfig, MemoryPool,
+    cuda_launch,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -51,6 +52,12 @@ fn program(driver: &Arc<Driver>) -> Result<(), Error> {
     end.record(&stream)?;
     other.join(&stream)?;
     let fork = stream.fork()?;
+    let mut builder = stream.launch_builder(&f);
+    builder.slice(&a).slice(&b).slice_mut(&mut c).record_kernel_launch(EventFlags::empty());
+    let mut launch = builder.prepare(config)?;
+    unsafe { builder.launch(config) }?;
+    unsafe { launch.launch_on(&fork) }?;
+    drop(launch);
     fork.synchronize()?;
     end.synchronize()?;
     assert!(end.query()? && stream.query()?);

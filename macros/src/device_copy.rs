@@ -8,6 +8,8 @@ use syn::{
     parse_quote,
 };
 
+use crate::problems::Problems;
+
 /// The implementation, or every reason against it.
 pub(crate) fn expand(mut input: DeriveInput) -> Result<TokenStream> {
     let fields = fields(&input)?;
@@ -23,28 +25,6 @@ pub(crate) fn expand(mut input: DeriveInput) -> Result<TokenStream> {
         parameter.bounds.push(parse_quote!(#path::DeviceCopy));
     }
     Ok(implementation(&input, &path))
-}
-
-/// Errors that are reported together.
-#[derive(Default)]
-struct Problems(Option<Error>);
-
-impl Problems {
-    fn take<T>(&mut self, result: Result<T>) -> Option<T> {
-        let error = match result {
-            Ok(value) => return Some(value),
-            Err(error) => error,
-        };
-        match &mut self.0 {
-            Some(all) => all.combine(error),
-            None => self.0 = Some(error),
-        }
-        None
-    }
-
-    fn finish(self) -> Result<()> {
-        self.0.map_or(Ok(()), Err)
-    }
 }
 
 fn fields(input: &DeriveInput) -> Result<&Fields> {

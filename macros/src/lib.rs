@@ -1,6 +1,8 @@
-//! Derive macros of the crate `cuda-launch`; use them through it, with its feature `derive`.
+//! Macros of the crate `cuda-launch`; use them through it, with its feature `derive`.
 
+mod cuda_module;
 mod device_copy;
+mod problems;
 
 use proc_macro::TokenStream;
 
@@ -64,4 +66,104 @@ use proc_macro::TokenStream;
 pub fn device_copy(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     device_copy::expand(input).unwrap_or_else(|error| error.into_compile_error()).into()
+}
+
+/// A typed module: reads the images of its kernels while the program compiles, and makes a method of each kernel.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, cuda_module};
+///
+/// #[cuda_module("../examples/kernels/typed.ptx")] // relative to the crate's folder; embedded in the program
+/// mod kernels {
+///     unsafe extern "C" {
+///         /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.
+///         pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+///         /// y = alpha * x + y for the first n elements.
+///         pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+///     }
+/// }
+///
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let module = kernels::load(&ctx)?; // one look-up for each kernel, here and never again
+/// let a = DeviceBuffer::from_host(&stream, &[1.0f32; 1024])?;
+/// let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1024)?;
+/// let config = LaunchConfig::for_num_elems(1024);
+/// module.vecadd(&stream, config, &a, &a, &mut c)?;
+/// // SAFETY: both buffers have 1024 elements.
+/// unsafe { module.saxpy(&stream, config, 1024, 2.0, a.as_device_ptr(), c.as_mut_device_ptr()) }?;
+/// assert_eq!(c.to_host_vec(&stream)?, [4.0; 1024]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// # Images
+/// The attribute takes one image or several, separated by commas: PTX, cubins and fatbins. A path is relative to the folder of
+/// `Cargo.toml`; `concat!(env!("OUT_DIR"), "/kernels.ptx")` names what a build script made. When an image changes, the crate is
+/// compiled again. `load` takes the best that the device runs: machine code for it, else the newest PTX that is not newer than
+/// the device; an image that the driver refuses is passed over for the next one.
+///
+/// Last may come `crate = path`, where `cuda_launch` is renamed or re-exported.
+///
+/// # Kernels
+/// The module holds one `unsafe extern "C"` block; everything else in it stays as it is. Each `fn` is a kernel of that name, or
+/// of the one that `#[entry("name")]` gives, such as a mangled one. Docs, `cfg`, lints and visibility are the method's.
+///
+/// A `fn` becomes an `unsafe` method: duties 2 to 6 of `cuda_launch!` are the caller's. With `safe fn` its author promises that
+/// they are met by every launch that the method's arguments allow, whatever the dimensions, and the method is safe; such a
+/// kernel takes no bare addresses.
+///
+/// | declared | parameters | the method takes |
+/// |---|---|---|
+/// | `&[T]` | address, length in elements | `&` of a buffer, a view, or whatever is `DeviceSlice` |
+/// | `&mut [T]` | address, length in elements | `&mut` of the same, if it is `DeviceSliceMut` |
+/// | `*const T`, `*mut T` | the address | `DevicePtr<T>`, `DevicePtrMut<T>` |
+/// | any other `T: DeviceCopy` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |
+/// | a type parameter | the value | any `Copy` type of the size that the kernel was compiled with, such as a closure; of no size for none |
+///
+/// A kernel that exists for several types is generic, with an entry for each:
+/// `#[entry(f32 = "scale_f32", f64 = "scale_f64")] fn scale<T>(x: &mut [T], factor: T)`. Several type parameters are listed as
+/// tuples, `(f32, u32) = ".."`. The types implement a trait named for the kernel, `ScaleElement`, for bounds of generic code.
+///
+/// # What is compared
+/// While the program compiles, with every image: that the kernel is there, how many parameters it has, and the size, the alignment
+/// of a struct and, where the image tells it, whether a number is a float. What differs is an error at the parameter that says
+/// both sides. (A fatbin whose entries are all compressed with zstd is compared only when it is loaded.) A closure is compared
+/// where a launch fixes its type:
+///
+/// ```compile_fail,E0080
+/// # use cuda_launch::{CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_module};
+/// #[cuda_module("../examples/kernels/mix.ptx")]
+/// mod kernels {
+///     unsafe extern "C" {
+///         pub fn apply<F: Fn(u32) -> u32>(f: F, out: &mut [u32]);
+///     }
+/// }
+/// # fn launch(module: &kernels::Module, stream: &CudaStream, out: &mut DeviceBuffer<u32>) -> Result<(), Error> {
+/// let k = 1u64; // the kernel was compiled with a closure of 4 bytes
+/// unsafe { module.apply(stream, LaunchConfig::for_num_elems(8), move |i| i + k as u32, out) }
+/// # }
+/// # fn main() { let _ = launch as fn(&_, &_, &mut _) -> _; }
+/// ```
+///
+/// When the module is loaded the same is compared with what the driver says of the kernel, once.
+///
+/// # What is written
+/// In the module: `load(&CudaContext)`; `from_module(CudaModule)`, which is unsafe, for images that come from elsewhere; the
+/// struct `Module`, a cheap handle, with a method for each kernel, `functions()` (a `CudaFunction` of each, to ask for limits and
+/// attributes) and `as_module()`. A method takes the stream, a `LaunchConfig`, and the arguments.
+///
+/// # How a kernel is launched
+/// - `#[cluster_launch(x, y, z)]`, `#[cooperative_launch]`, `#[attributes(Attribute::priority(-1), ..)]`: launch attributes.
+/// - `#[launch_bounds(max_threads, min_blocks)]`: compared with the image; a larger block is refused.
+/// - `#[launch_contract(block = (256, 1, 1), grid = (x, y, z), dynamic_shared = 0..=1024, requires = (a.len() == c.len(), n > 0))]`:
+///   compared before each launch, in a few instructions. What is not met is an error with the condition and the values.
+///   In `requires` slices answer `len()`, and values are those that the kernel gets.
+///
+/// # Variables
+/// `static mut counts: [u32; 4];` is a `__device__` variable, `static LEVELS: [f32; 4];` a `__constant__` one; size and kind are
+/// compared as those of parameters. `Module` gets `set_levels(&stream, value)`, `get_levels(&stream)`, and `levels()` for a
+/// handle of the elements, `ModuleConstant<f32>` or `ModuleGlobal<u32>`.
+#[proc_macro_attribute]
+pub fn cuda_module(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    cuda_module::expand(arguments.into(), item.into()).into()
 }

@@ -60,6 +60,7 @@ mod error;
 pub mod image;
 mod layout;
 mod lexer;
+mod nearest;
 mod number;
 mod parser;
 mod tree;
@@ -67,5 +68,6 @@ mod types;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use layout::{Parameter, layout};
+pub use nearest::nearest;
 pub use parser::{parse, parse_function};
 pub use tree::*;

@@ -70,6 +70,8 @@ pub(crate) struct NamedArgument {
     pub(crate) size: usize,
     /// Whether it is memory, address and length; `true` for memory that may be written.
     pub(crate) slice: Option<bool>,
+    /// Whether it is memory whose address alone is passed, as far as is known; `true` for memory that may be written.
+    pub(crate) pointer: Option<bool>,
 }
 
 /// Memory that captured work uses.

@@ -8,8 +8,8 @@ use super::context::CudaContext;
 use super::function::driver_name;
 use super::kernel::kernel_name;
 use super::module::CudaModule;
-use super::nearest::nearest;
 use crate::error::{Error, ErrorKind, GlobalError};
+use cuda_ptx::nearest;
 
 /// A kernel in a module, not looked up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

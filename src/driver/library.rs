@@ -14,9 +14,9 @@ use super::jit::{JitOptions, JitReport};
 use super::jit_slots::Slots;
 use super::kernel::kernel_name;
 use super::module::{CudaModule, WeakModule};
-use super::nearest::nearest;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, GlobalError, check};
+use cuda_ptx::nearest;
 
 /// A kernel image that belongs to no context (CUDA 12.0): the driver loads it into each context that uses it.
 ///

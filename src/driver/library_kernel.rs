@@ -12,8 +12,8 @@ use super::function::CudaFunction;
 use super::function_attribute::FunctionAttribute;
 use super::kernel::{Kernel, kernel_name};
 use super::library::CudaLibrary;
-use super::nearest::nearest;
 use crate::error::{Error, ErrorKind, KernelNotFound, check};
+use cuda_ptx::nearest;
 
 /// A kernel of a [`CudaLibrary`], that belongs to no context; keeps its library loaded.
 ///

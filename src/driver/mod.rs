@@ -37,7 +37,6 @@ mod limits;
 mod linker;
 mod logs;
 mod module;
-mod nearest;
 mod occupancy;
 mod open_captures;
 mod packed;

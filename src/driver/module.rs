@@ -14,9 +14,9 @@ use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
 use super::kernel_table::KernelTable;
 use super::library::CudaLibrary;
-use super::nearest::nearest;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, KernelNotFound};
+use cuda_ptx::nearest;
 
 /// A loaded kernel image: PTX, cubin or fatbin.
 ///

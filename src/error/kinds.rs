@@ -133,6 +133,12 @@ pub enum ErrorKind {
     /// Memory cannot be mapped there.
     #[error(transparent)]
     Mapping(#[from] BadMapping),
+    /// None of the images of a typed module is for the device.
+    #[error(transparent)]
+    Artifacts(#[from] super::NoArtifact),
+    /// A launch that the contract of its kernel does not allow.
+    #[error(transparent)]
+    Contract(#[from] super::ContractError),
     /// A name that cannot be passed to the driver.
     #[error("{name:?} is no valid name: {reason}")]
     Name {

@@ -14,6 +14,7 @@ mod module;
 mod region;
 mod state;
 mod texture;
+mod typed;
 
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
@@ -33,6 +34,7 @@ pub use module::{GlobalError, Unsupported};
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 pub use texture::{TensorMapError, TextureError};
+pub use typed::{ArtifactRefusal, ContractError, NoArtifact};
 
 /// An error of this crate.
 ///
@@ -95,9 +97,15 @@ impl Error {
         matches!(self.kind(), ErrorKind::Arguments(_))
     }
 
-    /// Grid, block, cluster, shared memory or an attribute is not what kernel and device allow; nothing was launched.
+    /// Grid, block, cluster, shared memory or an attribute is not what kernel and device allow, or the launch contract of a
+    /// typed kernel is not met; nothing was launched.
     pub fn is_launch_refused(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Launch(_) | ErrorKind::Attribute(_))
+        matches!(self.kind(), ErrorKind::Launch(_) | ErrorKind::Attribute(_) | ErrorKind::Contract(_))
+    }
+
+    /// The launch contract of a typed kernel is not met; nothing was launched.
+    pub fn is_contract_violation(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Contract(_))
     }
 
     /// Objects of two contexts met in one call.
@@ -161,7 +169,7 @@ impl Error {
 
     /// The image could not be understood or assembled.
     pub fn is_invalid_image(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_))
+        matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_) | ErrorKind::Artifacts(_))
     }
 
     /// Device memory ran out, or a size overflowed.

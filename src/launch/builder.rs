@@ -61,7 +61,7 @@ pub struct LaunchBuilder<'a, 'event> {
     special: bool,
     cluster: Option<Dim3>,
     cooperative: bool,
-    attributes: Few<Attribute<'event>, 4>,
+    attributes: Few<Attribute<'event>, (), 4>,
     timed: Option<EventFlags>,
 }
 
@@ -130,7 +130,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
 
     /// One more launch attribute.
     pub fn attribute(&mut self, attribute: Attribute<'event>) -> &mut Self {
-        self.attributes.push(attribute);
+        self.attributes.push(attribute, ());
         self.special = true;
         self
     }

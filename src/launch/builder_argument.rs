@@ -86,13 +86,13 @@ pub enum OfForm {}
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Arguments<'a> {
-    pointers: Few<*mut c_void, USUAL>,
-    types: Few<&'static ParameterType, USUAL>,
+    /// The packet, and the type of each argument beside it.
+    parameters: Few<*mut c_void, &'static ParameterType, USUAL>,
     /// Their sizes.
     shape: Shape,
-    memory: Few<Passed<'a>, USUAL>,
+    memory: Few<Passed<'a>, (), USUAL>,
     /// Each with its first parameter.
-    names: Few<(&'a str, usize), 0>,
+    names: Few<&'a str, usize, 0>,
 }
 
 /// Memory among the arguments.
@@ -107,28 +107,21 @@ struct Passed<'a> {
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self {
-            pointers: Few::new(),
-            types: Few::new(),
-            shape: Shape::EMPTY,
-            memory: Few::new(),
-            names: Few::new(),
-        }
+        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), names: Few::new() }
     }
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let parameter = self.types.len();
+        let parameter = self.parameters.len();
         append(self);
-        if self.types.len() > parameter {
-            self.names.push((name, parameter));
+        if self.parameters.len() > parameter {
+            self.names.push(name, parameter);
         }
     }
 
     #[inline(always)]
     fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
-        self.pointers.push(from_ref(value).cast_mut().cast());
-        self.types.push(of);
+        self.parameters.push(from_ref(value).cast_mut().cast(), of);
         self.shape.push(of.size);
     }
 
@@ -146,7 +139,7 @@ impl<'a> Arguments<'a> {
         written: bool,
         of: &'static ParameterType,
     ) {
-        self.memory.push(Passed { home: parts.home, written, parameter: self.types.len() as u32 });
+        self.memory.push(Passed { home: parts.home, written, parameter: self.parameters.len() as u32 }, ());
         self.pass(parts.address, of);
     }
 
@@ -164,18 +157,20 @@ impl<'a> Arguments<'a> {
     /// Whether they fit, size by size: for lists whose shape does not tell all.
     #[cold]
     fn is_compared(&self, kernel: &Kernel) -> bool {
-        !kernel.has_special_rules() && check::fits(kernel, self.types.as_slice().iter().map(|p| p.size))
+        !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().iter().map(|p| p.size))
     }
 
-    fn name(&self, (name, parameter): (&str, usize)) -> Option<NamedArgument> {
-        let of = self.types.as_slice().get(parameter)?;
+    fn name(&self, name: &str, parameter: usize) -> Option<NamedArgument> {
+        let of = self.parameters.beside().get(parameter)?;
         let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
+        let (is_slice, written) = (of.role == Role::Address, memory.map(|passed| passed.written));
         Some(NamedArgument {
             name: name.to_string(),
             parameter,
             type_name: (of.type_name)(),
             size: of.size,
-            slice: memory.filter(|_| of.role == Role::Address).map(|passed| passed.written),
+            slice: written.filter(|_| is_slice),
+            pointer: written.filter(|_| !is_slice),
         })
     }
 }
@@ -245,13 +240,13 @@ impl<'l> Given<'l> for &'l Arguments<'_> {
 
     #[inline(always)]
     fn types(self) -> Self::Types {
-        self.types.as_slice()
+        self.parameters.beside()
     }
 
     #[inline(always)]
     fn packet(self) -> *mut *mut c_void {
         // The driver reads the array only.
-        self.pointers.as_slice().as_ptr().cast_mut()
+        self.parameters.as_slice().as_ptr().cast_mut()
     }
 
     #[inline(always)]
@@ -277,10 +272,7 @@ impl Memory for &Arguments<'_> {
 
     fn report(&self, report: &mut Report) {
         self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
-        self.names
-            .as_slice()
-            .iter()
-            .filter_map(|name| self.name(*name))
-            .for_each(|named| report.named(named));
+        let names = self.names.as_slice().iter().zip(self.names.beside());
+        names.filter_map(|(name, at)| self.name(name, *at)).for_each(|named| report.named(named));
     }
 }

@@ -20,7 +20,12 @@ use crate::error::{
 /// Whether a list of these types was found to fit the kernel before.
 #[inline(always)]
 pub(super) fn verified<L: ArgumentList>(kernel: &Kernel) -> bool {
-    L::SIGNATURE.is_some_and(|s| std::ptr::eq(kernel.verified.load(Ordering::Relaxed), address(s)))
+    L::SIGNATURE.is_some_and(|signature| is_verified(kernel, signature))
+}
+
+#[inline(always)]
+fn is_verified(kernel: &Kernel, signature: &'static Signature) -> bool {
+    std::ptr::eq(kernel.verified.load(Ordering::Relaxed), address(signature))
 }
 
 /// Signatures are static: one address is one list of types (the same list may have several addresses).
@@ -31,15 +36,24 @@ fn address(signature: &'static Signature) -> *mut () {
 
 /// The list against the kernel's parameters; remembers one that fits.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
-    if !fits(kernel, types.sizes()) {
-        return Err(mismatch(kernel, types));
+    let signature = match types {
+        ParameterTypes::Fixed(signature) => signature,
+        ParameterTypes::Gathered(_) => None,
+    };
+    // Launches with attributes come here every time.
+    if signature.is_some_and(|signature| is_verified(kernel, signature)) {
+        return Ok(());
     }
-    if let ParameterTypes::Fixed(Some(signature)) = types
-        && !kernel.has_special_rules()
-    {
+    compare(kernel, types)?;
+    if let Some(signature) = signature.filter(|_| !kernel.has_special_rules()) {
         kernel.verified.store(address(signature), Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// The same, and remembers nothing: where no launch follows, whose list may have another address.
+pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
+    if fits(kernel, types.sizes()) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
 
 /// Whether arguments of these sizes are as many and as large as the kernel's parameters, as far as these are known.

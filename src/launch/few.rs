@@ -6,36 +6,44 @@ use std::fmt;
 use std::mem::MaybeUninit;
 
 /// Up to `N` values in place; from the next one on all of them on the heap, in one piece either way.
-pub(super) struct Few<T: Copy, const N: usize> {
+///
+/// Each may have another value beside it, in a piece of its own; `()` takes no room.
+pub(super) struct Few<T: Copy, U: Copy, const N: usize> {
     len: usize,
     here: [MaybeUninit<T>; N],
-    /// All values once there are more than `N`.
-    #[allow(clippy::box_collection)] // One word to write and to look at where there are none.
-    spilled: Option<Box<Vec<T>>>,
+    beside: [MaybeUninit<U>; N],
+    /// All values once there are more than `N`. One word to write and to look at where there are none.
+    spilled: Option<Box<(Vec<T>, Vec<U>)>>,
 }
 
-impl<T: Copy, const N: usize> Few<T, N> {
+impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { len: 0, here: [const { MaybeUninit::uninit() }; N], spilled: None }
+        let (here, beside) = ([const { MaybeUninit::uninit() }; N], [const { MaybeUninit::uninit() }; N]);
+        Self { len: 0, here, beside, spilled: None }
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, value: T) {
-        match self.here.get_mut(self.len) {
-            Some(place) => {
+    pub(super) fn push(&mut self, value: T, beside: U) {
+        match (self.here.get_mut(self.len), self.beside.get_mut(self.len)) {
+            (Some(place), Some(place_beside)) => {
                 place.write(value);
+                place_beside.write(beside);
             }
-            None => self.spill(value),
+            _ => self.spill(value, beside),
         }
         self.len += 1;
     }
 
     #[cold]
     #[inline(never)]
-    fn spill(&mut self, value: T) {
-        let mut all = self.spilled.take().unwrap_or_else(|| Box::new(self.as_slice().to_vec()));
-        all.push(value);
+    fn spill(&mut self, value: T, beside: U) {
+        let mut all = match self.spilled.take() {
+            Some(all) => all,
+            None => Box::new((self.as_slice().to_vec(), self.beside().to_vec())),
+        };
+        all.0.push(value);
+        all.1.push(beside);
         self.spilled = Some(all);
     }
 
@@ -50,14 +58,25 @@ impl<T: Copy, const N: usize> Few<T, N> {
             // SAFETY: `push` wrote the first `len` places, in order, and nothing unwrites them.
             unsafe { std::slice::from_raw_parts(self.here.as_ptr().cast(), self.len) }
         } else {
-            self.spilled.as_deref().map_or(&[], Vec::as_slice)
+            self.spilled.as_deref().map_or(&[], |(values, _)| values)
+        }
+    }
+
+    /// What stands beside the values.
+    #[inline(always)]
+    pub(super) fn beside(&self) -> &[U] {
+        if self.len <= N {
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
+        } else {
+            self.spilled.as_deref().map_or(&[], |(_, beside)| beside)
         }
     }
 }
 
-impl<T: Copy + fmt::Debug, const N: usize> fmt::Debug for Few<T, N> {
+impl<T: Copy + fmt::Debug, U: Copy + fmt::Debug, const N: usize> fmt::Debug for Few<T, U, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.as_slice()).finish()
+        f.debug_map().entries(self.as_slice().iter().zip(self.beside())).finish()
     }
 }
 
@@ -67,12 +86,12 @@ mod tests {
 
     #[test]
     fn what_is_pushed_is_there_in_order() {
-        let mut few = Few::<u64, 3>::new();
-        for n in 0..100 {
-            let expected: Vec<u64> = (0..n).collect();
-            assert_eq!(few.as_slice(), expected);
-            few.push(n);
+        let mut few = Few::<u64, u8, 3>::new();
+        for n in 0..100u8 {
+            assert_eq!(few.as_slice(), (0..n.into()).collect::<Vec<u64>>());
+            assert_eq!((few.beside(), few.len()), ((0..n).collect::<Vec<u8>>().as_slice(), n.into()));
+            few.push(n.into(), n);
         }
-        assert_eq!(format!("{:?}", Few::<u8, 2>::new()), "[]");
+        assert_eq!(format!("{:?}", Few::<u8, (), 2>::new()), "{}");
     }
 }

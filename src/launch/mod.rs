@@ -17,6 +17,7 @@
 //! | `timed` | a launch between two events |
 //! | `site` | what a call site remembers, so that a warm launch looks nothing up; what may stand after each field |
 //! | `macros` | `cuda_launch!`, which puts these together |
+//! | `typed*` | what `#[cuda_module]` is made of: the methods, the loader, contracts, sizes compared by the compiler |
 
 pub(crate) mod args;
 pub(crate) mod attributes;
@@ -38,6 +39,13 @@ pub(crate) mod site;
 mod stream_attributes;
 mod submit;
 mod timed;
+#[doc(hidden)]
+pub mod typed;
+mod typed_argument;
+mod typed_contract;
+mod typed_expect;
+mod typed_load;
+mod typed_macros;
 
 pub use crate::driver::Waits;
 pub use args::{
@@ -60,3 +68,4 @@ pub use site::{
 };
 pub use submit::submit;
 pub use timed::LaunchTimes;
+pub use typed_argument::KernelArgument;

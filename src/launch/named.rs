@@ -20,7 +20,10 @@ impl NamedArgument {
         match self.slice {
             Some(recorded) => recorded == written && self.type_name == type_name::<T>(),
             // What stands for an address alone.
-            None => self.type_name == type_name::<DevicePtr<T>>(),
+            None => {
+                self.type_name == type_name::<DevicePtr<T>>()
+                    && self.pointer.is_none_or(|recorded| recorded == written)
+            }
         }
     }
 
@@ -53,10 +56,11 @@ impl NamedArgument {
 
     /// The error of setting it to something else.
     pub(crate) fn refuse(&self, kernel: &str, given: String) -> Error {
-        let recorded = self.slice.map_or_else(
-            || self.type_name.to_string(),
-            |written| format!("{} of {}", slice_word(written), self.type_name),
-        );
+        let recorded = match (self.slice, self.pointer) {
+            (Some(written), _) => format!("{} of {}", slice_word(written), self.type_name),
+            (None, Some(true)) => format!("{} to be written", self.type_name),
+            (None, _) => self.type_name.to_string(),
+        };
         ErrorKind::from(PlanError::ArgumentType {
             name: self.name.clone(),
             kernel: kernel.to_string(),

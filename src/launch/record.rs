@@ -43,6 +43,7 @@ impl Report {
             type_name: (first.type_name)(),
             size: first.size,
             slice: None,
+            pointer: None,
         });
     }
 

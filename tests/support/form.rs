@@ -4,7 +4,9 @@
 #![allow(unsafe_code, dead_code, unreachable_pub)] // Launches of kernels whose arguments are the buffers they take.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::{CudaFunction, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{
+    CudaFunction, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch, cuda_module,
+};
 
 /// What is launched, and where.
 pub type Call<'a> = (&'a CudaFunction, &'a CudaStream, LaunchConfig);
@@ -29,9 +31,10 @@ pub trait Form: Sync {
 }
 
 /// All of them.
-pub const FORMS: &[&dyn Form] = &[&Macro, &Builder, &Prepared];
+pub const FORMS: &[&dyn Form] = &[&Macro, &Typed, &Builder, &Prepared];
 
 struct Macro;
+struct Typed;
 struct Builder;
 struct Prepared;
 
@@ -62,6 +65,51 @@ impl Form for Macro {
         unsafe {
             cuda_launch! { function: f, stream: stream, config: config, args: [ptr_mut(x), 0u64, 0u64, 0u64] }
         }
+    }
+}
+
+#[cuda_module("tests/kernels/ordering.ptx")]
+mod collecting {
+    unsafe extern "C" {
+        pub safe fn collect(to: &mut [u32], from: &[u32]);
+        #[entry("collect")]
+        pub safe fn read(x: &[u32], again: &[u32]);
+        #[entry("collect")]
+        pub safe fn write(x: &mut [u32], nothing: u64, no_length: u64);
+    }
+}
+
+#[cuda_module("tests/kernels/ordering.ptx")]
+mod stepping {
+    unsafe extern "C" {
+        pub safe fn step(x: &mut [u32], m: u32, a: u32);
+    }
+}
+
+fn module(f: &CudaFunction) -> CudaModule {
+    f.module().cloned().unwrap_or_else(|| unreachable!("tests load their kernels"))
+}
+
+impl Form for Typed {
+    fn name(&self) -> &'static str {
+        "a typed method"
+    }
+
+    fn collect(&self, (f, stream, config): Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error> {
+        unsafe { collecting::from_module(module(f)) }?.collect(stream, config, to, from)
+    }
+
+    fn read(&self, (f, stream, config): Call<'_>, x: &Buffer) -> Result<(), Error> {
+        unsafe { collecting::from_module(module(f)) }?.read(stream, config, x, x)
+    }
+
+    fn step(&self, (f, stream, config): Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error> {
+        unsafe { stepping::from_module(module(f)) }?.step(stream, config, x, m, a)
+    }
+
+    /// With the length: a typed method takes a bare address as a number, which nobody orders.
+    fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
+        unsafe { collecting::from_module(module(f)) }?.write(stream, config, x, 0, 0)
     }
 }
 

@@ -10,6 +10,7 @@ const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
     &["--package", "cuda-driver-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
+    &["--package", "cuda-launch", "--test", "builder_packet"],
 ];
 
 /// The oldest Rust that the manifests promise (`rust-version`).

@@ -29,8 +29,9 @@ impl<'a> Cursor<'a> {
     ) -> Result<(), Fault> {
         let specifier = self.specifier(linkage)?;
         loop {
+            let line = self.token.line;
             let name = self.identifier("a variable name")?;
-            let mut variable = self.declarator(&specifier, name)?;
+            let mut variable = self.declarator(&specifier, name, line)?;
             if self.eat(b'=')? {
                 variable.init = self.initializer(specifier.ty)?;
             }
@@ -55,8 +56,9 @@ impl<'a> Cursor<'a> {
                 return Err(self.expected("`.param` or `.reg`"));
             }
             let specifier = self.specifier(Linkage::Internal)?;
+            let line = self.token.line;
             let name = if self.at_word() { self.identifier("a parameter name")? } else { "" };
-            let variable = self.declarator(&specifier, if name == "_" { "" } else { name })?;
+            let variable = self.declarator(&specifier, if name == "_" { "" } else { name }, line)?;
             self.check_size(&variable)?;
             params.push(variable);
             if !self.eat(b',')? {
@@ -140,9 +142,8 @@ impl<'a> Cursor<'a> {
         Ok(inner.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == "managed"))
     }
 
-    /// The name has been read: `<n>`, `[n]`...
-    fn declarator(&mut self, s: &Specifier, name: &'a str) -> Result<Variable<'a>, Fault> {
-        let line = self.token.line;
+    /// The name, on this line, has been read: `<n>`, `[n]`...
+    fn declarator(&mut self, s: &Specifier, name: &'a str, line: u32) -> Result<Variable<'a>, Fault> {
         let count = self.count()?;
         let mut dims = Vec::new();
         while self.eat(b'[')? {

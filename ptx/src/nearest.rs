@@ -1,7 +1,12 @@
 //! Names that look like one that is not there.
 
-/// Up to three names that look most like `name`.
-pub(super) fn nearest(name: &str, names: &[&str]) -> Vec<String> {
+/// Up to three of `names` that look most like `name`, best first.
+///
+/// ```
+/// assert_eq!(cuda_ptx::nearest("vecad", &["scan", "vecadd", "_Z6vecaddPf"]), ["_Z6vecaddPf", "vecadd"]);
+/// ```
+#[must_use]
+pub fn nearest(name: &str, names: &[&str]) -> Vec<String> {
     let mut scored: Vec<(usize, &str)> = names
         .iter()
         .map(|n| if n.contains(name) { (0, *n) } else { (distance(name, n), *n) })

@@ -1,0 +1,56 @@
+//! A typed module: the sidecar is read while the program compiles, and a signature that its kernels do not have is a compile
+//! error. A kernel whose author promises that it stays inside its arguments is launched without `unsafe`.
+
+#![allow(unsafe_code)] // Two kernels that take bare addresses.
+
+use cuda_launch::{CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_module};
+
+#[cuda_module("examples/kernels/typed.ptx")] // relative to the crate; embedded in the binary
+mod kernels {
+    unsafe extern "C" {
+        /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+        /// y = alpha * x + y for the first n elements.
+        pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+        /// out = the sum of x; partial has one element a block, and blocks have 256 threads.
+        #[cooperative_launch]
+        #[launch_contract(block = (256, 1, 1))]
+        pub fn grid_sum(x: *const u32, n: u32, partial: *mut u32, out: *mut u32);
+        /// Each block's rank in its cluster.
+        #[cluster_launch(4, 1, 1)]
+        pub safe fn ranks(out: &mut [u32]);
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let ctx = CudaContext::new(0)?;
+    let stream = ctx.default_stream();
+    let module = kernels::load(&ctx)?; // one look-up for each kernel, here and never again
+    let a = DeviceBuffer::from_host(&stream, &[1.0f32; 1024])?;
+    let b = DeviceBuffer::from_host(&stream, &[2.0f32; 1024])?;
+    let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1024)?;
+    let config = LaunchConfig::for_num_elems(1024);
+
+    module.vecadd(&stream, config, &a, &b, &mut c)?;
+    assert_eq!(c.to_host_vec(&stream)?, [3.0; 1024]);
+
+    // SAFETY: both buffers have 1024 elements, and only this stream uses them.
+    unsafe { module.saxpy(&stream, config, 1024, 2.0, a.as_device_ptr(), c.as_mut_device_ptr()) }?;
+    assert_eq!(c.to_host_vec(&stream)?, [5.0; 1024]);
+
+    let x = DeviceBuffer::from_host(&stream, &(0..1024u32).collect::<Vec<_>>())?;
+    let mut partial = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+    let mut sum = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+    let (to_partial, to_sum) = (partial.as_mut_device_ptr(), sum.as_mut_device_ptr());
+    // SAFETY: x has 1024 elements, partial one for each of the 4 blocks, and only this stream uses them.
+    unsafe { module.grid_sum(&stream, config, x.as_device_ptr(), 1024, to_partial, to_sum) }?;
+    assert_eq!(sum.to_host_vec(&stream)?, [1023 * 1024 / 2]);
+
+    let eight = LaunchConfig { grid_dim: (8, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let mut ranks = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
+    module.ranks(&stream, eight, &mut ranks)?;
+    assert_eq!(ranks.to_host_vec(&stream)?, [0, 1, 2, 3, 0, 1, 2, 3]);
+
+    println!("vecadd, saxpy, grid_sum and ranks on {}: as expected", ctx.device_name()?);
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! The Rust signatures against the images: what the text of the types decides here, the rest in assertions for the compiler.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote};
+use std::sync::Arc;
+use syn::{Error, Path, Type};
+
+use super::describe::{class_mismatch, count_mismatch, describe, help};
+use super::entry::Name;
+use super::image::{Facts, Kernel as ImageKernel, Parameter as ImageParameter};
+use super::parameter::{Kind, Parameter, plain, show, substitute};
+use super::parse::Kernel;
+use super::spans;
+
+/// An image that was read, and its name in messages.
+pub(super) struct Known {
+    pub(super) shown: String,
+    pub(super) facts: Arc<Facts>,
+}
+
+/// What was found of one kernel.
+#[derive(Default)]
+pub(super) struct Verdict {
+    pub(super) problems: Vec<Error>,
+    /// `const` items for the compiler: sizes and alignments of types that it knows.
+    pub(super) assertions: Vec<TokenStream>,
+    /// The same for types that the caller chooses: expressions that stand in the method.
+    pub(super) open: Vec<TokenStream>,
+}
+
+/// Compares one kernel with every image.
+pub(super) fn check(kernel: &Kernel, images: &[Known], path: &Path) -> Verdict {
+    let mut verdict = Verdict::default();
+    for (name, types) in kernel.entry.instances() {
+        for image in images {
+            let Some(known) = &image.facts.kernels else { continue };
+            let Some(found) = known.iter().find(|k| k.name == name.text) else {
+                verdict.problems.push(unknown(name, image, known));
+                continue;
+            };
+            let check = Check { kernel, name, types: &types, image, found, path };
+            check.parameters(&mut verdict);
+            super::bounds::check(kernel, image, found, &mut verdict.problems);
+        }
+    }
+    verdict
+}
+
+fn unknown(name: &Name, image: &Known, known: &[ImageKernel]) -> Error {
+    let names: Vec<&str> = known.iter().map(|k| k.name.as_str()).collect();
+    let mut message = format!("{} has no kernel `{}`", image.shown, name.text);
+    let nearest = cuda_ptx::nearest(&name.text, &names);
+    if nearest.is_empty() {
+        let list: Vec<String> = names.iter().take(8).map(|n| format!("`{n}`")).collect();
+        let more = if names.len() > list.len() { ", .." } else { "" };
+        message.push_str(&match list.len() {
+            0 => "; it has none at all".to_string(),
+            _ => format!("; it has {}{more}", list.join(", ")),
+        });
+    } else {
+        let list: Vec<String> = nearest.iter().map(|n| format!("`{n}`")).collect();
+        message.push_str(&format!("\nhelp: did you mean {}?", list.join(" or ")));
+        if nearest.iter().any(|n| n.starts_with("_Z") || n.starts_with("_R")) {
+            message.push_str(
+                "\nhelp: a mangled name is given as `#[entry(\"_Z..\")]`, or the kernel declared `extern \"C\"` in its source",
+            );
+        }
+    }
+    Error::new(name.span, message)
+}
+
+/// One kernel against one entry of one image.
+struct Check<'a> {
+    kernel: &'a Kernel,
+    name: &'a Name,
+    types: &'a [(Ident, TokenStream)],
+    image: &'a Known,
+    found: &'a ImageKernel,
+    path: &'a Path,
+}
+
+impl Check<'_> {
+    fn parameters(&self, verdict: &mut Verdict) {
+        let Some(wanted) = &self.found.parameters else { return };
+        let given: usize = self.kernel.parameters.iter().map(|p| p.kind.count()).sum();
+        // A closure that captures nothing is no parameter.
+        let is_open = |parameter: &Parameter| matches!(parameter.kind, Kind::Open(_));
+        let open = self.kernel.parameters.iter().filter(|p| is_open(p)).count();
+        let without = open != 0 && given == wanted.len() + open;
+        if given != wanted.len() && !without {
+            let message =
+                count_mismatch(&self.name.text, &self.kernel.parameters, wanted, self.image, self.found);
+            verdict.problems.push(Error::new(self.kernel.ident.span(), message));
+            return;
+        }
+        let mut place = 0;
+        for parameter in &self.kernel.parameters {
+            if without && is_open(parameter) {
+                let line = self.found.line.map_or(String::new(), |line| format!("line {line} of "));
+                let (name, ident, image) = (&self.name.text, &parameter.ident, &self.image.shown);
+                let what = format!("kernel `{name}` has no parameter for `{ident}` ({line}{image})");
+                let ty = parameter.ty.to_token_stream();
+                verdict.open.push(self.expectation(parameter, &ty, &what, 0, 0));
+                continue;
+            }
+            let count = parameter.kind.count();
+            let own = wanted.get(place..place + count).unwrap_or_default();
+            self.parameter(place, parameter, own, verdict);
+            place += count;
+        }
+    }
+
+    fn parameter(
+        &self,
+        place: usize,
+        parameter: &Parameter,
+        wanted: &[ImageParameter],
+        verdict: &mut Verdict,
+    ) {
+        let mut fixed = |place: usize, wanted: &ImageParameter, what: &str, size: usize, float: bool| {
+            let problem = self.fixed(place, &parameter.ident, wanted, what, size, float);
+            verdict.problems.extend(problem.map(|message| Error::new_spanned(&parameter.ty, message)));
+        };
+        match (&parameter.kind, wanted) {
+            (Kind::Slice { element, .. }, [address, length]) => {
+                fixed(place, address, &format!("the address of `[{}]`", show(element)), 8, false);
+                fixed(place + 1, length, &format!("the length of `[{}]`", show(element)), 8, false);
+            }
+            (Kind::Pointer { .. }, [address]) => {
+                fixed(place, address, &format!("`{}`", show(&parameter.ty)), 8, false);
+            }
+            (Kind::Value(ty), [value]) => {
+                let ty = substitute(ty.to_token_stream(), self.types);
+                match syn::parse2::<Type>(ty.clone()).ok().and_then(|ty| primitive(&ty)) {
+                    Some((size, float)) if !is_bytes(value) => {
+                        fixed(place, value, &format!("`{}`", show(&ty)), size, float);
+                    }
+                    _ => {
+                        let assertion = self.assertion(place, parameter, &ty, value);
+                        verdict.assertions.push(quote! { const _: () = #assertion; });
+                    }
+                }
+            }
+            (Kind::Open(ty), [value]) => {
+                let ty = ty.to_token_stream();
+                verdict.open.push(self.assertion(place, parameter, &ty, value));
+            }
+            _ => {}
+        }
+    }
+
+    /// A type whose size is known here.
+    fn fixed(
+        &self,
+        place: usize,
+        ident: &Ident,
+        wanted: &ImageParameter,
+        what: &str,
+        size: usize,
+        float: bool,
+    ) -> Option<String> {
+        let difference = if wanted.size != size {
+            format!("{what} has {}", super::describe::bytes(size))
+        } else {
+            class_mismatch(wanted, what, float)?
+        };
+        let start = self.start(place, ident, wanted);
+        Some(format!("{start}; {difference}{}", help(wanted)))
+    }
+
+    fn start(&self, place: usize, ident: &Ident, wanted: &ImageParameter) -> String {
+        let description = describe(wanted, &self.image.shown);
+        format!("kernel `{}` parameter {place} `{ident}` is {description}", self.name.text)
+    }
+
+    /// A type that only the compiler knows.
+    fn assertion(
+        &self,
+        place: usize,
+        parameter: &Parameter,
+        ty: &TokenStream,
+        wanted: &ImageParameter,
+    ) -> TokenStream {
+        let what = self.start(place, &parameter.ident, wanted);
+        // Only of what is declared as bytes: other types have the alignment of their size.
+        let align = wanted.text.filter(|text| text.array).map_or(0, |text| text.align);
+        self.expectation(parameter, ty, &what, wanted.size, align)
+    }
+
+    fn expectation(
+        &self,
+        parameter: &Parameter,
+        ty: &TokenStream,
+        what: &str,
+        size: usize,
+        align: usize,
+    ) -> TokenStream {
+        let (path, given) = (self.path, show(ty));
+        // Over the type as it was written: in a generic kernel `ty` is another.
+        let (first, last) = spans::ends(&parameter.ty);
+        spans::call(
+            &quote!(#path::launch::typed::expect),
+            ty,
+            (first, last),
+            quote!(#what, #given, #size, #align),
+        )
+    }
+}
+
+/// Declared as an array of bytes, as structs are.
+fn is_bytes(parameter: &ImageParameter) -> bool {
+    parameter.text.is_some_and(|text| text.array)
+}
+
+/// Size, and whether it is a float, of the numbers of the language.
+fn primitive(ty: &Type) -> Option<(usize, bool)> {
+    let Type::Path(path) = plain(ty) else { return None };
+    let name = path.path.get_ident()?.to_string();
+    Some(match name.as_str() {
+        "u8" | "i8" => (1, false),
+        "u16" | "i16" => (2, false),
+        "u32" | "i32" => (4, false),
+        "u64" | "i64" | "usize" | "isize" => (8, false),
+        "u128" | "i128" => (16, false),
+        "f32" => (4, true),
+        "f64" => (8, true),
+        _ => return None,
+    })
+}

@@ -1,0 +1,54 @@
+//! `#[launch_contract(..)]`: what a launch has to meet.
+
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, Ident, Result, Token, parenthesized};
+
+#[derive(Default)]
+pub(super) struct Contract {
+    /// The block, exactly.
+    pub(super) block: Option<Expr>,
+    /// The grid, exactly.
+    pub(super) grid: Option<Expr>,
+    /// Bytes of dynamic shared memory: a number, or a range.
+    pub(super) dynamic_shared: Option<Expr>,
+    /// Conditions on the arguments.
+    pub(super) requires: Vec<Expr>,
+}
+
+impl Parse for Contract {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut contract = Self::default();
+        while !input.is_empty() {
+            let key = input.call(Ident::parse_any)?;
+            input.parse::<Token![=]>()?;
+            let place = match key.to_string().as_str() {
+                "block" => &mut contract.block,
+                "grid" => &mut contract.grid,
+                "dynamic_shared" => &mut contract.dynamic_shared,
+                "requires" => {
+                    let list;
+                    parenthesized!(list in input);
+                    contract.requires.extend(Punctuated::<Expr, Token![,]>::parse_terminated(&list)?);
+                    if !input.is_empty() {
+                        input.parse::<Token![,]>()?;
+                    }
+                    continue;
+                }
+                _ => {
+                    let message = "a launch contract knows `block = (x, y, z)`, `grid = (x, y, z)`, `dynamic_shared = bytes` (or a \
+                                   range) and `requires = (condition, ..)`";
+                    return Err(Error::new(key.span(), message));
+                }
+            };
+            if place.replace(input.parse()?).is_some() {
+                return Err(Error::new(key.span(), format!("`{key}` is given twice")));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(contract)
+    }
+}

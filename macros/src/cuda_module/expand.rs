@@ -1,0 +1,202 @@
+//! The module that is written: images, `load`, `Module`, `Functions`.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
+use syn::{AttrStyle, Attribute, Error, Ident, Path};
+
+use super::arguments::ImagePath;
+use super::check::{Known, Verdict, check};
+use super::entry::Entry;
+use super::image::Code;
+use super::parameter::{Kind, show, substitute};
+use super::parse::{Kernel, Module, cfgs};
+use super::{element, method, variable};
+
+pub(super) fn module(
+    module: &Module,
+    path: &Path,
+    found: &[&ImagePath],
+    known: &[Known],
+    problems: Vec<Error>,
+) -> TokenStream {
+    let Module { attributes, visibility, ident, others, kernels, variables } = module;
+    let (inner, outer): (Vec<&Attribute>, Vec<&Attribute>) =
+        attributes.iter().partition(|a| matches!(a.style, AttrStyle::Inner(_)));
+    let problems = problems.into_iter().map(Error::into_compile_error);
+    let mut parts = Vec::new();
+    for kernel in kernels {
+        let verdict = check(kernel, known, path);
+        parts.push(method::method(kernel, path, &verdict.open));
+        parts.push(element::element(kernel, path));
+        parts.push(findings(kernel, verdict));
+    }
+    parts.extend(variables.iter().map(|v| variable::variable(v, known, path)));
+    let images = found.iter().zip(known).map(|(image, known)| artifact(image, known, path));
+    let structs = structs(module, path);
+    quote! {
+        #(#outer)*
+        #visibility mod #ident {
+            #(#inner)*
+            #(#others)*
+            #(#problems)*
+            static __IMAGES: &[#path::launch::typed::Artifact] = &[#(#images),*];
+            #structs
+            #(#parts)*
+        }
+    }
+}
+
+/// What the check found, under the kernel's own `cfg`.
+fn findings(kernel: &Kernel, verdict: Verdict) -> TokenStream {
+    let Verdict { problems, assertions, .. } = verdict;
+    if problems.is_empty() && assertions.is_empty() {
+        return TokenStream::new();
+    }
+    let cfgs = cfgs(&kernel.attributes);
+    let errors = problems.into_iter().map(Error::into_compile_error);
+    quote! {
+        #(#cfgs const _: () = { #errors };)*
+        #(#cfgs #assertions)*
+    }
+}
+
+fn artifact(image: &ImagePath, known: &Known, path: &Path) -> TokenStream {
+    let (shown, included) = (&image.shown, &image.included);
+    let codes = known.facts.codes.iter().map(|&Code { machine, arch }| {
+        let (sm, suffix) = arch.map_or((0, '\0'), |arch| (arch.sm, arch.suffix.unwrap_or('\0')));
+        quote!(#path::launch::typed::Code { machine: #machine, sm: #sm, suffix: #suffix })
+    });
+    quote! {
+        #path::launch::typed::Artifact {
+            path: #shown,
+            bytes: ::core::include_bytes!(#included),
+            codes: &[#(#codes),*],
+        }
+    }
+}
+
+/// The fields of `Functions` that a kernel has: its name, or one for each type.
+pub(super) fn fields(kernel: &Kernel) -> Vec<Ident> {
+    match &kernel.entry {
+        Entry::One(_) => vec![kernel.ident.clone()],
+        Entry::PerType { choices, .. } => {
+            let field = |key: String| {
+                let words = key.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+                let key = words.collect::<Vec<_>>().join("_").to_lowercase();
+                format_ident!("{}_{key}", kernel.ident.unraw())
+            };
+            choices.iter().map(|choice| field(show(&choice.key))).collect()
+        }
+    }
+}
+
+fn structs(module: &Module, path: &Path) -> TokenStream {
+    let (mut fields_, mut lookups) = (Vec::new(), Vec::new());
+    for kernel in &module.kernels {
+        let cfgs = cfgs(&kernel.attributes);
+        for (field, (name, types)) in fields(kernel).iter().zip(kernel.entry.instances()) {
+            let text = &name.text;
+            let doc = format!("Kernel `{text}`.");
+            fields_.push(quote!(#cfgs #[doc = #doc] pub #field: #path::CudaFunction));
+            let list = list_type(kernel, &types, path);
+            lookups.push(quote!(#cfgs #field: #path::launch::typed::#list(&module, #text)?));
+        }
+    }
+    let constructors = constructors(module, &lookups, path);
+    quote! {
+        /// The loaded kernels, ready to be launched; handles are cheap to clone.
+        #[allow(dead_code)]
+        #[derive(Clone, Debug)]
+        pub struct Module {
+            functions: ::std::sync::Arc<Functions>,
+            module: #path::CudaModule,
+        }
+
+        /// A handle of each kernel: its attributes, limits and occupancy, and launches by `cuda_launch!`.
+        #[allow(dead_code)]
+        #[derive(Clone, Debug)]
+        pub struct Functions {
+            #(#fields_,)*
+        }
+
+        #constructors
+
+        #[allow(dead_code)]
+        impl Module {
+            /// A handle of each kernel, for inspection.
+            pub fn functions(&self) -> &Functions {
+                &self.functions
+            }
+
+            /// The module as `cuda_launch!` takes it.
+            pub fn as_module(&self) -> &#path::CudaModule {
+                &self.module
+            }
+        }
+    }
+}
+
+fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenStream {
+    let sizes = module.variables.iter().map(|v| variable::load_check(v, path));
+    quote! {
+        /// Loads the kernels: of the images that this module names the best that the device runs.
+        ///
+        /// Each kernel is looked up and its parameters are compared with the driver's, here and never again.
+        ///
+        /// # Errors
+        /// None of the images is for this device, the driver refuses the one that is, or a kernel is not what it was when
+        /// this program was compiled.
+        #[allow(dead_code, unsafe_code)]
+        pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
+            let module = #path::launch::typed::load(context, __IMAGES)?;
+            // SAFETY: 1: these are the images that the declarations were compared with.
+            unsafe { from_module(module) }
+        }
+
+        /// Takes the kernels from a module that was loaded otherwise: by a library, from a file, with options.
+        ///
+        /// # Errors
+        /// A kernel is not there, or has other parameters.
+        ///
+        /// # Safety
+        /// 1. The kernels and variables of `module` are those that were declared here: of the same meaning, not only of the
+        ///    same name and sizes.
+        #[allow(dead_code, unsafe_code)]
+        pub unsafe fn from_module(module: #path::CudaModule) -> ::core::result::Result<Module, #path::Error> {
+            #(#sizes)*
+            let functions = Functions { #(#lookups,)* };
+            ::core::result::Result::Ok(Module { functions: ::std::sync::Arc::new(functions), module })
+        }
+    }
+}
+
+/// The look-up of a kernel: with the type of its list of arguments, unless the caller chooses one.
+fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> TokenStream {
+    let launch = quote!(#path::launch);
+    let mut list = quote!(#launch::Nil);
+    for parameter in kernel.parameters.iter().rev() {
+        let of = |ty: &syn::Type| substitute(ty.to_token_stream(), types);
+        let item = match &parameter.kind {
+            Kind::Slice { element, mutable } => {
+                let element = of(element);
+                quote!(#launch::Slice<'static, #element, #mutable>)
+            }
+            Kind::Pointer { element, mutable } => {
+                let (element, pointer) = (of(element), pointer(*mutable));
+                quote!(#launch::Value<'static, #path::#pointer<#element>>)
+            }
+            Kind::Value(ty) => {
+                let ty = of(ty);
+                quote!(#launch::Value<'static, #ty>)
+            }
+            Kind::Open(_) => return quote!(function),
+        };
+        list = quote!(#launch::Cons<#item, #list>);
+    }
+    quote!(checked_function::<#list>)
+}
+
+pub(super) fn pointer(mutable: bool) -> Ident {
+    if mutable { format_ident!("DevicePtrMut") } else { format_ident!("DevicePtr") }
+}

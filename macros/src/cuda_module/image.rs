@@ -1,0 +1,173 @@
+//! What an image says of its kernels and variables, read once as long as the file does not change.
+
+use cuda_ptx::image::{Arch, EntryKind, Image, ImageError, Kernel as ImageKernel};
+use cuda_ptx::{FunctionKind, Linkage, Space, Type};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::SystemTime;
+
+/// What a file holds, as far as the macro needs it.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// What the loader chooses by.
+    pub(super) codes: Vec<Code>,
+    /// `None` where everything is compressed.
+    pub(super) kernels: Option<Vec<Kernel>>,
+    /// `None` where the image does not list them.
+    pub(super) variables: Option<Vec<Variable>>,
+}
+
+/// Code in an image, and the devices it is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code {
+    /// Machine code, else PTX.
+    pub(super) machine: bool,
+    pub(super) arch: Option<Arch>,
+}
+
+#[derive(Debug)]
+pub(super) struct Kernel {
+    pub(super) name: String,
+    /// `None` where the image does not list them.
+    pub(super) parameters: Option<Vec<Parameter>>,
+    /// In the text, if it is one.
+    pub(super) line: Option<u32>,
+    pub(super) max_threads: Option<u64>,
+    pub(super) min_blocks: Option<u32>,
+    pub(super) required_threads: Option<[u32; 3]>,
+    pub(super) cluster: Option<[u32; 3]>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    pub(super) size: usize,
+    /// What only PTX tells.
+    pub(super) text: Option<ParameterText>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ParameterText {
+    pub(super) ty: Type,
+    pub(super) array: bool,
+    pub(super) align: usize,
+    pub(super) line: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) constant: bool,
+    /// Bytes; 0 where another module says.
+    pub(super) size: u64,
+    pub(super) line: u32,
+}
+
+type Cache = Mutex<HashMap<PathBuf, (Stamp, Arc<Facts>)>>;
+/// Length and time of change.
+type Stamp = (u64, Option<SystemTime>);
+
+/// The facts of a file. An expander that lives long, as rust-analyzer's, reads a file again only when it has changed.
+pub(super) fn facts(path: &Path) -> Result<Arc<Facts>, String> {
+    static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
+    let metadata = std::fs::metadata(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let stamp = (metadata.len(), metadata.modified().ok());
+    let cache = || CACHE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some((_, facts)) = cache().get(path).filter(|(known, _)| *known == stamp && stamp.1.is_some()) {
+        return Ok(facts.clone());
+    }
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let facts = Arc::new(read(&bytes).map_err(|e| format!("{}: {e}", path.display()))?);
+    cache().insert(path.to_path_buf(), (stamp, facts.clone()));
+    Ok(facts)
+}
+
+fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
+    match Image::read(bytes)? {
+        Image::Ptx(text) => of_ptx(text),
+        Image::Cubin(cubin) => Ok(Facts {
+            codes: vec![Code { machine: true, arch: cubin.arch() }],
+            kernels: Some(cubin.kernels().iter().map(of_cubin).collect()),
+            variables: None,
+        }),
+        Image::Fatbin(fatbin) => {
+            let entries = fatbin.entries();
+            let code = |e: &cuda_ptx::image::Entry<'_>| match e.kind() {
+                EntryKind::Ptx => Some(Code { machine: false, arch: Some(e.arch()) }),
+                EntryKind::Cubin => Some(Code { machine: true, arch: Some(e.arch()) }),
+                _ => None,
+            };
+            let codes = entries.iter().filter_map(code).collect();
+            let plain = |kind| entries.iter().find(move |e| e.kind() == kind && e.compression().is_none());
+            // Text first: it knows types. All entries of a fatbin are compiled from one source.
+            let (kernels, variables) = match (plain(EntryKind::Ptx), plain(EntryKind::Cubin)) {
+                (Some(entry), _) => {
+                    let facts = of_ptx(entry.ptx()?)?;
+                    (facts.kernels, facts.variables)
+                }
+                (None, Some(entry)) => (Some(entry.cubin()?.kernels().iter().map(of_cubin).collect()), None),
+                (None, None) => (None, None),
+            };
+            Ok(Facts { codes, kernels, variables })
+        }
+        // A kind that came later: nothing is known of it here, and the loader says whether it runs.
+        _ => Ok(Facts { codes: Vec::new(), kernels: None, variables: None }),
+    }
+}
+
+fn of_ptx(text: &str) -> Result<Facts, ImageError> {
+    let module = cuda_ptx::parse(text)?;
+    let arch = module.targets.first().and_then(|target| Arch::from_name(target));
+    let entries = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
+    let variables = module.variables.iter().filter(|v| {
+        matches!(v.space, Space::Global | Space::Const) && v.linkage != Linkage::Extern && !v.ty.is_opaque()
+    });
+    Ok(Facts {
+        codes: vec![Code { machine: false, arch }],
+        kernels: Some(entries.map(of_entry).collect()),
+        variables: Some(variables.map(of_variable).collect()),
+    })
+}
+
+fn of_entry(function: &cuda_ptx::Function<'_>) -> Kernel {
+    let parameters = function.parameters().into_iter().zip(&function.params).map(|(p, variable)| {
+        let text = ParameterText { ty: p.ty, array: p.array, align: p.align, line: variable.line };
+        Parameter { size: p.size, text: Some(text) }
+    });
+    let d = &function.directives;
+    Kernel {
+        name: function.name.to_string(),
+        parameters: Some(parameters.collect()),
+        line: Some(function.line),
+        max_threads: d.maxntid.map(volume),
+        min_blocks: d.minnctapersm,
+        required_threads: d.reqntid,
+        cluster: d.reqnctapercluster,
+    }
+}
+
+fn of_cubin(kernel: &ImageKernel<'_>) -> Kernel {
+    let parameter = |size: u32| Parameter { size: size as usize, text: None };
+    Kernel {
+        name: kernel.name.to_string(),
+        parameters: kernel.parameters.as_ref().map(|list| list.iter().map(|p| parameter(p.size)).collect()),
+        line: None,
+        max_threads: kernel.max_threads.map(volume),
+        min_blocks: None,
+        required_threads: kernel.required_threads,
+        cluster: kernel.cluster,
+    }
+}
+
+fn of_variable(variable: &cuda_ptx::Variable<'_>) -> Variable {
+    Variable {
+        name: variable.name.to_string(),
+        constant: variable.space == Space::Const,
+        size: variable.size(),
+        line: variable.line,
+    }
+}
+
+fn volume(dimensions: [u32; 3]) -> u64 {
+    dimensions.iter().map(|&d| u64::from(d)).fold(1, u64::saturating_mul)
+}

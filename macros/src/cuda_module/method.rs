@@ -1,0 +1,176 @@
+//! The method of one kernel, as an invocation of the macro that the crate keeps for it: what a method looks like, and which
+//! there are, is decided there, where the crate's features are known.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
+use syn::{BinOp, Expr, ExprBinary, GenericParam, Ident, Path};
+
+use super::element::trait_name;
+use super::entry::Entry;
+use super::expand::pointer;
+use super::parameter::{Kind, Parameter};
+use super::parse::Kernel;
+use super::spans;
+
+pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> TokenStream {
+    let Kernel { attributes, visibility, ident, options, .. } = kernel;
+    let unsafety = (!kernel.safe).then(|| quote!(unsafe));
+    let names = [format_ident!("{}_async", ident.unraw()), format_ident!("{}_async_owned", ident.unraw())];
+    let (generics, bounds) = generics(kernel, path);
+    let parameters = kernel.parameters.iter().map(|parameter| argument(parameter, path));
+    // Of the macro, so that no parameter of the kernel is taken for one of them.
+    let [this, stream, config] =
+        ["self", "stream", "config"].map(|name| Ident::new(name, Span::mixed_site()));
+    let function = match &kernel.entry {
+        Entry::One(_) => quote!(&#this.functions.#ident),
+        Entry::PerType { parameters, .. } => {
+            let (key, element) = (key(parameters), trait_name(kernel));
+            quote!(<#key as #element>::__function(&#this.functions))
+        }
+    };
+    let checks = checks(kernel, path, &config);
+    let fields = fields(kernel, path);
+    let attributes_ = &options.attributes;
+    let docs = docs(kernel);
+    quote! {
+        #path::__cuda_module_kernel! {
+            { #(#attributes)* #(#[doc = #docs])* } [#visibility] [#unsafety] [#ident #(#names)*]
+            [#(#generics),*] [#(#bounds),*]
+            [#this #stream #config]
+            [#(#parameters)*]
+            { #function }
+            { #(const { #open };)* #checks }
+            [#fields] [#(#attributes_),*]
+        }
+    }
+}
+
+/// `(name kind [type of the kernel's] [type of the method's])`
+fn argument(parameter: &Parameter, path: &Path) -> TokenStream {
+    let ident = &parameter.ident;
+    match &parameter.kind {
+        Kind::Slice { element, mutable: false } => {
+            quote!((#ident slice [#element] [&(impl #path::DeviceSlice<Element = #element> + ?::core::marker::Sized)]))
+        }
+        Kind::Slice { element, mutable: true } => quote! {
+            (#ident slice_mut [#element] [&mut (impl #path::DeviceSliceMut<Element = #element> + ?::core::marker::Sized)])
+        },
+        Kind::Pointer { element, mutable } => {
+            let pointer = pointer(*mutable);
+            let ty = quote!(#path::#pointer<#element>);
+            quote!((#ident value [#ty] [impl #path::KernelArgument<#ty>]))
+        }
+        Kind::Value(ty) => {
+            let (first, last) = spans::ends(ty);
+            let argument = spans::at(first, &quote!(impl #path::KernelArgument<));
+            let close = spans::at(last, &quote!(>));
+            quote!((#ident value [#ty] [#argument #ty #close]))
+        }
+        Kind::Open(ty) => quote!((#ident open [#ty] [#ty])),
+    }
+}
+
+/// The parameters as they are declared on the method, and what is asked of them.
+fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>) {
+    let parameters = kernel.generics.params.iter().filter(|p| !matches!(p, GenericParam::Lifetime(_)));
+    let written = kernel.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let mut bounds: Vec<TokenStream> = written.map(ToTokens::to_token_stream).collect();
+    if let Entry::PerType { parameters, .. } = &kernel.entry {
+        let (key, element) = (key(parameters), trait_name(kernel));
+        bounds.push(quote!(#key: #element));
+        bounds.extend(parameters.iter().map(|p| quote!(#p: #path::DeviceCopy)));
+    }
+    for parameter in &kernel.parameters {
+        if let Kind::Open(ty) = &parameter.kind {
+            bounds.push(quote!(#ty: ::core::marker::Copy));
+        }
+    }
+    (parameters.map(ToTokens::to_token_stream).collect(), bounds)
+}
+
+/// The type that the trait of a generic kernel is implemented for.
+fn key(parameters: &[Ident]) -> TokenStream {
+    match parameters {
+        [one] => one.to_token_stream(),
+        several => quote!((#(#several),*)),
+    }
+}
+
+fn fields(kernel: &Kernel, path: &Path) -> TokenStream {
+    let cluster = kernel
+        .options
+        .cluster
+        .map(|([x, y, z], _)| quote!(#path::Attribute::cluster_dimension((#x, #y, #z)),));
+    let cooperative = kernel.options.cooperative.then(|| quote!(#path::Attribute::cooperative(true),));
+    quote!(#cluster #cooperative)
+}
+
+fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
+    let typed = quote!(#path::launch::typed);
+    let name = kernel.ident.unraw().to_string();
+    let contract = &kernel.options.contract;
+    let bounds = kernel.options.bounds.as_ref().map(|bounds| {
+        let max = bounds.max_threads;
+        quote!(#typed::max_threads(#name, #config, #max)?;)
+    });
+    let block = contract.block.as_ref().map(|e| quote!(#typed::block(#name, #config, #e)?;));
+    let grid = contract.grid.as_ref().map(|e| quote!(#typed::grid(#name, #config, #e)?;));
+    let shared = contract.dynamic_shared.as_ref().map(|e| match e {
+        Expr::Range(_) => quote!(#typed::dynamic_shared(#name, #config, &(#e))?;),
+        _ => quote!(#typed::dynamic_shared(#name, #config, &(#e ..= #e))?;),
+    });
+    let requires = contract.requires.iter().map(|e| requirement(&name, e, &typed));
+    let slices = (!contract.requires.is_empty()).then(|| {
+        quote! { #[allow(unused_imports)] use #path::DeviceSlice as _; }
+    });
+    quote!(#bounds #block #grid #shared { #slices #(#requires)* })
+}
+
+/// A condition; of a comparison both sides are told when it fails.
+fn requirement(name: &str, condition: &Expr, typed: &TokenStream) -> TokenStream {
+    let text = quote!(::core::stringify!(#condition));
+    match condition {
+        Expr::Binary(ExprBinary { left, op, right, .. }) if is_comparison(op) => {
+            let [l, r] = ["left", "right"].map(|name| Ident::new(name, Span::mixed_site()));
+            quote! {
+                match (&(#left), &(#right)) {
+                    (#l, #r) => if !(*#l #op *#r) {
+                        return ::core::result::Result::Err(#typed::requirement(#name, #text, &[#l, #r]));
+                    }
+                }
+            }
+        }
+        condition => quote! {
+            if !(#condition) {
+                return ::core::result::Result::Err(#typed::requirement(#name, #text, &[]));
+            }
+        },
+    }
+}
+
+fn is_comparison(op: &BinOp) -> bool {
+    matches!(op, BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_))
+}
+
+/// What the author did not have to write.
+fn docs(kernel: &Kernel) -> Vec<String> {
+    let own = kernel.attributes.iter().any(|a| a.path().is_ident("doc"));
+    let mut lines = Vec::new();
+    if !own {
+        lines.push(format!(" Launches the kernel `{}`.", kernel.ident));
+    }
+    lines.push(String::new());
+    lines.push(" # Errors".into());
+    lines.push(" Dimensions, contexts or the launch contract do not fit, or whatever the driver answers; nothing was launched.".into());
+    if !kernel.safe {
+        lines.push(String::new());
+        lines.push(" # Safety".into());
+        lines.push(
+            " Duties 2 to 6 of `cuda_launch!` are the caller's: bounds, lifetime, aliasing, validity, termination. Duty 1, \
+             types, was checked as far as the image tells."
+                .into(),
+        );
+    }
+    lines
+}

@@ -1,0 +1,221 @@
+//! What one parameter is: a slice, an address, a value; and what cannot be one.
+
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{Error, GenericArgument, PathArguments, PointerMutability, Result, Type, TypePath};
+
+pub(super) struct Parameter {
+    pub(super) ident: Ident,
+    pub(super) kind: Kind,
+    /// As written.
+    pub(super) ty: Type,
+}
+
+#[derive(Clone)]
+pub(super) enum Kind {
+    /// `&[T]`, `&mut [T]`: address and length.
+    Slice { element: Type, mutable: bool },
+    /// `*const T`, `*mut T`.
+    Pointer { element: Type, mutable: bool },
+    /// A value, whole.
+    Value(Type),
+    /// A value of a type that the caller chooses.
+    Open(Type),
+}
+
+impl Kind {
+    /// `open` are the type parameters that stand for any type.
+    pub(super) fn of(ty: &Type, open: &[&Ident]) -> Result<Self> {
+        match plain(ty) {
+            Type::Reference(reference) => {
+                let mutable = reference.mutability.is_some();
+                match plain(&reference.elem) {
+                    Type::Slice(slice) => Ok(Self::Slice { element: (*slice.elem).clone(), mutable }),
+                    elem => Err(Error::new_spanned(ty, reference_help(elem, mutable))),
+                }
+            }
+            Type::Ptr(pointer) => {
+                let mutable = matches!(pointer.mutability, PointerMutability::Mut(_));
+                match plain(&pointer.elem) {
+                    Type::Slice(_) => Err(Error::new_spanned(
+                        ty,
+                        "the length of a slice is a parameter of its own: write `&[T]` for both, or `*const T` and `len: u64`",
+                    )),
+                    _ => Ok(Self::Pointer { element: (*pointer.elem).clone(), mutable }),
+                }
+            }
+            _ if open.iter().any(|name| mentions(ty.to_token_stream(), name)) => Ok(Self::Open(ty.clone())),
+            Type::Path(path) => match refused(path) {
+                Some(help) => Err(Error::new_spanned(ty, help)),
+                None => Ok(Self::Value(ty.clone())),
+            },
+            Type::Array(_) | Type::Macro(_) => Ok(Self::Value(ty.clone())),
+            other => Err(Error::new_spanned(ty, no_parameter(other))),
+        }
+    }
+
+    /// Parameters of the kernel that it stands for.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Slice { .. } => 2,
+            Self::Value(Type::Path(path)) if last(path) == "PhantomData" => 0,
+            _ => 1,
+        }
+    }
+
+    pub(super) fn is_written(&self) -> bool {
+        matches!(self, Self::Slice { mutable: true, .. } | Self::Pointer { mutable: true, .. })
+            || matches!(self, Self::Value(Type::Path(path)) if last(path) == "DevicePtrMut")
+    }
+
+    /// An address that may be any number.
+    pub(super) fn is_unchecked_address(&self) -> bool {
+        match self {
+            Self::Pointer { .. } => true,
+            Self::Value(Type::Path(path)) => matches!(last(path).as_str(), "DevicePtr" | "DevicePtrMut"),
+            _ => false,
+        }
+    }
+}
+
+/// Without the invisible groups of `macro_rules!` variables and without parentheses.
+pub(super) fn plain(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Group(group) => &group.elem,
+            Type::Paren(paren) => &paren.elem,
+            _ => return ty,
+        };
+    }
+}
+
+fn last(path: &TypePath) -> String {
+    path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default()
+}
+
+/// The type in `Vec<T>`.
+fn inner(path: &TypePath) -> Option<String> {
+    match &path.path.segments.last()?.arguments {
+        PathArguments::AngleBracketed(list) => list.args.iter().find_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(show(ty)),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+fn reference_help(elem: &Type, mutable: bool) -> String {
+    let (of, pointer) = if mutable { ("&mut", "*mut") } else { ("&", "*const") };
+    let of = if mutable { format!("{of} ") } else { of.to_string() };
+    match elem {
+        Type::Path(path) if path.path.is_ident("str") => {
+            "a kernel cannot take `&str`: copy the bytes into a `DeviceBuffer<u8>` and take `&[u8]`".into()
+        }
+        Type::Array(array) => format!(
+            "a kernel cannot take a reference to an array of the host; take the elements by value, `{}`, or a slice of device \
+             memory, `{of}[{}]`",
+            show(elem),
+            show(&array.elem)
+        ),
+        elem => format!(
+            "a kernel cannot take a reference to one value of the host\n\
+             help: `{}` passes the value, `{of}[{}]` a slice of device memory (address and length), `{pointer} {}` an address alone",
+            show(elem),
+            show(elem),
+            show(elem)
+        ),
+    }
+}
+
+/// Types of the standard library and of this one that are no plain data.
+fn refused(path: &TypePath) -> Option<String> {
+    let of = inner(path).unwrap_or_else(|| "T".into());
+    Some(match last(path).as_str() {
+        "bool" => "`bool` is no kernel parameter, because a byte of the device may be neither 0 nor 1\n\
+                   help: declare `u8`, and pass `u8::from(flag)`"
+            .into(),
+        "char" => "`char` is no kernel parameter, because not every number is one\n\
+                   help: declare `u32`, and pass `u32::from(c)`"
+            .into(),
+        "Option" => format!(
+            "`Option` has no layout that a kernel knows\nhelp: an address that may be null is `*const {of}`; for a value, \
+             pass a flag beside it"
+        ),
+        "str" | "String" => {
+            "text is passed as bytes: copy them into a `DeviceBuffer<u8>` and take `&[u8]`".into()
+        }
+        "Vec" | "Box" | "DeviceBuffer" | "DeviceView" => {
+            format!(
+                "a kernel takes device memory as `&[{of}]`, or `&mut [{of}]` to write it; the method then takes buffers and views"
+            )
+        }
+        "DeviceViewMut" => format!(
+            "a kernel takes device memory that it writes as `&mut [{of}]`; the method then takes buffers and views"
+        ),
+        "TextureObject" => "declare `TextureHandle`; the method takes `&TextureObject` for it".into(),
+        "SurfaceObject" => "declare `SurfaceHandle`; the method takes `&SurfaceObject` for it".into(),
+        _ => return None,
+    })
+}
+
+fn no_parameter(ty: &Type) -> String {
+    match ty {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => "`()` is no kernel parameter; leave it out".into(),
+        Type::Tuple(_) => "a tuple is no kernel parameter, because Rust chooses its layout\n\
+                           help: an array, a `#[repr(C)]` struct that derives `DeviceCopy`, or one parameter for each part"
+            .into(),
+        Type::Slice(slice) => format!("write `&[{}]`: a slice is passed as its address and length", show(&slice.elem)),
+        Type::FnPtr(_) => "the device cannot call functions of the host\n\
+                           help: a closure that the kernel was compiled with is passed through a type parameter: `fn map<F: Copy>(f: F, ..)`"
+            .into(),
+        Type::ImplTrait(_) => "name the type: `fn map<F: Copy>(f: F, ..)`".into(),
+        _ => "this is no type that a kernel can take; it takes numbers, arrays, `#[repr(C)]` structs that derive `DeviceCopy`, \
+              `&[T]`, `&mut [T]`, `*const T` and `*mut T`"
+            .into(),
+    }
+}
+
+/// A type as people write it.
+pub(super) fn show(tokens: &impl ToTokens) -> String {
+    let text = tokens.to_token_stream().to_string();
+    let mut shown = String::with_capacity(text.len());
+    let mut parts = text.split(' ').peekable();
+    while let Some(part) = parts.next() {
+        shown.push_str(part);
+        let words = |s: &str| s.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let space = parts.peek().is_some_and(|next| {
+            part.ends_with([',', ';'])
+                || words(part) && next.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        });
+        if space {
+            shown.push(' ');
+        }
+    }
+    shown
+}
+
+/// Whether this identifier stands anywhere in the tokens.
+pub(super) fn mentions(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        _ => false,
+    })
+}
+
+/// The tokens with other ones in place of identifiers.
+pub(super) fn substitute(tokens: TokenStream, names: &[(Ident, TokenStream)]) -> TokenStream {
+    let replace = |token: TokenTree| match token {
+        TokenTree::Ident(ident) => match names.iter().find(|(name, _)| *name == ident) {
+            Some((_, by)) => by.clone(),
+            None => TokenTree::Ident(ident).into(),
+        },
+        TokenTree::Group(group) => {
+            let mut replaced = Group::new(group.delimiter(), substitute(group.stream(), names));
+            replaced.set_span(group.span());
+            TokenTree::Group(replaced).into()
+        }
+        token => token.into(),
+    };
+    tokens.into_iter().map(replace).collect::<TokenStream>()
+}

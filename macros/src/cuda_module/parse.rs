@@ -1,0 +1,264 @@
+//! The module as it was written: kernels, variables, and everything else, which stays.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Error, FnArg, ForeignItem, ForeignItemFn, ForeignItemStatic, GenericParam, Generics, Ident,
+    Item, ItemForeignMod, ItemMod, LitStr, Pat, Result, ReturnType, Safety, StaticMutability, Type,
+    Visibility,
+};
+
+use super::entry::Entry;
+use super::options::Options;
+use super::parameter::{Kind, Parameter, mentions};
+use crate::problems::Problems;
+
+pub(super) struct Module {
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) visibility: Visibility,
+    pub(super) ident: Ident,
+    /// Everything but the `extern` block.
+    pub(super) others: Vec<Item>,
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) variables: Vec<Variable>,
+}
+
+/// One `fn`.
+pub(super) struct Kernel {
+    /// Docs, `cfg`, lints: what goes on the method.
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) visibility: Visibility,
+    pub(super) safe: bool,
+    pub(super) ident: Ident,
+    pub(super) generics: Generics,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) entry: Entry,
+    pub(super) options: Options,
+}
+
+/// One `static`.
+pub(super) struct Variable {
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) visibility: Visibility,
+    pub(super) ident: Ident,
+    /// In global memory; else a constant.
+    pub(super) mutable: bool,
+    pub(super) ty: Type,
+    /// The name in the image, where it is not that of the item.
+    pub(super) entry: Option<LitStr>,
+}
+
+/// Names that the struct `Module` has methods of already.
+const TAKEN: &[&str] = &["functions", "as_module"];
+
+impl Module {
+    pub(super) fn parse(item: TokenStream) -> Result<Self> {
+        let item: ItemMod = syn::parse2(item).map_err(|e| {
+            Error::new(
+                e.span(),
+                format!(
+                    "{e}\n`#[cuda_module(..)]` stands on `mod kernels {{ unsafe extern \"C\" {{ .. }} }}`"
+                ),
+            )
+        })?;
+        let span = item.ident.span();
+        let Some((_, items)) = item.content else {
+            let message = "`#[cuda_module]` needs the module's content here: `mod kernels { unsafe extern \"C\" { .. } }`";
+            return Err(Error::new(span, message));
+        };
+        let (blocks, others): (Vec<Item>, Vec<Item>) =
+            items.into_iter().partition(|item| matches!(item, Item::ForeignMod(_)));
+        let mut blocks = blocks.into_iter().filter_map(|item| match item {
+            Item::ForeignMod(block) => Some(block),
+            _ => None,
+        });
+        let Some(block) = blocks.next() else {
+            return Err(Error::new(
+                span,
+                "the module has no `unsafe extern \"C\" { .. }` block, which lists its kernels",
+            ));
+        };
+        if let Some(second) = blocks.next() {
+            let message = "a typed module has one `extern` block; put all kernels into the first";
+            return Err(Error::new(second.abi.extern_token.span(), message));
+        }
+        let mut module = Self {
+            attributes: item.attrs,
+            visibility: item.vis,
+            ident: item.ident,
+            others,
+            kernels: Vec::new(),
+            variables: Vec::new(),
+        };
+        module.block(block)?;
+        Ok(module)
+    }
+
+    fn block(&mut self, block: ItemForeignMod) -> Result<()> {
+        let mut problems = Problems::default();
+        problems.take(check_block(&block));
+        for item in block.items {
+            match item {
+                ForeignItem::Fn(function) => {
+                    self.kernels.extend(problems.take(Kernel::parse(function)));
+                }
+                ForeignItem::Static(variable) => {
+                    self.variables.extend(problems.take(Variable::parse(variable)));
+                }
+                other => {
+                    let message = "a typed module's `extern` block holds kernels, `fn name(..);`, and variables, `static name: T;`";
+                    problems.take::<()>(Err(Error::new_spanned(&other, message)));
+                }
+            }
+        }
+        problems.finish()
+    }
+}
+
+fn check_block(block: &ItemForeignMod) -> Result<()> {
+    if block.unsafety.is_none() {
+        let message =
+            "write `unsafe extern \"C\"`: that the kernels are what these lines say is your promise";
+        return Err(Error::new(block.abi.extern_token.span(), message));
+    }
+    match &block.abi.name {
+        Some(name) if name.value() != "C" => {
+            Err(Error::new(name.span(), "kernels are declared in `unsafe extern \"C\"`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Kernel {
+    fn parse(item: ForeignItemFn) -> Result<Self> {
+        let mut problems = Problems::default();
+        let signature = item.sig;
+        problems.take(check_signature(&signature));
+        let safe = matches!(signature.safety, Safety::Safe(_));
+        let (special, attributes) = split(item.attrs);
+        let entry = problems.take(Entry::parse(&special, &signature.ident, &signature.generics));
+        let options = problems.take(Options::parse(&special));
+        let mut parameters = Vec::new();
+        for argument in signature.inputs {
+            parameters.extend(problems.take(parameter(argument, safe, &signature.generics, entry.as_ref())));
+        }
+        problems.finish()?;
+        let (Some(entry), Some(options)) = (entry, options) else {
+            return Err(Error::new(signature.ident.span(), "this kernel cannot be understood"));
+        };
+        let (ident, generics, visibility) = (signature.ident, signature.generics, item.vis);
+        Ok(Self { attributes, visibility, safe, ident, generics, parameters, entry, options })
+    }
+}
+
+fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&Entry>) -> Result<Parameter> {
+    let argument = match argument {
+        FnArg::Typed(argument) => argument,
+        FnArg::Receiver(receiver) => {
+            return Err(Error::new_spanned(&receiver, "a kernel has no `self`"));
+        }
+    };
+    let Pat::Ident(name) = &*argument.pat else {
+        return Err(Error::new(
+            argument.pat.span(),
+            "give the parameter a name: it is that of the method's argument",
+        ));
+    };
+    // Type parameters that no `#[entry(..)]` lists are types of closures and the like.
+    let open: Vec<&Ident> = match entry {
+        Some(Entry::PerType { .. }) => Vec::new(),
+        _ => generics
+            .params
+            .iter()
+            .filter_map(|p| match p {
+                GenericParam::Type(p) => Some(&p.ident),
+                GenericParam::Const(p) => Some(&p.ident),
+                GenericParam::Lifetime(_) => None,
+            })
+            .collect(),
+    };
+    let kind = Kind::of(&argument.ty, &open)?;
+    if safe && kind.is_unchecked_address() {
+        let name = &name.ident;
+        let message = format!(
+            "a `safe fn` cannot take the address `{name}`: the caller may pass any, and nobody checks what lies there\n\
+             help: take a slice, `{name}: {}`, or declare the kernel as `fn`, whose method is `unsafe`",
+            if kind.is_written() { "&mut [T]" } else { "&[T]" }
+        );
+        return Err(Error::new_spanned(&argument.ty, message));
+    }
+    if let (true, Kind::Open(_)) = (safe, &kind) {
+        let message = "a `safe fn` cannot take a value of any type: the caller may pass one that only has the same size\n\
+                       help: declare the kernel as `fn`, whose method is `unsafe`";
+        return Err(Error::new_spanned(&argument.ty, message));
+    }
+    Ok(Parameter { ident: name.ident.clone(), kind, ty: *argument.ty })
+}
+
+fn check_signature(signature: &syn::Signature) -> Result<()> {
+    let mut problems = Problems::default();
+    let mut refuse = |span, message: &str| problems.take::<()>(Err(Error::new(span, message)));
+    if TAKEN.contains(&signature.ident.unraw().to_string().as_str()) {
+        let name = &signature.ident;
+        refuse(
+            name.span(),
+            &format!(
+                "the struct `Module` has a method `{name}` already; give this one another name and say `#[entry(\"{name}\")]`"
+            ),
+        );
+    }
+    if let ReturnType::Type(..) = signature.output {
+        refuse(
+            signature.output.span(),
+            "a kernel returns nothing; it writes into a `&mut [T]` that it is given",
+        );
+    }
+    if let Some(variadic) = &signature.variadic {
+        refuse(variadic.dots.span(), "a kernel has a fixed number of parameters");
+    }
+    if let Some(lifetime) = signature.generics.lifetimes().next() {
+        refuse(
+            lifetime.lifetime.span(),
+            "a kernel has no lifetimes: its slices are borrowed for the call, and ordered after it",
+        );
+    }
+    problems.finish()
+}
+
+impl Variable {
+    fn parse(item: ForeignItemStatic) -> Result<Self> {
+        let (special, attributes) = split(item.attrs);
+        let mut entry = None;
+        for attribute in &special {
+            if !attribute.path().is_ident("entry") {
+                let message = "a variable has one attribute of its own: `#[entry(\"name_in_the_image\")]`";
+                return Err(Error::new(attribute.path().span(), message));
+            }
+            entry = Some(attribute.parse_args()?);
+        }
+        Ok(Self {
+            attributes,
+            visibility: item.vis,
+            ident: item.ident,
+            mutable: matches!(item.mutability, StaticMutability::Mut(_)),
+            ty: *item.ty,
+            entry,
+        })
+    }
+}
+
+/// The attributes that are this macro's, and the others.
+fn split(attributes: Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
+    attributes.into_iter().partition(|a| super::options::OWN.iter().any(|own| a.path().is_ident(own)))
+}
+
+/// Those that decide whether an item is there.
+pub(super) fn cfgs(attributes: &[Attribute]) -> TokenStream {
+    let cfg = Ident::new("cfg", proc_macro2::Span::call_site());
+    let decides = |a: &&Attribute| {
+        a.path().is_ident("cfg") || a.path().is_ident("cfg_attr") && mentions(a.meta.to_token_stream(), &cfg)
+    };
+    attributes.iter().filter(decides).map(ToTokens::to_token_stream).collect()
+}

@@ -1,0 +1,381 @@
+//! What the macro says to declarations that do not fit; how the compiler shows it is in the crate's `tests/compile_fail`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use quote::quote;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{expand, image};
+
+/// Messages of the errors in what the macro writes, for an `extern` block with this inside.
+fn problems_of(path: &str, block: &str) -> Vec<String> {
+    let block: proc_macro2::TokenStream = block.parse().unwrap();
+    let module = quote!(mod kernels { unsafe extern "C" { #block } });
+    messages(expand(quote!(#path), module))
+}
+
+/// The literals of `compile_error!`.
+fn messages(written: proc_macro2::TokenStream) -> Vec<String> {
+    use proc_macro2::TokenTree as T;
+    let tokens: Vec<T> = written.into_iter().collect();
+    let mut found = Vec::new();
+    for (i, token) in tokens.iter().enumerate() {
+        match token {
+            T::Ident(name) if *name == "compile_error" => {
+                if let Some(T::Group(group)) = tokens.get(i + 2) {
+                    found.push(syn::parse2::<syn::LitStr>(group.stream()).unwrap().value());
+                }
+            }
+            T::Group(group) => found.extend(messages(group.stream())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The kernels of tests/kernels/typed.ptx, and one of everything.
+const IMAGE: &str = "../examples/kernels/mix.ptx";
+const TYPED: &str = "../tests/kernels/typed.ptx";
+const SAXPY: &str = "../examples/kernels/saxpy.ptx";
+
+#[track_caller]
+fn refused(path: &str, block: &str, expected: &[&str]) {
+    let found = problems_of(path, block);
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{found}\ndoes not contain\n{expected}");
+    }
+}
+
+#[test]
+fn what_fits_is_accepted() {
+    refused(SAXPY, "pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);", &[]);
+    refused(SAXPY, "fn saxpy(n: i32, alpha: f32, x: u64, y: DevicePtrMut<f32>);", &[]);
+    refused(SAXPY, "", &[]);
+}
+
+#[test]
+fn sizes_and_kinds_of_numbers() {
+    refused(
+        SAXPY,
+        "fn saxpy(n: u64, alpha: f32, x: *const f32, y: *mut f32);",
+        &[
+            "kernel `saxpy` parameter 0 `n` is `.u32` (4 bytes, line 8 of ../examples/kernels/saxpy.ptx); `u64` has 8 bytes\n\
+           help: declare `u32` or `i32`",
+        ],
+    );
+    refused(
+        SAXPY,
+        "fn saxpy(n: f32, alpha: i32, x: f64, y: *mut f32);",
+        &[
+            "parameter 0 `n` is `.u32` (4 bytes, line 8 of ../examples/kernels/saxpy.ptx); `f32` is a floating-point number",
+            "parameter 1 `alpha` is `.f32` (4 bytes, line 9 of ../examples/kernels/saxpy.ptx); `i32` is no floating-point number\n\
+             help: declare `f32`",
+            "`f64` is a floating-point number\nhelp: declare `u64` or `i64`, `*const T` or `*mut T`",
+        ],
+    );
+    refused(
+        TYPED,
+        "#[entry(f32 = \"scale_float\", f64 = \"scale_float\")] fn scale<T>(x: &mut [T], factor: T);",
+        &["kernel `scale_float` parameter 2 `factor` is `.f32` (4 bytes, line 14"],
+    );
+}
+
+#[test]
+fn slices_are_two_parameters() {
+    refused(
+        "../examples/kernels/fill.ptx",
+        "fn fill(out: &mut [u32], value: u32);",
+        &[
+            "parameter 1 `out` is `.u32` (4 bytes, line 9 of ../examples/kernels/fill.ptx); the length of `[u32]` has 8 bytes",
+        ],
+    );
+    refused(
+        TYPED,
+        "safe fn bounded(out: &mut [u32], n: u32);",
+        &[
+            "kernel `bounded` has 2 parameters in ../tests/kernels/typed.ptx (line 202); this declaration makes 3 parameters (a \
+           slice is two)\n  # here                  | ../tests/kernels/typed.ptx\n  0 out: address of [u32] | .u64 (8 bytes, \
+           line 203)\n  1 out: length of [u32]  | .u64 (8 bytes, line 204)\n  2 n: u32                | -",
+        ],
+    );
+}
+
+#[test]
+fn names() {
+    refused(TYPED, "fn bouned(out: &mut [u32]);", &["has no kernel `bouned`\nhelp: did you mean `bounded`?"]);
+    refused(SAXPY, "fn quite_another();", &["has no kernel `quite_another`; it has `saxpy`"]);
+    refused(TYPED, "static mut count: [u32; 4];", &["has no variable `count`\nhelp: did you mean `counts`?"]);
+    refused(
+        TYPED,
+        "static counts: [u32; 4];",
+        &["variable `counts` is `.global` (line 6 of ../tests/kernels/typed.ptx)\nhelp: \
+                                                  declare it as `static mut counts`"],
+    );
+    refused(
+        TYPED,
+        "static mut LEVELS: [f32; 4];",
+        &["is `.const` (line 8 of ../tests/kernels/typed.ptx)\nhelp: declare it as `static LEVELS`"],
+    );
+    refused(SAXPY, "fn functions();", &["the struct `Module` has a method `functions` already"]);
+}
+
+#[test]
+fn types_that_no_kernel_takes() {
+    for (ty, message) in [
+        (
+            "&f32",
+            "a kernel cannot take a reference to one value of the host\nhelp: `f32` passes the value, `&[f32]` a slice",
+        ),
+        (
+            "&mut Params",
+            "`&mut [Params]` a slice of device memory (address and length), `*mut Params` an address alone",
+        ),
+        ("&str", "a kernel cannot take `&str`"),
+        ("&[f32; 4]", "a reference to an array of the host"),
+        ("*const [f32]", "the length of a slice is a parameter of its own"),
+        ("bool", "help: declare `u8`, and pass `u8::from(flag)`"),
+        ("char", "help: declare `u32`"),
+        ("Option<f32>", "help: an address that may be null is `*const f32`"),
+        ("String", "text is passed as bytes"),
+        ("Vec<f32>", "a kernel takes device memory as `&[f32]`"),
+        ("cuda_launch::DeviceBuffer<f32>", "a kernel takes device memory as `&[f32]`"),
+        ("DeviceViewMut<'_, f32>", "`&mut [T]`"),
+        ("TextureObject", "declare `TextureHandle`"),
+        ("(f32, u32)", "a tuple is no kernel parameter"),
+        ("()", "leave it out"),
+        ("[f32]", "write `&[f32]`"),
+        ("fn(u32) -> u32", "the device cannot call functions of the host"),
+        ("impl Fn(u32)", "name the type: `fn map<F: Copy>(f: F, ..)`"),
+        ("dyn Fn(u32)", "this is no type that a kernel can take"),
+    ] {
+        let message =
+            if ty.starts_with("DeviceViewMut") { "takes device memory that it writes as" } else { message };
+        refused(SAXPY, &format!("fn saxpy(n: {ty});"), &[message]);
+    }
+}
+
+#[test]
+fn safe_kernels_take_no_bare_addresses() {
+    refused(
+        SAXPY,
+        "safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);",
+        &[
+            "a `safe fn` cannot take the address `x`",
+            "help: take a slice, `y: &mut [T]`, or declare the kernel as `fn`",
+        ],
+    );
+    refused(
+        SAXPY,
+        "safe fn saxpy(x: cuda_launch::DevicePtr<f32>);",
+        &["a `safe fn` cannot take the address `x`"],
+    );
+    refused(
+        IMAGE,
+        "safe fn apply<F: Copy>(f: F, out: &mut [u32]);",
+        &["a `safe fn` cannot take a value of any type"],
+    );
+}
+
+#[test]
+fn what_else_a_declaration_cannot_have() {
+    refused(SAXPY, "fn saxpy(n: u32) -> u32;", &["a kernel returns nothing"]);
+    refused(SAXPY, "fn saxpy<'a>(n: &'a [u32]);", &["a kernel has no lifetimes"]);
+    refused(SAXPY, "fn saxpy(n: u32, ...);", &["a fixed number of parameters"]);
+    refused(SAXPY, "fn saxpy(&self);", &["a kernel has no `self`"]);
+    refused(SAXPY, "fn saxpy(_: u32);", &["give the parameter a name"]);
+    refused(SAXPY, "type T;", &["holds kernels, `fn name(..);`, and variables"]);
+    refused(
+        TYPED,
+        "#[entry(f32 = \"scale_float\")] fn scale(x: &mut [f32]);",
+        &["is for a kernel that is generic over types alone"],
+    );
+    refused(
+        TYPED,
+        "#[entry(f32 = \"a\", f32 = \"b\")] fn scale<T>(x: &mut [T]);",
+        &["this type has an entry already"],
+    );
+    refused(
+        TYPED,
+        "#[entry(f32 = \"a\")] fn scale<A, B>(x: &mut [A], y: &[B]);",
+        &["2 type parameters, so write `(A, B, ..)"],
+    );
+    refused(TYPED, "#[entry(\"a\")] #[entry(\"b\")] fn scale();", &["a kernel has one `#[entry(..)]`"]);
+    refused(
+        TYPED,
+        "#[cluster_launch(0)] fn bounded(out: &mut [u32]);",
+        &["a cluster has one to three dimensions"],
+    );
+    refused(
+        IMAGE,
+        "#[cluster_launch(2)] fn ranks_fixed(out: &mut [u32]);",
+        &["was compiled for clusters of [4, 1, 1] blocks, not [2, 1, 1]"],
+    );
+    refused(
+        TYPED,
+        "#[launch_bounds(256)] fn bounded(out: &mut [u32]);",
+        &["was compiled for at most 128 threads a block, not 256"],
+    );
+    refused(
+        TYPED,
+        "#[launch_contract(blocks = 1)] fn bounded(out: &mut [u32]);",
+        &["a launch contract knows"],
+    );
+    refused(
+        TYPED,
+        "#[launch_contract(block = (1, 1, 1), block = (1, 1, 1))] fn bounded(out: &mut [u32]);",
+        &["`block` is given twice"],
+    );
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let both = problems_of(SAXPY, "fn saxpy(n: u64, alpha: f32, x: u32, y: *mut f32); fn sapy();");
+    assert_eq!(both.len(), 3, "{both:#?}");
+    let both = problems_of(SAXPY, "fn a(x: bool, y: char); fn b(x: &u8);");
+    assert_eq!(both.len(), 3, "{both:#?}");
+}
+
+#[test]
+fn every_image_is_checked() {
+    let module = quote!(
+        mod k {
+            unsafe extern "C" {
+                fn vecadd(a: &[f32], b: &[f32], c: &mut [f32], n: u32);
+            }
+        }
+    );
+    let found = messages(expand(
+        quote!(
+            "../examples/kernels/vecadd.ptx",
+            "../tests/kernels/vecadd_sm90.cubin",
+            "../tests/kernels/vecadd_plain.fatbin"
+        ),
+        module.clone(),
+    ));
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found[1].contains("in ../tests/kernels/vecadd_sm90.cubin; this"), "{}", found[1]);
+    let cubin = "../tests/kernels/vecadd_sm90.cubin";
+    refused(
+        cubin,
+        "fn vecadd(a: &[f32], b: &[f32], c: *mut f32, n: u32);",
+        &[
+            "parameter 5 `n` is 8 bytes in ../tests/kernels/vecadd_sm90.cubin; `u32` has 4 bytes\nhelp: declare a type of 8 bytes",
+        ],
+    );
+}
+
+#[test]
+fn arguments_of_the_attribute() {
+    let refused = |arguments, expected: &str| {
+        let found = messages(expand(
+            arguments,
+            quote!(
+                mod k {
+                    unsafe extern "C" {}
+                }
+            ),
+        ));
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:#?}");
+    };
+    refused(quote!(), "takes the file that has the kernels");
+    refused(quote!(1), "takes the file that has the kernels");
+    refused(quote!(include_str!("x")), "takes the file that has the kernels");
+    refused(quote!("a.ptx", "a.ptx"), "`a.ptx` is given twice");
+    refused(quote!("a.ptx", name = b), "has one option: `crate = path::to::cuda_launch`");
+    refused(quote!(env!("NO_SUCH_VARIABLE")), "the environment variable `NO_SUCH_VARIABLE` is not set");
+    refused(quote!(concat!(env!("OUT_DIR"), "/a.ptx")), "cargo sets it for crates that have a build script");
+    let missing = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("no/such.ptx");
+    refused(quote!("no/such.ptx"), &format!("cannot read {}: ", missing.display()));
+    refused(quote!("Cargo.toml"), "expected PTX text, a cubin or a fatbin");
+}
+
+#[test]
+fn modules_that_are_none() {
+    let refused = |module, expected: &str| {
+        let found = messages(expand(quote!("../examples/kernels/saxpy.ptx"), module));
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:#?}");
+    };
+    refused(
+        quote!(
+            mod k;
+        ),
+        "needs the module's content here",
+    );
+    refused(
+        quote!(
+            mod k {}
+        ),
+        "has no `unsafe extern \"C\" { .. }` block",
+    );
+    refused(
+        quote!(
+            mod k {
+                extern "C" {}
+            }
+        ),
+        "write `unsafe extern \"C\"`",
+    );
+    refused(
+        quote!(
+            mod k {
+                unsafe extern "ptx-kernel" {}
+            }
+        ),
+        "declared in `unsafe extern \"C\"`",
+    );
+    refused(
+        quote!(
+            mod k {
+                unsafe extern "C" {}
+                unsafe extern "C" {}
+            }
+        ),
+        "a typed module has one `extern` block",
+    );
+    refused(
+        quote!(
+            struct S;
+        ),
+        "stands on `mod kernels",
+    );
+}
+
+#[test]
+fn an_image_is_read_once_until_it_changes() {
+    let path = std::env::temp_dir().join(format!("cuda-launch-macros-{}.ptx", std::process::id()));
+    std::fs::write(&path, ".version 7.0\n.target sm_52\n").unwrap();
+    let first = image::facts(&path).unwrap();
+    assert!(Arc::ptr_eq(&first, &image::facts(&path).unwrap()));
+    std::fs::write(&path, ".version 7.0\n.target sm_52\n.visible .entry k() { ret; }\n").unwrap();
+    let second = image::facts(&path).unwrap();
+    assert_eq!(second.kernels.as_ref().unwrap().len(), 1);
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// 20 kernels in 1 MB of text: the macro may take 300 ms, without optimisation and on a busy machine.
+#[test]
+fn a_large_image_is_read_quickly() {
+    let mut text = String::from(".version 7.8\n.target sm_75\n.address_size 64\n");
+    for kernel in 0..20 {
+        let parameters: Vec<String> =
+            (0..6).map(|i| format!("\t.param .u64 kernel_{kernel}_param_{i}")).collect();
+        text += &format!(".visible .entry kernel_{kernel}(\n{}\n)\n{{\n", parameters.join(",\n"));
+        text += &"\tfma.rn.f32 \t%f1, %f2, %f3, %f4;\n".repeat(1600);
+        text += "}\n";
+    }
+    assert!(text.len() > 1_000_000, "{}", text.len());
+    let path = std::env::temp_dir().join(format!("cuda-launch-macros-large-{}.ptx", std::process::id()));
+    std::fs::write(&path, &text).unwrap();
+    let shown = path.to_str().unwrap();
+    let kernels: Vec<String> =
+        (0..20).map(|k| format!("safe fn kernel_{k}(a: &[f32], b: &[f32], c: &mut [f32]);")).collect();
+    let start = Instant::now();
+    let found = problems_of(shown, &kernels.concat());
+    let took = start.elapsed();
+    assert_eq!(found, Vec::<String>::new());
+    assert!(took < Duration::from_millis(300), "{took:?}");
+    std::fs::remove_file(&path).unwrap();
+}

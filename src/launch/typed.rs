@@ -1,0 +1,5 @@
+//! What the code that `#[cuda_module]` writes calls; only the macro is meant to.
+
+pub use super::typed_contract::{block, dynamic_shared, grid, max_threads, requirement};
+pub use super::typed_expect::expect;
+pub use super::typed_load::{Artifact, Code, check_variable, checked_function, function, get, load};

@@ -1,0 +1,90 @@
+//! What may be passed for a parameter of a typed kernel.
+
+use cuda_driver_sys::CUtensorMap;
+
+use crate::memory::{
+    DeviceCopy, DevicePtr, DevicePtrMut, SurfaceHandle, SurfaceObject, TensorMap, TextureHandle,
+    TextureObject,
+};
+
+/// A value that may be passed where a kernel declares the by-value parameter `P`.
+///
+/// Every [`DeviceCopy`] type may stand for itself; textures and surfaces for their handles; an address that may be written
+/// for one that is read. Implement it for types of your own, to pass them to typed kernels as they are:
+///
+/// ```
+/// use cuda_launch::{DevicePtr, KernelArgument};
+/// struct Table { rows: DevicePtr<f32> }
+/// impl KernelArgument<DevicePtr<f32>> for &Table {
+///     fn parameter(&self) -> DevicePtr<f32> { self.rows }
+/// }
+/// let table = Table { rows: DevicePtr::from_raw(0x1000) };
+/// assert_eq!((&table).parameter().addr(), 0x1000);
+/// assert_eq!(KernelArgument::<u32>::parameter(&7), 7);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed for a kernel parameter `{P}`",
+    label = "the kernel takes `{P}`",
+    note = "a buffer is passed for an address as `x.as_device_ptr()` or `x.as_mut_device_ptr()`; types of your own may implement \
+            `KernelArgument<{P}>`"
+)]
+pub trait KernelArgument<P: DeviceCopy> {
+    /// What the kernel gets.
+    fn parameter(&self) -> P;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: DeviceCopy> KernelArgument<P> for P {
+    #[inline(always)]
+    fn parameter(&self) -> P {
+        *self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: 'static> KernelArgument<DevicePtr<T>> for DevicePtrMut<T> {
+    #[inline(always)]
+    fn parameter(&self) -> DevicePtr<T> {
+        (*self).into()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl KernelArgument<TextureHandle> for &TextureObject {
+    #[inline(always)]
+    fn parameter(&self) -> TextureHandle {
+        self.handle()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl KernelArgument<SurfaceHandle> for &SurfaceObject {
+    #[inline(always)]
+    fn parameter(&self) -> SurfaceHandle {
+        self.handle()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl KernelArgument<TensorMap> for &TensorMap {
+    #[inline(always)]
+    fn parameter(&self) -> TensorMap {
+        **self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl KernelArgument<CUtensorMap> for &TensorMap {
+    #[inline(always)]
+    fn parameter(&self) -> CUtensorMap {
+        *self.raw()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl KernelArgument<CUtensorMap> for TensorMap {
+    #[inline(always)]
+    fn parameter(&self) -> CUtensorMap {
+        *self.raw()
+    }
+}

@@ -1,0 +1,91 @@
+//! Sizes of types that only the compiler knows, compared while it compiles.
+
+/// A message that is put together while the program compiles.
+struct Message {
+    text: [u8; CAPACITY],
+    len: usize,
+}
+
+/// More than the names in a message need; a longer one is cut.
+const CAPACITY: usize = 1024;
+
+impl Message {
+    const fn new() -> Self {
+        Self { text: [0; CAPACITY], len: 0 }
+    }
+
+    const fn text(mut self, text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut i = 0;
+        while i < bytes.len() && self.len < CAPACITY {
+            self.text[self.len] = bytes[i];
+            self.len += 1;
+            i += 1;
+        }
+        self
+    }
+
+    const fn number(self, n: usize) -> Self {
+        let shorter = if n >= 10 { self.number(n / 10) } else { self };
+        let digit = [b'0' + (n % 10) as u8];
+        match std::str::from_utf8(&digit) {
+            Ok(digit) => shorter.text(digit),
+            Err(_) => shorter,
+        }
+    }
+
+    const fn as_str(&self) -> &str {
+        let (used, _) = self.text.split_at(self.len);
+        match std::str::from_utf8(used) {
+            Ok(text) => text,
+            // Cut inside a character.
+            Err(_) => "this type does not fit the image",
+        }
+    }
+}
+
+/// The largest alignment of a field; what is over it is asked for by the struct as a whole, such as a tensor map's 64 or 128,
+/// and does not move its fields.
+const FIELD: usize = 16;
+
+/// Refuses a type that has not `size` bytes, or, unless `align` is 0, whose fields are aligned otherwise.
+///
+/// `what` is what the image says, `given` the type's name in the source.
+#[track_caller]
+#[allow(clippy::panic)] // The way to refuse something while the program compiles.
+pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize) {
+    let message = Message::new().text(what).text("; `").text(given);
+    if size_of::<T>() != size {
+        let unit = if size_of::<T>() == 1 { " byte" } else { " bytes" };
+        let message = message.text("` has ").number(size_of::<T>()).text(unit);
+        panic!("{}", message.as_str());
+    }
+    let differs = align_of::<T>() != align && (align_of::<T>() < FIELD || align < FIELD);
+    if align != 0 && differs {
+        let message =
+            message.text("` is aligned to ").number(align_of::<T>()).text(if align_of::<T>() < align {
+                ": its layout may differ; `#[repr(C, align(..))]` on the struct says the alignment"
+            } else {
+                ": its layout may differ"
+            });
+        panic!("{}", message.as_str());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_put_together() {
+        assert_eq!(Message::new().text("a ").number(0).text(" b ").number(1090).as_str(), "a 0 b 1090");
+        let long = "x".repeat(2 * CAPACITY);
+        assert_eq!(Message::new().text(&long).as_str().len(), CAPACITY);
+    }
+
+    #[test]
+    fn what_fits_is_accepted() {
+        expect::<[u32; 3]>("", "", 12, 4);
+        expect::<[u32; 3]>("", "", 12, 0);
+    }
+}

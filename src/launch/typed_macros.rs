@@ -1,0 +1,85 @@
+//! What a method of a typed module looks like. `#[cuda_module]` says what it knows of a kernel; which methods come of it is
+//! decided here, where the features of this crate are known.
+
+/// The methods of one kernel.
+///
+/// In order: attributes and docs, visibility, `unsafe` or nothing, the names of the methods, generic parameters and bounds, the
+/// names of the method's own arguments, the kernel's parameters as `(name kind [type of the kernel] [type of the method])`, its
+/// function, what is checked first, attributes that are fields of `cuda_launch!`, and others.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_module_kernel {
+    (
+        { $($attributes:tt)* } [$vis:vis] [$($unsafety:tt)*] [$name:ident $name_async:ident $name_owned:ident]
+        [$($generics:tt)*] [$($bounds:tt)*]
+        [$this:ident $stream:ident $config:ident]
+        [$(($argument:ident $kind:ident [$($element:tt)*] [$($ty:tt)*]))*]
+        { $($function:tt)* }
+        { $($checks:tt)* }
+        [$($field:expr,)*] [$($attribute:expr),*]
+    ) => {
+        #[allow(dead_code)]
+        impl Module {
+            $($attributes)*
+            #[allow(unsafe_code, clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            #[inline(always)]
+            $vis $($unsafety)* fn $name<$($generics)*>(
+                &$this,
+                $stream: &$crate::CudaStream,
+                $config: $crate::LaunchConfig,
+                $($argument: $($ty)*),*
+            ) -> ::core::result::Result<(), $crate::Error>
+            where
+                $($bounds)*
+            {
+                $($crate::__cuda_module_parameter! { $kind $argument [$($element)*] })*
+                $($checks)*
+                let function: &$crate::CudaFunction = $($function)*;
+                let fields: &[$crate::Attribute<'_>] = &[$($field),*];
+                let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
+                // SAFETY: types: compared with the image when this was compiled, and with the driver when it was loaded. The
+                // other duties of `cuda_launch!` are those of whoever calls this method, or, if it is a safe one, of whoever
+                // declared its kernel as `safe fn`. The function keeps its module loaded.
+                unsafe {
+                    $crate::launch::submit(
+                        function.kernel(),
+                        $stream,
+                        $config,
+                        fields,
+                        attributes,
+                        $crate::__cuda_module_list!($($kind $argument)*),
+                    )
+                }
+            }
+        }
+    };
+}
+
+/// The value that a parameter gets, from what the caller passes for it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_module_parameter {
+    (value $argument:ident [$($ty:tt)*]) => {
+        let $argument: $($ty)* = $crate::KernelArgument::<$($ty)*>::parameter(&$argument);
+    };
+    ($kind:ident $argument:ident [$($ty:tt)*]) => {};
+}
+
+/// The list of arguments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __cuda_module_list {
+    () => { $crate::launch::Nil };
+    (slice $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons($crate::launch::slice($argument), $crate::__cuda_module_list!($($rest)*))
+    };
+    (slice_mut $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons(
+            $crate::launch::SliceMutArgument::slice_mut_argument($argument),
+            $crate::__cuda_module_list!($($rest)*),
+        )
+    };
+    ($kind:ident $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons($crate::launch::Value(&$argument), $crate::__cuda_module_list!($($rest)*))
+    };
+}

@@ -1,0 +1,16 @@
+// What is written is read through another argument.
+
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/vecadd.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn launch(module: &kernels::Module, stream: &CudaStream, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+    module.vecadd(stream, LaunchConfig::for_num_elems(8), &x, &x, &mut x)
+}
+
+fn main() {}

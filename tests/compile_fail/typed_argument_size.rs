@@ -1,0 +1,17 @@
+// A value of another type than the parameter.
+
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/saxpy.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+    }
+}
+
+fn launch(module: &kernels::Module, stream: &CudaStream, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe { module.saxpy(stream, LaunchConfig::for_num_elems(8), 8u64, 2.0, x.as_device_ptr(), x.as_mut_device_ptr()) }
+}
+
+fn main() {}

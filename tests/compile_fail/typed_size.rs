@@ -1,0 +1,12 @@
+// A number of another size than the kernel's.
+
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/saxpy.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn saxpy(n: u64, alpha: f32, x: *const f32, y: *mut f32);
+    }
+}
+
+fn main() {}

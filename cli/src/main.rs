@@ -29,7 +29,7 @@ use output::Outcome;
 #[command(name = "cuda-launch", version, after_help = failure::CODES, max_term_width = 80)]
 struct Cli {
     /// Answers in JSON, errors too; each answer names its schema
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     json: bool,
     #[command(subcommand)]
     command: Command,

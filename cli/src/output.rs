@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::failure::{Exit, Failure};
 use crate::style;
+use crate::table::wrap;
 
 /// What a command answers.
 pub(crate) struct Outcome {
@@ -31,12 +32,28 @@ impl From<Failure> for Outcome {
             error.extend(place.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
         Self {
-            text: format!("{} {}\n", style::bad("error:"), failure.message),
+            text: lines(&format!("{} {}", style::bad("error:"), failure.message)),
             json: json!({ "schema": "cuda-launch.error.1", "error": error }),
             exit: failure.exit,
             is_error: true,
         }
     }
+}
+
+/// Long lines in lines that fit; a source line stays above the caret that points into it.
+fn lines(message: &str) -> String {
+    let mut text = String::new();
+    let mut lines = message.lines().peekable();
+    while let Some(line) = lines.next() {
+        let is_pointed = lines.peek().is_some_and(|next| next.trim() == "^");
+        let indent = &line[..line.len() - line.trim_start().len()];
+        if is_pointed || line.trim() == "^" {
+            text += &format!("{line}\n")
+        } else {
+            text += &wrap(line, indent)
+        }
+    }
+    text
 }
 
 /// Prints the answer. A reader who has gone away is no error of the command.

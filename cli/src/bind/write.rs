@@ -11,8 +11,9 @@ pub(super) fn module(file: &File, name: &str, path: &str, krate: &str) -> String
     let kernels = file.kernels();
     let given = if krate == "cuda_launch" { String::new() } else { format!(", crate = {krate}") };
     let mut source = String::from(
-        "// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they\n\
-         // mean was read from the code. Compare it with the kernel's source, then change what is wrong.\n",
+        "// Written by `cuda-launch bind`. The image says how many parameters there are\n\
+         // and how large; what they mean was read from the code. Compare it with the\n\
+         // kernel's source, then change what is wrong.\n",
     );
     source += &format!("#[{krate}::cuda_module({path:?}{given})]\npub mod {name} {{\n");
     let (mut types, mut items) = (String::new(), String::new());

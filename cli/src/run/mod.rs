@@ -24,7 +24,8 @@ pub(crate) use device::Place;
 /// How an argument is written.
 const ARGUMENTS: &str = "\
 Arguments, in the order of the kernel's parameters:
-  TYPE:VALUE            a number; TYPE:1,2,3 an array by value; hex:00ff raw bytes
+  TYPE:VALUE            a number; TYPE:1,2,3 an array by value
+  hex:00ff              bytes by value
   in:TYPE:DATA          memory that the kernel reads
   inout:TYPE:DATA       memory that it reads and writes, shown afterwards
   out:TYPE:COUNT        memory that it writes, zeroed first, shown afterwards

@@ -68,6 +68,9 @@ pub(super) fn answer(
 }
 
 fn output_text(index: usize, direction: Direction, scalar: Scalar, bytes: &[u8], most: usize) -> String {
+    if most == 0 {
+        return String::new();
+    }
     let total = bytes.len() / scalar.size();
     let word = if direction == Direction::Out { "out" } else { "inout" };
     let mut text =

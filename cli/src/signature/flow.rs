@@ -60,7 +60,7 @@ fn meaning(parameter: &cuda_ptx::Parameter, seen: &Seen) -> Meaning {
         return Meaning::Pointer { element, access: seen.access };
     }
     // What is declared as a number without a sign may have one, but is no float.
-    let is_number = |name: &str| !parameter.ty.name().starts_with('u') || name.starts_with('s');
+    let is_number = |name: &str| !parameter.ty.name().starts_with('u') || name.starts_with(['s', 'u']);
     let own =
         seen.own.iter().filter(|(name, _)| is_number(name)).map(|(name, count)| (*name, *count)).collect();
     match refined(parameter.ty.name(), &own) {

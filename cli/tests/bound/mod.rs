@@ -1,8 +1,9 @@
 //! What `cuda-launch bind` writes for the images of this tree; made by tests/bind.rs.
 #![allow(missing_docs, dead_code, unreachable_pub)]
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/fill.ptx")]
 pub mod examples_kernels_fill_ptx {
     unsafe extern "C" {
@@ -11,8 +12,9 @@ pub mod examples_kernels_fill_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/histogram.ptx")]
 pub mod examples_kernels_histogram_ptx {
     unsafe extern "C" {
@@ -24,8 +26,9 @@ pub mod examples_kernels_histogram_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/mandelbrot.ptx")]
 pub mod examples_kernels_mandelbrot_ptx {
     unsafe extern "C" {
@@ -38,7 +41,7 @@ pub mod examples_kernels_mandelbrot_ptx {
             p4: f32,
             p5: f32,
             p6: f32,
-            p7: i32,
+            p7: u32,
         );
 
         /// `mandelbrot_f64`
@@ -50,13 +53,14 @@ pub mod examples_kernels_mandelbrot_ptx {
             p4: f64,
             p5: f64,
             p6: f64,
-            p7: i32,
+            p7: u32,
         );
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/matmul.ptx")]
 pub mod examples_kernels_matmul_ptx {
     unsafe extern "C" {
@@ -71,12 +75,13 @@ pub mod examples_kernels_matmul_ptx {
         );
 
         /// `matmul`
-        pub fn matmul(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u32, p4: u32, p5: i32);
+        pub fn matmul(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u32, p4: u32, p5: u32);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/mix.ptx")]
 pub mod examples_kernels_mix_ptx {
     unsafe extern "C" {
@@ -98,8 +103,9 @@ pub mod examples_kernels_mix_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/reduce.ptx")]
 pub mod examples_kernels_reduce_ptx {
     unsafe extern "C" {
@@ -114,8 +120,9 @@ pub mod examples_kernels_reduce_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/saxpy.ptx")]
 pub mod examples_kernels_saxpy_ptx {
     unsafe extern "C" {
@@ -124,8 +131,9 @@ pub mod examples_kernels_saxpy_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/scale.ptx")]
 pub mod examples_kernels_scale_ptx {
     unsafe extern "C" {
@@ -134,8 +142,9 @@ pub mod examples_kernels_scale_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/scan.ptx")]
 pub mod examples_kernels_scan_ptx {
     unsafe extern "C" {
@@ -147,8 +156,9 @@ pub mod examples_kernels_scan_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/sin.ptx")]
 pub mod examples_kernels_sin_ptx {
     unsafe extern "C" {
@@ -157,8 +167,9 @@ pub mod examples_kernels_sin_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/strided_copy.ptx")]
 pub mod examples_kernels_strided_copy_ptx {
     unsafe extern "C" {
@@ -167,8 +178,9 @@ pub mod examples_kernels_strided_copy_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/transpose.ptx")]
 pub mod examples_kernels_transpose_ptx {
     unsafe extern "C" {
@@ -177,8 +189,9 @@ pub mod examples_kernels_transpose_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/typed.ptx")]
 pub mod examples_kernels_typed_ptx {
     unsafe extern "C" {
@@ -196,8 +209,9 @@ pub mod examples_kernels_typed_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../examples/kernels/vecadd.ptx")]
 pub mod examples_kernels_vecadd_ptx {
     unsafe extern "C" {
@@ -206,8 +220,9 @@ pub mod examples_kernels_vecadd_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/attributes.sm_90.cubin")]
 pub mod ptx_tests_data_attributes_sm_90_cubin {
     unsafe extern "C" {
@@ -248,8 +263,9 @@ pub mod ptx_tests_data_attributes_sm_90_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.debug.ptx")]
 pub mod ptx_tests_data_basic_debug_ptx {
     unsafe extern "C" {
@@ -262,15 +278,17 @@ pub mod ptx_tests_data_basic_debug_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.lto.fatbin")]
 pub mod ptx_tests_data_basic_lto_fatbin {
     unsafe extern "C" {}
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.lz4.fatbin")]
 pub mod ptx_tests_data_basic_lz4_fatbin {
     unsafe extern "C" {
@@ -283,8 +301,9 @@ pub mod ptx_tests_data_basic_lz4_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.plain.fatbin")]
 pub mod ptx_tests_data_basic_plain_fatbin {
     unsafe extern "C" {
@@ -297,8 +316,9 @@ pub mod ptx_tests_data_basic_plain_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.ptx")]
 pub mod ptx_tests_data_basic_ptx {
     unsafe extern "C" {
@@ -311,8 +331,9 @@ pub mod ptx_tests_data_basic_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.rdc.cubin")]
 pub mod ptx_tests_data_basic_rdc_cubin {
     unsafe extern "C" {
@@ -327,8 +348,9 @@ pub mod ptx_tests_data_basic_rdc_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_100.ptx")]
 pub mod ptx_tests_data_basic_sm_100_ptx {
     unsafe extern "C" {
@@ -341,8 +363,9 @@ pub mod ptx_tests_data_basic_sm_100_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_100a.cubin")]
 pub mod ptx_tests_data_basic_sm_100a_cubin {
     unsafe extern "C" {
@@ -357,8 +380,9 @@ pub mod ptx_tests_data_basic_sm_100a_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_75.cubin")]
 pub mod ptx_tests_data_basic_sm_75_cubin {
     unsafe extern "C" {
@@ -373,8 +397,9 @@ pub mod ptx_tests_data_basic_sm_75_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_90.cubin")]
 pub mod ptx_tests_data_basic_sm_90_cubin {
     unsafe extern "C" {
@@ -389,8 +414,9 @@ pub mod ptx_tests_data_basic_sm_90_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_90a.cubin")]
 pub mod ptx_tests_data_basic_sm_90a_cubin {
     unsafe extern "C" {
@@ -405,8 +431,9 @@ pub mod ptx_tests_data_basic_sm_90a_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.suffixes.fatbin")]
 pub mod ptx_tests_data_basic_suffixes_fatbin {
     unsafe extern "C" {
@@ -419,8 +446,9 @@ pub mod ptx_tests_data_basic_suffixes_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/basic.zstd.fatbin")]
 pub mod ptx_tests_data_basic_zstd_fatbin {
     unsafe extern "C" {
@@ -433,8 +461,9 @@ pub mod ptx_tests_data_basic_zstd_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/cluster.ptx")]
 pub mod ptx_tests_data_cluster_ptx {
     unsafe extern "C" {
@@ -453,8 +482,9 @@ pub mod ptx_tests_data_cluster_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/cluster.sm_100.ptx")]
 pub mod ptx_tests_data_cluster_sm_100_ptx {
     unsafe extern "C" {
@@ -473,8 +503,9 @@ pub mod ptx_tests_data_cluster_sm_100_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/cluster.sm_90.cubin")]
 pub mod ptx_tests_data_cluster_sm_90_cubin {
     unsafe extern "C" {
@@ -496,8 +527,9 @@ pub mod ptx_tests_data_cluster_sm_90_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/features.lineinfo.ptx")]
 pub mod ptx_tests_data_features_lineinfo_ptx {
     unsafe extern "C" {
@@ -539,8 +571,9 @@ pub mod ptx_tests_data_features_lineinfo_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/features.ptx")]
 pub mod ptx_tests_data_features_ptx {
     unsafe extern "C" {
@@ -582,8 +615,9 @@ pub mod ptx_tests_data_features_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/features.sm_100.ptx")]
 pub mod ptx_tests_data_features_sm_100_ptx {
     unsafe extern "C" {
@@ -625,8 +659,9 @@ pub mod ptx_tests_data_features_sm_100_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/features.sm_90.cubin")]
 pub mod ptx_tests_data_features_sm_90_cubin {
     unsafe extern "C" {
@@ -673,8 +708,9 @@ pub mod ptx_tests_data_features_sm_90_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/legacy.ptx")]
 pub mod ptx_tests_data_legacy_ptx {
     unsafe extern "C" {
@@ -688,8 +724,9 @@ pub mod ptx_tests_data_legacy_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/legacy.sm_50.cubin")]
 pub mod ptx_tests_data_legacy_sm_50_cubin {
     unsafe extern "C" {
@@ -705,8 +742,9 @@ pub mod ptx_tests_data_legacy_sm_50_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/legacy.sm_90a.cubin")]
 pub mod ptx_tests_data_legacy_sm_90a_cubin {
     unsafe extern "C" {
@@ -722,8 +760,9 @@ pub mod ptx_tests_data_legacy_sm_90a_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/rust.ptx")]
 pub mod ptx_tests_data_rust_ptx {
     unsafe extern "C" {
@@ -738,8 +777,9 @@ pub mod ptx_tests_data_rust_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/atomics.ptx")]
 pub mod tests_kernels_atomics_ptx {
     unsafe extern "C" {
@@ -781,8 +821,9 @@ pub mod tests_kernels_atomics_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/bounds.ptx")]
 pub mod tests_kernels_bounds_ptx {
     unsafe extern "C" {
@@ -806,8 +847,9 @@ pub mod tests_kernels_bounds_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/calls.ptx")]
 pub mod tests_kernels_calls_ptx {
     unsafe extern "C" {
@@ -837,8 +879,9 @@ pub mod tests_kernels_calls_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/histogram.ptx")]
 pub mod tests_kernels_clang_histogram_ptx {
     unsafe extern "C" {
@@ -850,8 +893,9 @@ pub mod tests_kernels_clang_histogram_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/mandelbrot.ptx")]
 pub mod tests_kernels_clang_mandelbrot_ptx {
     unsafe extern "C" {
@@ -881,8 +925,9 @@ pub mod tests_kernels_clang_mandelbrot_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/matmul.ptx")]
 pub mod tests_kernels_clang_matmul_ptx {
     unsafe extern "C" {
@@ -897,12 +942,13 @@ pub mod tests_kernels_clang_matmul_ptx {
         );
 
         /// `matmul`
-        pub fn matmul(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u32, p4: u32, p5: i32);
+        pub fn matmul(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u32, p4: u32, p5: u32);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/reduce.ptx")]
 pub mod tests_kernels_clang_reduce_ptx {
     unsafe extern "C" {
@@ -917,8 +963,9 @@ pub mod tests_kernels_clang_reduce_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/saxpy.ptx")]
 pub mod tests_kernels_clang_saxpy_ptx {
     unsafe extern "C" {
@@ -927,8 +974,9 @@ pub mod tests_kernels_clang_saxpy_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/scan.ptx")]
 pub mod tests_kernels_clang_scan_ptx {
     unsafe extern "C" {
@@ -940,8 +988,9 @@ pub mod tests_kernels_clang_scan_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/transpose.ptx")]
 pub mod tests_kernels_clang_transpose_ptx {
     unsafe extern "C" {
@@ -950,8 +999,9 @@ pub mod tests_kernels_clang_transpose_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clang/vecadd.ptx")]
 pub mod tests_kernels_clang_vecadd_ptx {
     unsafe extern "C" {
@@ -960,8 +1010,9 @@ pub mod tests_kernels_clang_vecadd_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/clusters.ptx")]
 pub mod tests_kernels_clusters_ptx {
     unsafe extern "C" {
@@ -991,8 +1042,9 @@ pub mod tests_kernels_clusters_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/control.ptx")]
 pub mod tests_kernels_control_ptx {
     unsafe extern "C" {
@@ -1016,8 +1068,9 @@ pub mod tests_kernels_control_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/conversions.ptx")]
 pub mod tests_kernels_conversions_ptx {
     unsafe extern "C" {
@@ -1041,8 +1094,9 @@ pub mod tests_kernels_conversions_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/debug/mandelbrot.ptx")]
 pub mod tests_kernels_debug_mandelbrot_ptx {
     unsafe extern "C" {
@@ -1072,8 +1126,9 @@ pub mod tests_kernels_debug_mandelbrot_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/debug/reduce.ptx")]
 pub mod tests_kernels_debug_reduce_ptx {
     unsafe extern "C" {
@@ -1088,8 +1143,9 @@ pub mod tests_kernels_debug_reduce_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/debug/saxpy.ptx")]
 pub mod tests_kernels_debug_saxpy_ptx {
     unsafe extern "C" {
@@ -1098,8 +1154,9 @@ pub mod tests_kernels_debug_saxpy_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/debug/scan.ptx")]
 pub mod tests_kernels_debug_scan_ptx {
     unsafe extern "C" {
@@ -1111,8 +1168,9 @@ pub mod tests_kernels_debug_scan_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/debug/transpose.ptx")]
 pub mod tests_kernels_debug_transpose_ptx {
     unsafe extern "C" {
@@ -1121,8 +1179,9 @@ pub mod tests_kernels_debug_transpose_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/debug/vecadd.ptx")]
 pub mod tests_kernels_debug_vecadd_ptx {
     unsafe extern "C" {
@@ -1131,8 +1190,9 @@ pub mod tests_kernels_debug_vecadd_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/fast.ptx")]
 pub mod tests_kernels_fast_ptx {
     unsafe extern "C" {
@@ -1141,8 +1201,9 @@ pub mod tests_kernels_fast_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/faults.ptx")]
 pub mod tests_kernels_faults_ptx {
     unsafe extern "C" {
@@ -1226,15 +1287,16 @@ pub mod tests_kernels_faults_ptx {
         pub fn spin_until(p0: *const i32);
 
         /// `delay`
-        pub fn delay(p0: i32, p1: *mut u32);
+        pub fn delay(p0: u32, p1: *mut u32);
 
         /// `stack_depth`
         pub fn stack_depth(p0: u32, p1: *mut u32);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/floats.ptx")]
 pub mod tests_kernels_floats_ptx {
     unsafe extern "C" {
@@ -1255,8 +1317,9 @@ pub mod tests_kernels_floats_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/future.ptx")]
 pub mod tests_kernels_future_ptx {
     unsafe extern "C" {
@@ -1265,8 +1328,9 @@ pub mod tests_kernels_future_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/globals.ptx")]
 pub mod tests_kernels_globals_ptx {
     unsafe extern "C" {
@@ -1290,8 +1354,9 @@ pub mod tests_kernels_globals_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/half.ptx")]
 pub mod tests_kernels_half_ptx {
     unsafe extern "C" {
@@ -1321,8 +1386,9 @@ pub mod tests_kernels_half_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/half90.ptx")]
 pub mod tests_kernels_half90_ptx {
     unsafe extern "C" {
@@ -1355,8 +1421,9 @@ pub mod tests_kernels_half90_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/handwritten/bounds.ptx")]
 pub mod tests_kernels_handwritten_bounds_ptx {
     unsafe extern "C" {
@@ -1374,8 +1441,9 @@ pub mod tests_kernels_handwritten_bounds_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/handwritten/branches.ptx")]
 pub mod tests_kernels_handwritten_branches_ptx {
     unsafe extern "C" {
@@ -1387,8 +1455,9 @@ pub mod tests_kernels_handwritten_branches_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/handwritten/syntax.ptx")]
 pub mod tests_kernels_handwritten_syntax_ptx {
     unsafe extern "C" {
@@ -1401,8 +1470,9 @@ pub mod tests_kernels_handwritten_syntax_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/indices.ptx")]
 pub mod tests_kernels_indices_ptx {
     unsafe extern "C" {
@@ -1417,8 +1487,9 @@ pub mod tests_kernels_indices_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/integers.ptx")]
 pub mod tests_kernels_integers_ptx {
     unsafe extern "C" {
@@ -1468,12 +1539,13 @@ pub mod tests_kernels_integers_ptx {
         );
 
         /// `divide_by_zero`
-        pub fn divide_by_zero(p0: *const u32, p1: i32, p2: *mut i32, p3: u32);
+        pub fn divide_by_zero(p0: *const u32, p1: u32, p2: *mut i32, p3: u32);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/library.ptx")]
 pub mod tests_kernels_library_ptx {
     unsafe extern "C" {
@@ -1485,8 +1557,9 @@ pub mod tests_kernels_library_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/fill.ptx")]
 pub mod tests_kernels_lineinfo_fill_ptx {
     unsafe extern "C" {
@@ -1495,8 +1568,9 @@ pub mod tests_kernels_lineinfo_fill_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/histogram.ptx")]
 pub mod tests_kernels_lineinfo_histogram_ptx {
     unsafe extern "C" {
@@ -1508,8 +1582,9 @@ pub mod tests_kernels_lineinfo_histogram_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/mandelbrot.ptx")]
 pub mod tests_kernels_lineinfo_mandelbrot_ptx {
     unsafe extern "C" {
@@ -1522,7 +1597,7 @@ pub mod tests_kernels_lineinfo_mandelbrot_ptx {
             p4: f32,
             p5: f32,
             p6: f32,
-            p7: i32,
+            p7: u32,
         );
 
         /// `mandelbrot_f64`
@@ -1534,13 +1609,14 @@ pub mod tests_kernels_lineinfo_mandelbrot_ptx {
             p4: f64,
             p5: f64,
             p6: f64,
-            p7: i32,
+            p7: u32,
         );
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/matmul.ptx")]
 pub mod tests_kernels_lineinfo_matmul_ptx {
     unsafe extern "C" {
@@ -1555,12 +1631,13 @@ pub mod tests_kernels_lineinfo_matmul_ptx {
         );
 
         /// `matmul`
-        pub fn matmul(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u32, p4: u32, p5: i32);
+        pub fn matmul(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u32, p4: u32, p5: u32);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/mix.ptx")]
 pub mod tests_kernels_lineinfo_mix_ptx {
     unsafe extern "C" {
@@ -1582,8 +1659,9 @@ pub mod tests_kernels_lineinfo_mix_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/reduce.ptx")]
 pub mod tests_kernels_lineinfo_reduce_ptx {
     unsafe extern "C" {
@@ -1598,8 +1676,9 @@ pub mod tests_kernels_lineinfo_reduce_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/saxpy.ptx")]
 pub mod tests_kernels_lineinfo_saxpy_ptx {
     unsafe extern "C" {
@@ -1608,8 +1687,9 @@ pub mod tests_kernels_lineinfo_saxpy_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/scan.ptx")]
 pub mod tests_kernels_lineinfo_scan_ptx {
     unsafe extern "C" {
@@ -1621,8 +1701,9 @@ pub mod tests_kernels_lineinfo_scan_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/transpose.ptx")]
 pub mod tests_kernels_lineinfo_transpose_ptx {
     unsafe extern "C" {
@@ -1631,8 +1712,9 @@ pub mod tests_kernels_lineinfo_transpose_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/lineinfo/vecadd.ptx")]
 pub mod tests_kernels_lineinfo_vecadd_ptx {
     unsafe extern "C" {
@@ -1641,8 +1723,9 @@ pub mod tests_kernels_lineinfo_vecadd_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/local.ptx")]
 pub mod tests_kernels_local_ptx {
     unsafe extern "C" {
@@ -1653,15 +1736,16 @@ pub mod tests_kernels_local_ptx {
         pub fn digits(p0: *const u32, p1: *mut f64);
 
         /// `nth_value`
-        pub fn nth_value(p0: *const u32, p1: i32, p2: u32, p3: *mut f32);
+        pub fn nth_value(p0: *const u32, p1: u32, p2: u32, p3: *mut f32);
 
         /// `any_space`
         pub fn any_space(p0: *mut u32, p1: *mut u32);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/memory.ptx")]
 pub mod tests_kernels_memory_ptx {
     unsafe extern "C" {
@@ -1724,8 +1808,9 @@ pub mod tests_kernels_memory_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/ordering.ptx")]
 pub mod tests_kernels_ordering_ptx {
     unsafe extern "C" {
@@ -1737,8 +1822,9 @@ pub mod tests_kernels_ordering_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/parameters.ptx")]
 pub mod tests_kernels_parameters_ptx {
     /// 32 bytes, aligned to 32.
@@ -2089,8 +2175,9 @@ pub mod tests_kernels_parameters_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/print.ptx")]
 pub mod tests_kernels_print_ptx {
     unsafe extern "C" {
@@ -2108,8 +2195,9 @@ pub mod tests_kernels_print_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/shared.ptx")]
 pub mod tests_kernels_shared_ptx {
     unsafe extern "C" {
@@ -2146,8 +2234,9 @@ pub mod tests_kernels_shared_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/textures.ptx")]
 pub mod tests_kernels_textures_ptx {
     /// 128 bytes, aligned to 64.
@@ -2185,8 +2274,9 @@ pub mod tests_kernels_textures_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/typed.ptx")]
 pub mod tests_kernels_typed_ptx {
     unsafe extern "C" {
@@ -2213,12 +2303,13 @@ pub mod tests_kernels_typed_ptx {
         pub fn dynamic(p0: *mut u32, p1: i64);
 
         /// `variables`
-        pub fn variables(p0: *mut f32, p1: i64);
+        pub fn variables(p0: &mut [f32]);
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/vecadd.fatbin")]
 pub mod tests_kernels_vecadd_fatbin {
     unsafe extern "C" {
@@ -2227,8 +2318,9 @@ pub mod tests_kernels_vecadd_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/vecadd_link.fatbin")]
 pub mod tests_kernels_vecadd_link_fatbin {
     unsafe extern "C" {
@@ -2237,8 +2329,9 @@ pub mod tests_kernels_vecadd_link_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/vecadd_plain.fatbin")]
 pub mod tests_kernels_vecadd_plain_fatbin {
     unsafe extern "C" {
@@ -2247,8 +2340,9 @@ pub mod tests_kernels_vecadd_plain_fatbin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/vecadd_sm80.cubin")]
 pub mod tests_kernels_vecadd_sm80_cubin {
     unsafe extern "C" {
@@ -2258,8 +2352,9 @@ pub mod tests_kernels_vecadd_sm80_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/vecadd_sm90.cubin")]
 pub mod tests_kernels_vecadd_sm90_cubin {
     unsafe extern "C" {
@@ -2269,8 +2364,9 @@ pub mod tests_kernels_vecadd_sm90_cubin {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/warp.ptx")]
 pub mod tests_kernels_warp_ptx {
     unsafe extern "C" {
@@ -2288,8 +2384,9 @@ pub mod tests_kernels_warp_ptx {
     }
 }
 
-// Written by `cuda-launch bind`. The image says how many parameters there are and how large; what they
-// mean was read from the code. Compare it with the kernel's source, then change what is wrong.
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../tests/kernels/warp80.ptx")]
 pub mod tests_kernels_warp80_ptx {
     unsafe extern "C" {

@@ -78,3 +78,10 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         }
     }
 }
+
+impl Run {
+    /// Whether these words stand on standard error, wherever its lines end.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(words)
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `doctor`, `inspect`, `bind`, `run`, `occupancy` | the commands |
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace` | the commands |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
 //! | `failure` | what goes wrong, and the exit codes |
@@ -18,6 +18,7 @@ mod run;
 mod signature;
 mod style;
 mod table;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Run(run::Arguments),
     /// How many blocks fit on a multiprocessor, over block size and shared memory
     Occupancy(occupancy::Arguments),
+    /// Runs a program and writes a timeline of its launches, copies and waits
+    Trace(trace::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Bind(arguments) => bind::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),
+        Command::Trace(arguments) => trace::run(arguments, cli.json),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }

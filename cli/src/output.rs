@@ -17,11 +17,13 @@ pub(crate) struct Outcome {
     pub(crate) exit: Exit,
     /// The text is for standard error.
     pub(crate) is_error: bool,
+    /// The code of a program that was started, which stands for the tool's own.
+    pub(crate) program: Option<u8>,
 }
 
 impl Outcome {
     pub(crate) fn new(text: String, json: Value) -> Self {
-        Self { text, json, exit: Exit::Well, is_error: false }
+        Self { text, json, exit: Exit::Well, is_error: false, program: None }
     }
 }
 
@@ -36,6 +38,7 @@ impl From<Failure> for Outcome {
             json: json!({ "schema": "cuda-launch.error.1", "error": error }),
             exit: failure.exit,
             is_error: true,
+            program: None,
         }
     }
 }
@@ -58,7 +61,7 @@ fn lines(message: &str) -> String {
 
 /// Prints the answer. A reader who has gone away is no error of the command.
 pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
-    let code = ExitCode::from(outcome.exit as u8);
+    let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
     let written = if json {
         serde_json::to_string_pretty(&outcome.json)
             .map_err(std::io::Error::other)

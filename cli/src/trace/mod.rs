@@ -151,9 +151,9 @@ fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
         for line in BufReader::new(lines).lines() {
             let Ok(line) = line else { break };
             // A program that was killed leaves the last line cut.
-            let Ok(event) = serde_json::from_str(&line) else { continue };
-            summary.add(&event);
-            writeln!(out, "{line},").map_err(failed)?;
+            let Ok(mut event) = serde_json::from_str(&line) else { continue };
+            summary.add(&mut event);
+            writeln!(out, "{event},").map_err(failed)?;
         }
     }
     out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;

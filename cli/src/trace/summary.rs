@@ -17,18 +17,20 @@ pub(super) struct Summary {
     waits: f64,
     bytes: u64,
     threads: BTreeSet<u64>,
-    streams: BTreeSet<u64>,
+    /// Handles, in the order in which they were first used.
+    streams: Vec<u64>,
     /// For each kernel or kind of copy: how often, and microseconds.
     work: BTreeMap<String, (usize, f64)>,
     unfinished: usize,
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, event: &Value) {
+    /// Counts an event. Streams get small numbers: viewers take no handles.
+    pub(super) fn add(&mut self, event: &mut Value) {
         self.events += 1;
         let track = event["tid"].as_u64().unwrap_or(0);
         let took = event["dur"].as_f64().unwrap_or(0.0);
-        let category = event["cat"].as_str().unwrap_or_default();
+        let category = event["cat"].as_str().unwrap_or_default().to_owned();
         if event["pid"] == 1 {
             self.threads.insert(track);
             self.calls += 1;
@@ -40,7 +42,12 @@ impl Summary {
             }
             return;
         }
-        self.streams.insert(track);
+        let number = self.streams.iter().position(|known| *known == track).unwrap_or_else(|| {
+            self.streams.push(track);
+            self.streams.len() - 1
+        });
+        event["tid"] = (number + 1).into();
+        event["args"]["stream"] = format!("{track:#x}").into();
         if event["ph"] != "X" {
             self.unfinished += 1;
             return;
@@ -61,7 +68,8 @@ impl Summary {
             name("process_name", 2, 0, "device: streams".into()),
         ];
         names.extend(self.threads.iter().map(|id| name("thread_name", 1, *id, format!("thread {id}"))));
-        names.extend(self.streams.iter().map(|id| name("thread_name", 2, *id, stream(*id))));
+        let streams = self.streams.iter().zip(1..);
+        names.extend(streams.map(|(id, number)| name("thread_name", 2, number, stream(*id))));
         names
     }
 

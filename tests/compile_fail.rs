@@ -4,7 +4,7 @@
 //! do, and a twin `compile_fail/pass/<case>.rs`: the same program put right, so that the case fails for its own reason only.
 //! A new case is those files and a line in `compile_fail/pass/mod.rs`; `TRYBUILD=overwrite cargo test --test compile_fail`
 //! writes the answers (`.. -- trybuild=typed` of those whose name has `typed` in it). The images of typed modules are named as
-//! everywhere, `tests/kernels/typed.ptx`.
+//! everywhere, `tests/kernels/typed.ptx`; those in `tests/compile_fail/images` are for the cases alone, and nothing loads them.
 
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -37,12 +37,12 @@ fn stems(folder: &Path, extension: &str) -> BTreeSet<String> {
 /// Copies the images that typed modules name to where trybuild builds: their paths are relative to the crate, which is there.
 fn copy_images() {
     let project = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tests/trybuild/cuda-launch");
-    for images in ["examples/kernels", "tests/kernels"] {
+    for images in ["examples/kernels", "tests/kernels", "tests/compile_fail/images"] {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(images);
         fs::create_dir_all(project.join(images)).unwrap();
-        for name in stems(&from, "ptx") {
-            let file = format!("{images}/{name}.ptx");
-            fs::copy(from.join(format!("{name}.ptx")), project.join(file)).unwrap();
+        let files = fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.filter(|path| path.is_file()) {
+            fs::copy(&file, project.join(images).join(file.file_name().unwrap())).unwrap();
         }
     }
 }

@@ -50,24 +50,24 @@ const FIELD: usize = 16;
 
 /// Refuses a type that has not `size` bytes, or, unless `align` is 0, whose fields are aligned otherwise.
 ///
-/// `what` is what the image says, `given` the type's name in the source.
+/// `what` is what the image says, `given` the type's name in the source, `help` what to write instead.
 #[track_caller]
 #[allow(clippy::panic)] // The way to refuse something while the program compiles.
-pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize) {
+pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize, help: &str) {
     let message = Message::new().text(what).text("; `").text(given);
     if size_of::<T>() != size {
         let unit = if size_of::<T>() == 1 { " byte" } else { " bytes" };
-        let message = message.text("` has ").number(size_of::<T>()).text(unit);
+        let message = message.text("` has ").number(size_of::<T>()).text(unit).text(help);
         panic!("{}", message.as_str());
     }
     let differs = align_of::<T>() != align && (align_of::<T>() < FIELD || align < FIELD);
     if align != 0 && differs {
-        let message =
-            message.text("` is aligned to ").number(align_of::<T>()).text(if align_of::<T>() < align {
-                ": its layout may differ; `#[repr(C, align(..))]` on the struct says the alignment"
-            } else {
-                ": its layout may differ"
-            });
+        let message = message.text("` is aligned to ").number(align_of::<T>());
+        let message = message.text(": its layout may differ").text(help).text(if align_of::<T>() < align {
+            "; `#[repr(C, align(..))]` on the struct says the alignment"
+        } else {
+            ""
+        });
         panic!("{}", message.as_str());
     }
 }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_accepted() {
-        expect::<[u32; 3]>("", "", 12, 4);
-        expect::<[u32; 3]>("", "", 12, 0);
+        expect::<[u32; 3]>("", "", 12, 4, "");
+        expect::<[u32; 3]>("", "", 12, 0, "");
     }
 }

@@ -10,7 +10,7 @@
 #[macro_export]
 macro_rules! __cuda_module_kernel {
     (
-        { $($attributes:tt)* } [$vis:vis] [$($unsafety:tt)*] [$name:ident $name_async:ident $name_owned:ident]
+        { $($attributes:tt)* } [$($vis:tt)*] [$($unsafety:tt)*] [$name:ident $name_async:ident $name_owned:ident]
         [$($generics:tt)*] [$($bounds:tt)*]
         [$this:ident $stream:ident $config:ident]
         [$(($argument:ident $kind:ident [$($element:tt)*] [$($ty:tt)*]))*]
@@ -21,9 +21,11 @@ macro_rules! __cuda_module_kernel {
         #[allow(dead_code)]
         impl Module {
             $($attributes)*
-            #[allow(unsafe_code, clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            // `unreachable_pub`: that of the declaration, which is the author's to choose. `trivial_bounds`: of element types.
+            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             #[inline(always)]
-            $vis $($unsafety)* fn $name<$($generics)*>(
+            $($vis)* $($unsafety)* fn $name<$($generics)*>(
                 &$this,
                 $stream: &$crate::CudaStream,
                 $config: $crate::LaunchConfig,

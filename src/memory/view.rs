@@ -19,7 +19,7 @@ use crate::driver::CudaContext;
 #[allow(unsafe_code)] // declared here, relied on by copies and launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory",
-    label = "`slice(x)` takes a `DeviceBuffer`, or a view into one",
+    label = "no `DeviceBuffer`, and no view into one",
     note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; a number, struct or \
             device pointer is an argument without `slice`"
 )]
@@ -60,7 +60,7 @@ pub unsafe trait DeviceSlice {
 #[allow(unsafe_code)] // declared here, relied on by launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory that can be written",
-    label = "`slice_mut(x)` takes a `DeviceBuffer`, or a `DeviceViewMut` into one",
+    label = "no `DeviceBuffer`, and no `DeviceViewMut` into one",
     note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; what is only read is an \
             argument as `slice(x)`; a number, struct or device pointer is one as it is"
 )]

@@ -30,10 +30,15 @@ pub(super) struct ImagePath {
     pub(super) span: Span,
 }
 
+impl Default for Arguments {
+    fn default() -> Self {
+        Self { images: Vec::new(), crate_path: parse_quote!(::cuda_launch) }
+    }
+}
+
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut images: Vec<ImagePath> = Vec::new();
-        let mut crate_path = parse_quote!(::cuda_launch);
+        let Self { mut images, mut crate_path } = Self::default();
         while !input.is_empty() {
             if input.peek(Ident::peek_any) && input.peek2(Token![=]) {
                 let option: Ident = input.call(Ident::parse_any)?;
@@ -54,7 +59,7 @@ impl Parse for Arguments {
                 input.parse::<Token![,]>()?;
             }
         }
-        if images.is_empty() { Err(input.error(USAGE)) } else { Ok(Self { images, crate_path }) }
+        if images.is_empty() { Err(Error::new(input.span(), USAGE)) } else { Ok(Self { images, crate_path }) }
     }
 }
 

@@ -5,10 +5,10 @@ use quote::{ToTokens, quote};
 use std::sync::Arc;
 use syn::{Error, Path, Type};
 
-use super::describe::{class_mismatch, count_mismatch, describe, help};
+use super::describe::{class_mismatch, count_mismatch, describe, help, words};
 use super::entry::Name;
 use super::image::{Facts, Kernel as ImageKernel, Parameter as ImageParameter};
-use super::parameter::{Kind, Parameter, plain, show, substitute};
+use super::parameter::{Kind, Parameter, mentions, plain, show, substitute};
 use super::parse::Kernel;
 use super::spans;
 
@@ -32,12 +32,18 @@ pub(super) struct Verdict {
 pub(super) fn check(kernel: &Kernel, images: &[Known], path: &Path) -> Verdict {
     let mut verdict = Verdict::default();
     for (name, types) in kernel.entry.instances() {
+        let mut first = None;
         for image in images {
             let Some(known) = &image.facts.kernels else { continue };
             let Some(found) = known.iter().find(|k| k.name == name.text) else {
                 verdict.problems.push(unknown(name, image, known));
                 continue;
             };
+            if let Some(difference) = super::describe::disagreement(first, (image, found)) {
+                verdict.problems.push(Error::new(name.span, difference));
+                continue;
+            }
+            first = first.or(Some((image, found)));
             let check = Check { kernel, name, types: &types, image, found, path };
             check.parameters(&mut verdict);
             super::bounds::check(kernel, image, found, &mut verdict.problems);
@@ -100,7 +106,8 @@ impl Check<'_> {
                 let (name, ident, image) = (&self.name.text, &parameter.ident, &self.image.shown);
                 let what = format!("kernel `{name}` has no parameter for `{ident}` ({line}{image})");
                 let ty = parameter.ty.to_token_stream();
-                verdict.open.push(self.expectation(parameter, &ty, &what, 0, 0));
+                let help = "\nhelp: pass a closure that captures nothing";
+                verdict.open.push(self.expectation(parameter, &ty, &what, (0, 0), help));
                 continue;
             }
             let count = parameter.kind.count();
@@ -118,13 +125,33 @@ impl Check<'_> {
         verdict: &mut Verdict,
     ) {
         let mut fixed = |place: usize, wanted: &ImageParameter, what: &str, size: usize, float: bool| {
-            let problem = self.fixed(place, &parameter.ident, wanted, what, size, float);
-            verdict.problems.extend(problem.map(|message| Error::new_spanned(&parameter.ty, message)));
+            let problem = self.difference(place, &parameter.ident, wanted, what, size, float);
+            verdict.problems.extend(problem.map(|difference| self.refuse(parameter, &difference, wanted)));
         };
         match (&parameter.kind, wanted) {
             (Kind::Slice { element, .. }, [address, length]) => {
-                fixed(place, address, &format!("the address of `[{}]`", show(element)), 8, false);
-                fixed(place + 1, length, &format!("the length of `[{}]`", show(element)), 8, false);
+                // Both halves fall together: a slice is not what the kernel takes here.
+                let element = show(element);
+                let half = |place, wanted: &ImageParameter, what: &str| {
+                    self.difference(
+                        place,
+                        &parameter.ident,
+                        wanted,
+                        &format!("{what} `[{element}]`"),
+                        8,
+                        false,
+                    )
+                };
+                let problem = half(place, address, "the address of");
+                let problem = problem.or_else(|| half(place + 1, length, "the length of"));
+                verdict.problems.extend(problem.map(|difference| {
+                    let both = format!("{} and {}", words(address), words(length));
+                    let help = format!(
+                        "a slice is passed as its address and a length, both of 8 bytes; the kernel takes {both}: declare them \
+                         one by one"
+                    );
+                    Error::new_spanned(&parameter.ty, format!("{difference}\nhelp: {help}"))
+                }));
             }
             (Kind::Pointer { .. }, [address]) => {
                 fixed(place, address, &format!("`{}`", show(&parameter.ty)), 8, false);
@@ -149,8 +176,21 @@ impl Check<'_> {
         }
     }
 
-    /// A type whose size is known here.
-    fn fixed(
+    /// An error at the type; of a generic kernel at the name that was given for these types.
+    fn refuse(&self, parameter: &Parameter, difference: &str, wanted: &ImageParameter) -> Error {
+        let generic = |(name, _): &&(Ident, TokenStream)| mentions(parameter.ty.to_token_stream(), name);
+        match self.types.iter().find(generic) {
+            Some((name, ty)) => {
+                let help =
+                    format!("this is the name for `{name} = {}`: give that of the kernel for it", show(ty));
+                Error::new(self.name.span, format!("{difference}\nhelp: {help}"))
+            }
+            None => Error::new_spanned(&parameter.ty, format!("{difference}{}", help(wanted))),
+        }
+    }
+
+    /// Of a type whose size is known here.
+    fn difference(
         &self,
         place: usize,
         ident: &Ident,
@@ -165,7 +205,7 @@ impl Check<'_> {
             class_mismatch(wanted, what, float)?
         };
         let start = self.start(place, ident, wanted);
-        Some(format!("{start}; {difference}{}", help(wanted)))
+        Some(format!("{start}; {difference}"))
     }
 
     fn start(&self, place: usize, ident: &Ident, wanted: &ImageParameter) -> String {
@@ -184,7 +224,7 @@ impl Check<'_> {
         let what = self.start(place, &parameter.ident, wanted);
         // Only of what is declared as bytes: other types have the alignment of their size.
         let align = wanted.text.filter(|text| text.array).map_or(0, |text| text.align);
-        self.expectation(parameter, ty, &what, wanted.size, align)
+        self.expectation(parameter, ty, &what, (wanted.size, align), &help(wanted))
     }
 
     fn expectation(
@@ -192,8 +232,8 @@ impl Check<'_> {
         parameter: &Parameter,
         ty: &TokenStream,
         what: &str,
-        size: usize,
-        align: usize,
+        (size, align): (usize, usize),
+        help: &str,
     ) -> TokenStream {
         let (path, given) = (self.path, show(ty));
         // Over the type as it was written: in a generic kernel `ty` is another.
@@ -202,7 +242,7 @@ impl Check<'_> {
             &quote!(#path::launch::typed::expect),
             ty,
             (first, last),
-            quote!(#what, #given, #size, #align),
+            quote!(#what, #given, #size, #align, #help),
         )
     }
 }
@@ -213,7 +253,7 @@ fn is_bytes(parameter: &ImageParameter) -> bool {
 }
 
 /// Size, and whether it is a float, of the numbers of the language.
-fn primitive(ty: &Type) -> Option<(usize, bool)> {
+pub(super) fn primitive(ty: &Type) -> Option<(usize, bool)> {
     let Type::Path(path) = plain(ty) else { return None };
     let name = path.path.get_ident()?.to_string();
     Some(match name.as_str() {

@@ -3,6 +3,7 @@
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
+use syn::token::Paren;
 use syn::{Error, Expr, Ident, Result, Token, parenthesized};
 
 #[derive(Default)]
@@ -28,6 +29,11 @@ impl Parse for Contract {
                 "grid" => &mut contract.grid,
                 "dynamic_shared" => &mut contract.dynamic_shared,
                 "requires" => {
+                    if !input.peek(Paren) {
+                        let message =
+                            "conditions stand in parentheses: `requires = (a.len() == b.len(), ..)`";
+                        return Err(input.error(message));
+                    }
                     let list;
                     parenthesized!(list in input);
                     contract.requires.extend(Punctuated::<Expr, Token![,]>::parse_terminated(&list)?);

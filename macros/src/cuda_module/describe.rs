@@ -58,6 +58,48 @@ pub(super) fn class_mismatch(wanted: &ImageParameter, what: &str, float: bool) -
     }
 }
 
+/// One parameter of the kernel, with its place.
+pub(super) fn words(parameter: &ImageParameter) -> String {
+    match parameter.text {
+        Some(text) => format!("`{}` (line {})", ty(parameter), text.line),
+        None => bytes(parameter.size),
+    }
+}
+
+/// Two images whose kernels of one name take different parameters: no declaration fits both.
+pub(super) fn disagreement(
+    first: Option<(&Known, &ImageKernel)>,
+    (image, second): (&Known, &ImageKernel),
+) -> Option<String> {
+    let (other, first) = first?;
+    let (a, b) = (first.parameters.as_ref()?, second.parameters.as_ref()?);
+    let same = |(a, b): (&ImageParameter, &ImageParameter)| {
+        let text = a.text.zip(b.text);
+        a.size == b.size
+            && text.is_none_or(|(a, b)| a.array == b.array && (a.array || classes_agree(a.ty, b.ty)))
+    };
+    if a.len() == b.len() && a.iter().zip(b).all(same) {
+        return None;
+    }
+    let list = |parameters: &[ImageParameter]| {
+        let list: Vec<String> = parameters.iter().map(|p| format!("`{}`", ty(p).trim_matches('`'))).collect();
+        if list.is_empty() { "nothing".to_string() } else { list.join(", ") }
+    };
+    Some(format!(
+        "the images disagree over kernel `{}`\n  {}: {}\n  {}: {}\nhelp: build them from one source",
+        second.name,
+        other.shown,
+        list(a),
+        image.shown,
+        list(b)
+    ))
+}
+
+fn classes_agree(a: Type, b: Type) -> bool {
+    let (a, b) = (class(a), class(b));
+    a == b || a == Class::Bits || b == Class::Bits
+}
+
 /// What to write instead.
 pub(super) fn help(wanted: &ImageParameter) -> String {
     let types = match wanted.text {
@@ -113,6 +155,15 @@ pub(super) fn count_mismatch(
             },
         );
         message.push_str(&format!("\n{row:3} {left:width$} | {right}"));
+    }
+    let (missing, more) = (given.len() < wanted.len(), given.len() > wanted.len());
+    if missing || more {
+        let what = if missing {
+            "declare the parameters that are missing here"
+        } else {
+            "leave out those that it does not take"
+        };
+        message.push_str(&format!("\nhelp: {what}"));
     }
     message
 }

@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Generics, Ident, LitStr, Result, Token, Type};
+use syn::{Attribute, Error, Generics, Ident, Lit, LitStr, Result, Token, Type};
 
 pub(super) enum Entry {
     /// One kernel.
@@ -62,8 +62,10 @@ impl Entry {
                 _ => vec![key.clone()],
             };
             if types.len() != parameters.len() {
-                let message =
-                    format!("{} type parameters, so write `(A, B, ..) = \"name\"`", parameters.len());
+                let message = format!(
+                    "the kernel has {} type parameters, so a name is that of as many types: `(A, B, ..) = \"name\"`",
+                    parameters.len()
+                );
                 return Err(Error::new_spanned(&key, message));
             }
             if choices
@@ -106,10 +108,15 @@ struct Pair {
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         if input.is_empty() {
-            return Err(input.error("`#[entry(\"name\")]` says the name in the image"));
+            return Err(Error::new(
+                input.span(),
+                "`#[entry(\"name\")]` says the name in the image, in quotes",
+            ));
         }
         if input.peek(LitStr) {
             input.parse().map(Self::Name)
+        } else if input.peek(Lit) {
+            Err(input.error("`#[entry(\"name\")]` says the name in the image, in quotes"))
         } else {
             Punctuated::parse_terminated(input).map(Self::Choices)
         }

@@ -11,7 +11,7 @@ use super::entry::Entry;
 use super::image::Code;
 use super::parameter::{Kind, show, substitute};
 use super::parse::{Kernel, Module, cfgs};
-use super::{element, method, variable};
+use super::{element, method, spans, variable};
 
 pub(super) fn module(
     module: &Module,
@@ -177,18 +177,23 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
     let mut list = quote!(#launch::Nil);
     for parameter in kernel.parameters.iter().rev() {
         let of = |ty: &syn::Type| substitute(ty.to_token_stream(), types);
+        let (first, last) = spans::ends(&parameter.ty);
+        let at = |tokens: TokenStream| spans::at(first, &tokens);
         let item = match &parameter.kind {
             Kind::Slice { element, mutable } => {
-                let element = of(element);
-                quote!(#launch::Slice<'static, #element, #mutable>)
+                let (slice, element) = (at(quote!(#launch::Slice<'static,)), of(element));
+                let close = spans::at(last, &quote!(, #mutable>));
+                quote!(#slice #element #close)
             }
             Kind::Pointer { element, mutable } => {
                 let (element, pointer) = (of(element), pointer(*mutable));
-                quote!(#launch::Value<'static, #path::#pointer<#element>>)
+                let (value, pointer) = (at(quote!(#launch::Value)), at(quote!(#path::#pointer)));
+                quote!(#value<'static, #pointer<#element>>)
             }
             Kind::Value(ty) => {
-                let ty = of(ty);
-                quote!(#launch::Value<'static, #ty>)
+                let (value, ty, close) =
+                    (at(quote!(#launch::Value<'static,)), of(ty), spans::at(last, &quote!(>)));
+                quote!(#value #ty #close)
             }
             Kind::Open(_) => return quote!(function),
         };

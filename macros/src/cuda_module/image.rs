@@ -67,17 +67,17 @@ type Cache = Mutex<HashMap<PathBuf, (Stamp, Arc<Facts>)>>;
 /// Length and time of change.
 type Stamp = (u64, Option<SystemTime>);
 
-/// The facts of a file. An expander that lives long, as rust-analyzer's, reads a file again only when it has changed.
+/// The facts of a file, or what is wrong with it. An expander that lives long, as rust-analyzer's, reads a file again only when it has changed.
 pub(super) fn facts(path: &Path) -> Result<Arc<Facts>, String> {
     static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
-    let metadata = std::fs::metadata(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let metadata = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
     let stamp = (metadata.len(), metadata.modified().ok());
     let cache = || CACHE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some((_, facts)) = cache().get(path).filter(|(known, _)| *known == stamp && stamp.1.is_some()) {
         return Ok(facts.clone());
     }
-    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let facts = Arc::new(read(&bytes).map_err(|e| format!("{}: {e}", path.display()))?);
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
+    let facts = Arc::new(read(&bytes).map_err(|e| e.to_string())?);
     cache().insert(path.to_path_buf(), (stamp, facts.clone()));
     Ok(facts)
 }

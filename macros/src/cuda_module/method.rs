@@ -6,6 +6,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{BinOp, Expr, ExprBinary, GenericParam, Ident, Path};
 
+use super::check::primitive;
 use super::element::trait_name;
 use super::entry::Entry;
 use super::expand::pointer;
@@ -49,23 +50,30 @@ pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> Toke
 /// `(name kind [type of the kernel's] [type of the method's])`
 fn argument(parameter: &Parameter, path: &Path) -> TokenStream {
     let ident = &parameter.ident;
+    // Over the type as it was written: the compiler points there when the caller passes something else.
+    let (first, last) = spans::ends(&parameter.ty);
+    let bound = |open: TokenStream, inside: TokenStream| {
+        let (open, close) = (spans::at(first, &open), spans::at(last, &quote!(>)));
+        quote!(#open #inside #close)
+    };
     match &parameter.kind {
         Kind::Slice { element, mutable: false } => {
-            quote!((#ident slice [#element] [&(impl #path::DeviceSlice<Element = #element> + ?::core::marker::Sized)]))
+            let slice = bound(quote!(impl #path::DeviceSlice<Element =), element.to_token_stream());
+            quote!((#ident slice [#element] [&(#slice + ?::core::marker::Sized)]))
         }
-        Kind::Slice { element, mutable: true } => quote! {
-            (#ident slice_mut [#element] [&mut (impl #path::DeviceSliceMut<Element = #element> + ?::core::marker::Sized)])
-        },
+        Kind::Slice { element, mutable: true } => {
+            let slice = bound(quote!(impl #path::DeviceSliceMut<Element =), element.to_token_stream());
+            quote!((#ident slice_mut [#element] [&mut (#slice + ?::core::marker::Sized)]))
+        }
         Kind::Pointer { element, mutable } => {
             let pointer = pointer(*mutable);
             let ty = quote!(#path::#pointer<#element>);
-            quote!((#ident value [#ty] [impl #path::KernelArgument<#ty>]))
+            let argument = bound(quote!(impl #path::KernelArgument<), ty.clone());
+            quote!((#ident value [#ty] [#argument]))
         }
         Kind::Value(ty) => {
-            let (first, last) = spans::ends(ty);
-            let argument = spans::at(first, &quote!(impl #path::KernelArgument<));
-            let close = spans::at(last, &quote!(>));
-            quote!((#ident value [#ty] [#argument #ty #close]))
+            let argument = bound(quote!(impl #path::KernelArgument<), ty.to_token_stream());
+            quote!((#ident value [#ty] [#argument]))
         }
         Kind::Open(ty) => quote!((#ident open [#ty] [#ty])),
     }
@@ -82,8 +90,16 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
         bounds.extend(parameters.iter().map(|p| quote!(#p: #path::DeviceCopy)));
     }
     for parameter in &kernel.parameters {
+        // Of a type that only the compiler knows: assumed by the rest of what is written, so that it is asked for once.
+        if let (Kind::Slice { element, .. }, Entry::One(_)) = (&parameter.kind, &kernel.entry)
+            && primitive(element).is_none()
+        {
+            let plain = spans::at(spans::ends(element).1, &quote!(: #path::DeviceCopy));
+            bounds.push(quote!(#element #plain));
+        }
         if let Kind::Open(ty) = &parameter.kind {
-            bounds.push(quote!(#ty: ::core::marker::Copy));
+            // Plain, and no borrow: the device cannot follow an address of the host.
+            bounds.push(quote!(#ty: ::core::marker::Copy + 'static));
         }
     }
     (parameters.map(ToTokens::to_token_stream).collect(), bounds)
@@ -118,7 +134,10 @@ fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
     let grid = contract.grid.as_ref().map(|e| quote!(#typed::grid(#name, #config, #e)?;));
     let shared = contract.dynamic_shared.as_ref().map(|e| match e {
         Expr::Range(_) => quote!(#typed::dynamic_shared(#name, #config, &(#e))?;),
-        _ => quote!(#typed::dynamic_shared(#name, #config, &(#e ..= #e))?;),
+        _ => {
+            let bytes = Ident::new("bytes", Span::mixed_site());
+            quote!(let #bytes: u32 = #e; #typed::dynamic_shared(#name, #config, &(#bytes ..= #bytes))?;)
+        }
     });
     let requires = contract.requires.iter().map(|e| requirement(&name, e, &typed));
     let slices = (!contract.requires.is_empty()).then(|| {
@@ -141,11 +160,15 @@ fn requirement(name: &str, condition: &Expr, typed: &TokenStream) -> TokenStream
                 }
             }
         }
-        condition => quote! {
-            if !(#condition) {
-                return ::core::result::Result::Err(#typed::requirement(#name, #text, &[]));
+        condition => {
+            let holds = Ident::new("holds", Span::mixed_site());
+            quote! {
+                let #holds: bool = #condition;
+                if !#holds {
+                    return ::core::result::Result::Err(#typed::requirement(#name, #text, &[]));
+                }
             }
-        },
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! | file | part |
 //! |---|---|
 //! | `arguments` | the attribute's own arguments: paths of images, `crate = ..` |
-//! | `parse`, `parameter`, `entry`, `options`, `contract` | the module as it was written |
+//! | `parse`, `parameter`, `entry`, `options`, `contract`, `names` | the module as it was written |
 //! | `image` | what an image says of its kernels and variables |
 //! | `check`, `bounds`, `variable`, `describe` | one against the other, and the words for what differs |
 //! | `spans` | where errors point |
@@ -19,6 +19,7 @@ mod entry;
 mod expand;
 mod image;
 mod method;
+mod names;
 mod options;
 mod parameter;
 mod parse;
@@ -28,6 +29,7 @@ mod tests;
 mod variable;
 
 use proc_macro2::TokenStream;
+use std::path::{Path, PathBuf};
 use syn::Error;
 
 use arguments::{Arguments, ImagePath};
@@ -36,13 +38,17 @@ use parse::Module;
 
 /// The module, with an error in it for everything that does not fit.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed =
-        syn::parse2::<Arguments>(arguments).and_then(|a| Module::parse(item.clone()).map(|m| (a, m)));
-    let (arguments, module) = match parsed {
+    let (module, wrong) = match Module::parse(item) {
         Ok(parsed) => parsed,
         Err(error) => return error.into_compile_error(),
     };
     let (mut problems, mut known, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    problems.extend(wrong.finish().err());
+    // Whatever is wrong, the module is there: those who use it, and editors, find what could be understood.
+    let arguments = syn::parse2::<Arguments>(arguments).unwrap_or_else(|error| {
+        problems.push(error);
+        Arguments::default()
+    });
     for path in &arguments.images {
         match read(path) {
             Ok(image) => {
@@ -59,9 +65,22 @@ fn read(path: &ImagePath) -> Result<Known, Error> {
     match image::facts(&path.full) {
         Ok(facts) => Ok(Known { shown: path.shown.clone(), facts }),
         Err(message) => {
-            let missing = !path.full.exists();
-            let help = if missing { "\nhelp: paths are relative to the folder of Cargo.toml" } else { "" };
-            Err(Error::new(path.span, format!("{message}{help}")))
+            let help = if path.full.exists() { String::new() } else { missing(path) };
+            Err(Error::new(path.span, format!("{}: {message}{help}", path.shown)))
         }
     }
+}
+
+/// What to do about a file that is not there.
+fn missing(path: &ImagePath) -> String {
+    let files = path.full.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let files = files.into_iter().flatten().flatten().map(|entry| entry.path());
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let alike: Vec<PathBuf> = files.filter(|file| file.extension() == path.full.extension()).collect();
+    let stems: Vec<String> = alike.iter().map(|file| stem(file)).collect();
+    let nearest = cuda_ptx::nearest(&stem(&path.full), &stems.iter().map(String::as_str).collect::<Vec<_>>());
+    let found = alike.iter().find(|file| nearest.first().is_some_and(|nearest| *nearest == stem(file)));
+    let name = found.and_then(|file| file.file_name()).map(|name| name.to_string_lossy());
+    let near = name.map_or(String::new(), |name| format!("\nhelp: beside it is `{name}`"));
+    format!("\nhelp: paths are relative to the folder of Cargo.toml{near}")
 }

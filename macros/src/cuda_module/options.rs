@@ -1,9 +1,7 @@
 //! The attributes that say how a kernel is launched.
 
 use proc_macro2::Span;
-use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, Ident, LitInt, Result, Token};
 
 use super::contract::Contract;
@@ -29,7 +27,8 @@ pub(super) struct Options {
 pub(super) struct Bounds {
     pub(super) max_threads: u32,
     pub(super) min_blocks: Option<u32>,
-    pub(super) span: Span,
+    /// Of the numbers.
+    pub(super) spans: [Span; 2],
 }
 
 impl Options {
@@ -43,9 +42,12 @@ impl Options {
             }
             seen.push(name);
             match name.to_string().as_str() {
-                "cluster_launch" => options.cluster = Some((cluster(attribute)?, name.span())),
+                "cluster_launch" => options.cluster = Some(cluster(attribute)?),
                 "cooperative_launch" => {
-                    attribute.meta.require_path_only()?;
+                    if attribute.meta.require_path_only().is_err() {
+                        let message = "`#[cooperative_launch]` takes nothing in parentheses";
+                        return Err(Error::new_spanned(&attribute.meta, message));
+                    }
                     options.cooperative = true;
                 }
                 "launch_bounds" => options.bounds = Some(bounds(attribute)?),
@@ -61,39 +63,70 @@ impl Options {
     }
 }
 
-struct Numbers(Vec<u32>);
-
-impl Parse for Numbers {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let list = Punctuated::<LitInt, Token![,]>::parse_terminated(input)?;
-        list.iter().map(LitInt::base10_parse).collect::<Result<_>>().map(Self)
+/// The numbers in an attribute's parentheses, none of them 0, and where each stands; `usage` for anything else.
+fn numbers(attribute: &Attribute, most: usize, usage: &str) -> Result<Vec<(u32, Span)>> {
+    let parser = Punctuated::<LitInt, Token![,]>::parse_terminated;
+    let list = attribute.parse_args_with(parser).map_err(|e| Error::new(e.span(), usage))?;
+    if list.is_empty() || list.len() > most {
+        return Err(Error::new_spanned(&attribute.meta, usage));
     }
+    let number = |literal: &LitInt| match literal.base10_parse() {
+        Ok(number) if number > 0 => Ok((number, literal.span())),
+        _ => Err(Error::new(literal.span(), usage)),
+    };
+    list.iter().map(number).collect()
 }
 
-fn cluster(attribute: &Attribute) -> Result<[u32; 3]> {
-    let Numbers(list) = attribute.parse_args()?;
+fn cluster(attribute: &Attribute) -> Result<([u32; 3], Span)> {
+    let usage = "a cluster has one to three dimensions, in blocks: `#[cluster_launch(4, 1, 1)]`";
     let mut shape = [1; 3];
-    if list.is_empty() || list.len() > 3 || list.contains(&0) {
-        let message = "a cluster has one to three dimensions, in blocks: `#[cluster_launch(4, 1, 1)]`";
-        return Err(Error::new(attribute.path().span(), message));
-    }
-    shape.iter_mut().zip(list).for_each(|(dimension, given)| *dimension = given);
-    Ok(shape)
+    let list = numbers(attribute, 3, usage)?;
+    let span = list.first().map_or_else(Span::call_site, |(_, span)| *span);
+    shape.iter_mut().zip(list).for_each(|(dimension, (given, _))| *dimension = given);
+    Ok((shape, span))
 }
 
 fn bounds(attribute: &Attribute) -> Result<Bounds> {
-    let Numbers(list) = attribute.parse_args()?;
+    let usage = "most threads of a block, then least blocks of a multiprocessor: `#[launch_bounds(256, 4)]`";
+    let list = numbers(attribute, 2, usage)?;
     match list[..] {
-        [max_threads] if max_threads > 0 => {
-            Ok(Bounds { max_threads, min_blocks: None, span: attribute.path().span() })
+        [(max_threads, span)] => Ok(Bounds { max_threads, min_blocks: None, spans: [span, span] }),
+        [(max_threads, span), (min, of_min)] => {
+            Ok(Bounds { max_threads, min_blocks: Some(min), spans: [span, of_min] })
         }
-        [max_threads, min] if max_threads > 0 => {
-            Ok(Bounds { max_threads, min_blocks: Some(min), span: attribute.path().span() })
-        }
-        _ => {
-            let message =
-                "most threads of a block, then least blocks of a multiprocessor: `#[launch_bounds(256, 4)]`";
-            Err(Error::new(attribute.path().span(), message))
-        }
+        _ => Err(Error::new_spanned(&attribute.meta, usage)),
     }
 }
+
+/// An attribute that is nearly one of these: the compiler would only say that there is none of this name.
+pub(super) fn misspelt(attributes: &[Attribute]) -> Result<()> {
+    for attribute in attributes {
+        let Some(name) = attribute.path().get_ident() else { continue };
+        let text = name.to_string();
+        if KNOWN.contains(&text.as_str()) {
+            continue;
+        }
+        // Those of other macros are none of ours: the beginning has to be the same.
+        let nearest = cuda_ptx::nearest(&text, OWN).into_iter().find(|n| n.get(..3) == text.get(..3));
+        if let Some(nearest) = nearest {
+            let message = format!("there is no attribute `{text}`\nhelp: did you mean `#[{nearest}]`?");
+            return Err(Error::new(name.span(), message));
+        }
+    }
+    Ok(())
+}
+
+/// Attributes of the language that may stand on a method.
+const KNOWN: &[&str] = &[
+    "allow",
+    "cfg",
+    "cfg_attr",
+    "deny",
+    "deprecated",
+    "doc",
+    "expect",
+    "forbid",
+    "inline",
+    "must_use",
+    "warn",
+];

@@ -78,6 +78,29 @@ impl Kind {
     }
 }
 
+/// Refuses what a variable cannot be, where its type says so; the compiler does the rest.
+pub(super) fn check_variable(ty: &Type) -> Result<()> {
+    match plain(ty) {
+        Type::Array(array) => check_variable(&array.elem),
+        Type::Path(path) => match last(path).as_str() {
+            "bool" => Err(Error::new_spanned(
+                ty,
+                "a variable cannot be `bool`, because a byte of the device may be neither 0 nor 1\nhelp: declare `u8`",
+            )),
+            "char" => Err(Error::new_spanned(
+                ty,
+                "a variable cannot be `char`, because not every number is one\nhelp: declare `u32`",
+            )),
+            _ => Ok(()),
+        },
+        Type::Reference(_) | Type::Ptr(_) => Err(Error::new_spanned(
+            ty,
+            "a variable cannot be an address of the host\nhelp: declare `DevicePtr<T>` or `DevicePtrMut<T>`",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Without the invisible groups of `macro_rules!` variables and without parentheses.
 pub(super) fn plain(mut ty: &Type) -> &Type {
     loop {
@@ -93,15 +116,17 @@ fn last(path: &TypePath) -> String {
     path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default()
 }
 
-/// The type in `Vec<T>`.
+/// The type in `Vec<T>`; the element in `Box<[T]>` and `Option<&T>`.
 fn inner(path: &TypePath) -> Option<String> {
-    match &path.path.segments.last()?.arguments {
-        PathArguments::AngleBracketed(list) => list.args.iter().find_map(|argument| match argument {
-            GenericArgument::Type(ty) => Some(show(ty)),
-            _ => None,
+    let PathArguments::AngleBracketed(list) = &path.path.segments.last()?.arguments else { return None };
+    list.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(match plain(ty) {
+            Type::Slice(slice) => show(&slice.elem),
+            Type::Reference(reference) => show(&reference.elem),
+            ty => show(ty),
         }),
         _ => None,
-    }
+    })
 }
 
 fn reference_help(elem: &Type, mutable: bool) -> String {
@@ -111,6 +136,9 @@ fn reference_help(elem: &Type, mutable: bool) -> String {
         Type::Path(path) if path.path.is_ident("str") => {
             "a kernel cannot take `&str`: copy the bytes into a `DeviceBuffer<u8>` and take `&[u8]`".into()
         }
+        // What is wrong by value is no better by reference.
+        Type::Path(path) if refused(path).is_some() => refused(path).unwrap_or_default(),
+        other @ (Type::TraitObject(_) | Type::Tuple(_) | Type::FnPtr(_)) => no_parameter(other),
         Type::Array(array) => format!(
             "a kernel cannot take a reference to an array of the host; take the elements by value, `{}`, or a slice of device \
              memory, `{of}[{}]`",
@@ -164,7 +192,10 @@ fn no_parameter(ty: &Type) -> String {
         Type::Tuple(_) => "a tuple is no kernel parameter, because Rust chooses its layout\n\
                            help: an array, a `#[repr(C)]` struct that derives `DeviceCopy`, or one parameter for each part"
             .into(),
-        Type::Slice(slice) => format!("write `&[{}]`: a slice is passed as its address and length", show(&slice.elem)),
+        Type::Slice(slice) => format!(
+            "write `&[{0}]`, or `&mut [{0}]` to write it: a slice is passed as its address and length",
+            show(&slice.elem)
+        ),
         Type::FnPtr(_) => "the device cannot call functions of the host\n\
                            help: a closure that the kernel was compiled with is passed through a type parameter: `fn map<F: Copy>(f: F, ..)`"
             .into(),

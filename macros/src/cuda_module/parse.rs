@@ -2,7 +2,6 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Error, FnArg, ForeignItem, ForeignItemFn, ForeignItemStatic, GenericParam, Generics, Ident,
@@ -50,11 +49,10 @@ pub(super) struct Variable {
     pub(super) entry: Option<LitStr>,
 }
 
-/// Names that the struct `Module` has methods of already.
-const TAKEN: &[&str] = &["functions", "as_module"];
-
 impl Module {
-    pub(super) fn parse(item: TokenStream) -> Result<Self> {
+    /// The module, and what is wrong with parts of it; those are left out, so that the rest of the program still finds the
+    /// others.
+    pub(super) fn parse(item: TokenStream) -> Result<(Self, Problems)> {
         let item: ItemMod = syn::parse2(item).map_err(|e| {
             Error::new(
                 e.span(),
@@ -74,15 +72,15 @@ impl Module {
             Item::ForeignMod(block) => Some(block),
             _ => None,
         });
-        let Some(block) = blocks.next() else {
-            return Err(Error::new(
-                span,
-                "the module has no `unsafe extern \"C\" { .. }` block, which lists its kernels",
-            ));
-        };
+        let mut problems = Problems::default();
+        let block = blocks.next();
+        if block.is_none() {
+            let message = "the module has no `unsafe extern \"C\" { .. }` block, which lists its kernels";
+            problems.take::<()>(Err(Error::new(span, message)));
+        }
         if let Some(second) = blocks.next() {
             let message = "a typed module has one `extern` block; put all kernels into the first";
-            return Err(Error::new(second.abi.extern_token.span(), message));
+            problems.take::<()>(Err(Error::new(second.abi.extern_token.span(), message)));
         }
         let mut module = Self {
             attributes: item.attrs,
@@ -92,17 +90,23 @@ impl Module {
             kernels: Vec::new(),
             variables: Vec::new(),
         };
-        module.block(block)?;
-        Ok(module)
+        problems.take(super::names::items(&mut module.others));
+        if let Some(block) = block {
+            module.block(block, &mut problems);
+        }
+        Ok((module, problems))
     }
 
-    fn block(&mut self, block: ItemForeignMod) -> Result<()> {
-        let mut problems = Problems::default();
+    fn block(&mut self, block: ItemForeignMod, problems: &mut Problems) {
         problems.take(check_block(&block));
         for item in block.items {
             match item {
                 ForeignItem::Fn(function) => {
-                    self.kernels.extend(problems.take(Kernel::parse(function)));
+                    let kernel = Kernel::parse(function).and_then(|kernel| {
+                        super::names::kernel(&kernel, &self.kernels)?;
+                        Ok(kernel)
+                    });
+                    self.kernels.extend(problems.take(kernel));
                 }
                 ForeignItem::Static(variable) => {
                     self.variables.extend(problems.take(Variable::parse(variable)));
@@ -113,7 +117,6 @@ impl Module {
                 }
             }
         }
-        problems.finish()
     }
 }
 
@@ -140,6 +143,7 @@ impl Kernel {
         let (special, attributes) = split(item.attrs);
         let entry = problems.take(Entry::parse(&special, &signature.ident, &signature.generics));
         let options = problems.take(Options::parse(&special));
+        problems.take(super::options::misspelt(&attributes));
         let mut parameters = Vec::new();
         for argument in signature.inputs {
             parameters.extend(problems.take(parameter(argument, safe, &signature.generics, entry.as_ref())));
@@ -168,8 +172,9 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
     };
     // Type parameters that no `#[entry(..)]` lists are types of closures and the like.
     let open: Vec<&Ident> = match entry {
-        Some(Entry::PerType { .. }) => Vec::new(),
-        _ => generics
+        // An entry that could not be read is one error, not one for each parameter too.
+        None | Some(Entry::PerType { .. }) => Vec::new(),
+        Some(Entry::One(_)) => generics
             .params
             .iter()
             .filter_map(|p| match p {
@@ -189,9 +194,21 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
         );
         return Err(Error::new_spanned(&argument.ty, message));
     }
+    if let Kind::Slice { element, .. } | Kind::Pointer { element, .. } = &kind
+        && let Some(name) = open.iter().find(|name| mentions(element.to_token_stream(), name))
+        && generics.where_clause.is_none()
+        && generics.type_params().any(|p| p.ident == **name && p.bounds.is_empty())
+    {
+        let message = format!(
+            "which `{name}` the kernel was compiled for is not said\n\
+             help: `#[entry(f32 = \"name_for_f32\", ..)]` says it; a kernel that takes any has `{name}: DeviceCopy`"
+        );
+        return Err(Error::new_spanned(&argument.ty, message));
+    }
     if let (true, Kind::Open(_)) = (safe, &kind) {
         let message = "a `safe fn` cannot take a value of any type: the caller may pass one that only has the same size\n\
-                       help: declare the kernel as `fn`, whose method is `unsafe`";
+                       help: `#[entry(f32 = \"name_for_f32\", ..)]` says which types the kernel was compiled for; or declare it \
+                       as `fn`, whose method is `unsafe`";
         return Err(Error::new_spanned(&argument.ty, message));
     }
     Ok(Parameter { ident: name.ident.clone(), kind, ty: *argument.ty })
@@ -199,30 +216,17 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
 
 fn check_signature(signature: &syn::Signature) -> Result<()> {
     let mut problems = Problems::default();
-    let mut refuse = |span, message: &str| problems.take::<()>(Err(Error::new(span, message)));
-    if TAKEN.contains(&signature.ident.unraw().to_string().as_str()) {
-        let name = &signature.ident;
-        refuse(
-            name.span(),
-            &format!(
-                "the struct `Module` has a method `{name}` already; give this one another name and say `#[entry(\"{name}\")]`"
-            ),
-        );
-    }
     if let ReturnType::Type(..) = signature.output {
-        refuse(
-            signature.output.span(),
-            "a kernel returns nothing; it writes into a `&mut [T]` that it is given",
-        );
+        let message = "a kernel returns nothing; it writes into a `&mut [T]` that it is given";
+        problems.take::<()>(Err(Error::new_spanned(&signature.output, message)));
     }
     if let Some(variadic) = &signature.variadic {
-        refuse(variadic.dots.span(), "a kernel has a fixed number of parameters");
+        let message = "a kernel has a fixed number of parameters: declare those that it takes";
+        problems.take::<()>(Err(Error::new_spanned(variadic.dots, message)));
     }
     if let Some(lifetime) = signature.generics.lifetimes().next() {
-        refuse(
-            lifetime.lifetime.span(),
-            "a kernel has no lifetimes: its slices are borrowed for the call, and ordered after it",
-        );
+        let message = "a kernel has no lifetimes: its slices are borrowed for the call, and ordered after it";
+        problems.take::<()>(Err(Error::new(lifetime.lifetime.span(), message)));
     }
     problems.finish()
 }
@@ -238,6 +242,7 @@ impl Variable {
             }
             entry = Some(attribute.parse_args()?);
         }
+        super::parameter::check_variable(&item.ty)?;
         Ok(Self {
             attributes,
             visibility: item.vis,

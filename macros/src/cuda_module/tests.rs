@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use quote::quote;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -200,7 +199,7 @@ fn what_else_a_declaration_cannot_have() {
     refused(
         TYPED,
         "#[entry(f32 = \"a\")] fn scale<A, B>(x: &mut [A], y: &[B]);",
-        &["2 type parameters, so write `(A, B, ..)"],
+        &["2 type parameters, so a name is that of as many types: `(A, B, ..)"],
     );
     refused(TYPED, "#[entry(\"a\")] #[entry(\"b\")] fn scale();", &["a kernel has one `#[entry(..)]`"]);
     refused(
@@ -287,8 +286,8 @@ fn arguments_of_the_attribute() {
     refused(quote!("a.ptx", name = b), "has one option: `crate = path::to::cuda_launch`");
     refused(quote!(env!("NO_SUCH_VARIABLE")), "the environment variable `NO_SUCH_VARIABLE` is not set");
     refused(quote!(concat!(env!("OUT_DIR"), "/a.ptx")), "cargo sets it for crates that have a build script");
-    let missing = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("no/such.ptx");
-    refused(quote!("no/such.ptx"), &format!("cannot read {}: ", missing.display()));
+    refused(quote!("no/such.ptx"), "no/such.ptx: cannot be read: ");
+    refused(quote!("src/problem.rs"), "help: beside it is `problems.rs`");
     refused(quote!("Cargo.toml"), "expected PTX text, a cubin or a fatbin");
 }
 

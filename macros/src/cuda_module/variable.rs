@@ -44,7 +44,8 @@ fn findings(variable: &Variable, known: &[Known], path: &Path) -> TokenStream {
             let names: Vec<&str> = list.iter().map(|v| v.name.as_str()).collect();
             let nearest = cuda_ptx::nearest(&name, &names);
             let help = if nearest.is_empty() {
-                String::new()
+                let list: Vec<String> = names.iter().take(8).map(|n| format!("`{n}`")).collect();
+                if list.is_empty() { "; it has none".into() } else { format!("; it has {}", list.join(", ")) }
             } else {
                 format!("\nhelp: did you mean `{}`?", nearest.join("` or `"))
             };
@@ -68,7 +69,8 @@ fn findings(variable: &Variable, known: &[Known], path: &Path) -> TokenStream {
         let (ty, given) = (&variable.ty, show(&variable.ty));
         let what = format!("variable `{name}` is {} ({place})", bytes(size));
         let expect = quote!(#path::launch::typed::expect);
-        let assertion = spans::call(&expect, ty, spans::ends(ty), quote!(#what, #given, #size, 0));
+        let help = format!("\nhelp: declare a type of {}", bytes(size));
+        let assertion = spans::call(&expect, ty, spans::ends(ty), quote!(#what, #given, #size, 0, #help));
         found.extend(quote!(#cfgs const _: () = #assertion;));
     }
     found

@@ -1,0 +1,12 @@
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    pub(super) struct Shape {
+        lanes: u32,
+    }
+
+    unsafe extern "C" {
+        pub safe fn fill(out: &mut [u32], value: u32);
+    }
+}

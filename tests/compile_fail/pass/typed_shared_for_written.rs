@@ -1,0 +1,18 @@
+use cuda_launch::*;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn swap(x: &mut [f32], y: &mut [f32]);
+    }
+}
+
+fn launch(
+    kernels: &kernels::Module,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    mut x: DeviceBuffer<f32>,
+    mut y: DeviceBuffer<f32>,
+) -> Result<(), Error> {
+    kernels.swap(stream, config, &mut x, &mut y)
+}

@@ -1,0 +1,18 @@
+use cuda_launch::{DeviceCopy, cuda_module};
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Step {
+    x: f64,
+    y: f64,
+    z: f64,
+}
+
+#[cuda_module("tests/compile_fail/images/structs.ptx")]
+mod kernels {
+    use super::Step;
+
+    unsafe extern "C" {
+        pub(super) safe fn move_all(points: &mut [f32], step: Step);
+    }
+}

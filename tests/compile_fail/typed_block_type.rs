@@ -1,0 +1,13 @@
+// A type in the `extern` block.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub type Stream;
+        pub safe fn fill(out: &mut [u32], value: u32);
+    }
+}
+
+fn main() {}

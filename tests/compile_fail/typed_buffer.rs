@@ -1,0 +1,12 @@
+// A reference to a buffer: the slice stands for it.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn swap(x: &mut [f32], y: &cuda_launch::DeviceBuffer<f32>);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+// Other clusters than the kernel was compiled for.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/bounds.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[cluster_launch(2, 1, 1)]
+        pub safe fn in_clusters(out: &mut [f32]);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+// An array whose length is a constant: only the compiler knows it.
+
+use cuda_launch::cuda_module;
+
+const LANES: usize = 8;
+
+#[cuda_module("tests/compile_fail/images/structs.ptx")]
+mod kernels {
+    use super::LANES;
+
+    unsafe extern "C" {
+        pub safe fn turn(points: &mut [f32], quaternion: [f32; LANES]);
+    }
+}
+
+fn main() {}

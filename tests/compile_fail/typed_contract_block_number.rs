@@ -1,0 +1,13 @@
+// A launch contract whose block has one dimension.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[launch_contract(block = 256)]
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn main() {}

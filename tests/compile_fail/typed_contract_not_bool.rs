@@ -1,0 +1,13 @@
+// A launch contract whose condition is a number.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[launch_contract(requires = (a.len()))]
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A path where the crate is not.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx", crate = crate::gpu)]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill(out: &mut [u32], value: u32);
+    }
+}
+
+fn main() {}

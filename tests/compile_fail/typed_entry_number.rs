@@ -1,0 +1,13 @@
+// A number for a name.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[entry(1)]
+        pub safe fn add(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// PTX that is damaged.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/damaged.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill(out: &mut [u32], value: u32);
+    }
+}
+
+fn main() {}

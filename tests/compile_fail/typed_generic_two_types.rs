@@ -1,0 +1,22 @@
+// Two types where the kernel has one.
+
+use cuda_launch::*;
+
+#[cuda_module("tests/compile_fail/images/generic.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[entry(f32 = "scale_f32", f64 = "scale_f64")]
+        pub safe fn scale<T>(x: &mut [T], factor: T);
+    }
+}
+
+fn launch(
+    kernels: &kernels::Module,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    mut x: DeviceBuffer<f32>,
+) -> Result<(), Error> {
+    kernels.scale(stream, config, &mut x, 2.0f64)
+}
+
+fn main() {}

@@ -1,0 +1,22 @@
+// A type that the kernel was not compiled for.
+
+use cuda_launch::*;
+
+#[cuda_module("tests/compile_fail/images/generic.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[entry(f32 = "scale_f32", f64 = "scale_f64")]
+        pub safe fn scale<T>(x: &mut [T], factor: T);
+    }
+}
+
+fn launch(
+    kernels: &kernels::Module,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    mut x: DeviceBuffer<u32>,
+) -> Result<(), Error> {
+    kernels.scale(stream, config, &mut x, 2)
+}
+
+fn main() {}

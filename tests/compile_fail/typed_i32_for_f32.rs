@@ -1,0 +1,12 @@
+// An integer for a float of the same size.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn of_f32(out: *mut u32, value: i32);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+// A name that the module has already.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        #[entry("nothing")]
+        pub safe fn functions();
+    }
+}
+
+fn main() {}

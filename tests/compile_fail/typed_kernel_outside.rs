@@ -1,0 +1,14 @@
+// A kernel outside of the `extern` block.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    pub safe fn fill(out: &mut [u32], value: u32);
+
+    unsafe extern "C" {
+        pub safe fn nothing();
+    }
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+// One name for two kernels.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill(out: &mut [u32], value: u32);
+        #[entry("nothing")]
+        pub safe fn fill();
+    }
+}
+
+fn main() {}

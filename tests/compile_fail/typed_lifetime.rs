@@ -1,0 +1,12 @@
+// A lifetime.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill<'a>(out: &'a mut [u32], value: u32);
+    }
+}
+
+fn main() {}

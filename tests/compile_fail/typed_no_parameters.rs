@@ -1,0 +1,12 @@
+// No parameters at all.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill();
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// An address that may be missing.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn of_u64(out: *mut u32, value: Option<&f32>);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// An option that there is not.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx", arch = "sm_90")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill(out: &mut [u32], value: u32);
+    }
+}
+
+fn main() {}

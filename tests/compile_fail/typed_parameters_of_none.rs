@@ -1,0 +1,12 @@
+// Parameters of a kernel that has none.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn nothing(n: u32);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// An address for a double of the same size.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn of_f64(out: *mut u32, value: *const f64);
+    }
+}
+
+fn main() {}

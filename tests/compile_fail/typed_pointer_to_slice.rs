@@ -1,0 +1,12 @@
+// A pointer to a slice.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn fill(out: *mut [u32], value: u32);
+    }
+}
+
+fn main() {}

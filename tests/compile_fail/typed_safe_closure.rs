@@ -1,0 +1,12 @@
+// A safe kernel that calls whatever its caller passes.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/structs.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn apply<F: Copy>(f: F, out: &mut [u32]);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A safe kernel that reads an address which its caller chooses, in a wrapper.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn of_u64(out: cuda_launch::DevicePtrMut<u32>, value: u64);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A slice without a reference.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn fill(out: [u32], value: u32);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A variable of a type that is not plain.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/variables.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub static limit: [bool; 4];
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A constant that is declared as a variable.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/variables.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub static mut limit: u32;
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// A variable of another size.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/variables.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub static limit: u64;
+    }
+}
+
+fn main() {}

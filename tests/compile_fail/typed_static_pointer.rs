@@ -1,0 +1,12 @@
+// A variable that is an address of the host.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/variables.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub static mut counter: &u64;
+    }
+}
+
+fn main() {}

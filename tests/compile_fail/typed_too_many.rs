@@ -1,0 +1,12 @@
+// A parameter that the kernel does not have.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/vectors.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32], n: u32);
+    }
+}
+
+fn main() {}

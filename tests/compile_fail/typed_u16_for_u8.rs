@@ -1,0 +1,12 @@
+// Two bytes for one.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn of_u8(out: *mut u32, value: u16);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// Eight bytes for sixteen.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn of_wide(out: *mut u32, value: u64);
+    }
+}
+
+fn main() {}

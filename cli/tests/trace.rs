@@ -51,7 +51,7 @@ fn named<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
 }
 
 /// saxpy's arguments are count, factor, x, y.
-fn saxpy<'a>(count: &'a str) -> Vec<&'a str> {
+fn saxpy(count: &str) -> Vec<&str> {
     let mut program = vec![TOOL, "run", "examples/kernels/saxpy.ptx", "saxpy"];
     program.extend([
         "--print",

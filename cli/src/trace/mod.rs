@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     driver: Option<String>,
     /// The library libcuda_launch_recorder.so [default: beside this program]
-    #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_RECORDER")]
+    #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_RECORDER", hide_env_values = true)]
     recorder: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, required = true)]

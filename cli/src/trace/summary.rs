@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::style;
-use crate::table::{Table, count};
+use crate::table::{Table, count, wrap};
 
 /// Kernels that are listed.
 const LISTED: usize = 12;
@@ -89,8 +89,8 @@ impl Summary {
             "unfinished": self.unfinished,
             "work": work.iter().map(|(name, (times, us))| json!({ "name": name, "times": times, "us": us })).collect::<Vec<_>>(),
         });
-        let mut text = format!(
-            "{} {}, {} on {}, {} bytes copied, {:.1} ms waited\n",
+        let facts = format!(
+            "{} {}, {} on {}, {} bytes copied, {:.1} ms waited",
             style::strong(&format!("{file}:")),
             count(self.calls, "call"),
             count(self.work.values().map(|(times, _)| times).sum(), "piece") + " of work",
@@ -98,6 +98,7 @@ impl Summary {
             self.bytes,
             self.waits / 1e3
         );
+        let mut text = wrap(&facts, "");
         if self.events == 0 {
             text += "  the program made no call of the driver, or does not look for libcuda.so.1\n";
         }

@@ -53,7 +53,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
+            let failure = failure::Failure::usage(error.to_string().trim_start_matches("error: "));
+            return output::print(&failure.into(), true);
+        }
+        Err(error) => error.exit(),
+    };
     let answer = match &cli.command {
         Command::Doctor => Ok(doctor::run()),
         Command::Inspect(arguments) => inspect::run(arguments),

@@ -59,6 +59,24 @@ fn lines(message: &str) -> String {
     text
 }
 
+/// Without what a name in an image could tell a terminal to do. Colours stay.
+fn harmless(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let is_colour = |rest: &str| {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            rest.starts_with('m')
+        };
+        let kept = match c {
+            '\n' | '\t' => true,
+            '\x1b' => text[at + 1..].strip_prefix('[').is_some_and(is_colour),
+            c => !c.is_control(),
+        };
+        clean.push(if kept { c } else { '\u{fffd}' });
+    }
+    clean
+}
+
 /// Prints the answer. A reader who has gone away is no error of the command.
 pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
     let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
@@ -67,10 +85,10 @@ pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
             .map_err(std::io::Error::other)
             .and_then(|text| writeln!(std::io::stdout().lock(), "{text}"))
     } else if outcome.is_error {
-        anstream::stderr().lock().write_all(outcome.text.as_bytes())
+        anstream::stderr().lock().write_all(harmless(&outcome.text).as_bytes())
     } else {
         let mut out = anstream::stdout().lock();
-        out.write_all(outcome.text.as_bytes()).and_then(|()| out.flush())
+        out.write_all(harmless(&outcome.text).as_bytes()).and_then(|()| out.flush())
     };
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,5 +1,7 @@
 //! Names of Rust for the names of an image.
 
+use std::collections::HashMap;
+
 use crate::image::Kernel;
 
 /// Words that need `r#`; those that cannot have it (`self`, `crate`, ..) get an underscore.
@@ -10,6 +12,9 @@ const KEYWORDS: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 const NEVER_RAW: &[&str] = &["self", "Self", "super", "crate", "_"];
+/// Names that are in use.
+pub(super) type Taken = HashMap<String, u32>;
+
 /// Methods that a typed module has of its own.
 const TAKEN: &[&str] = &["functions", "as_module"];
 
@@ -48,7 +53,7 @@ pub(super) fn snake(name: &str) -> String {
 }
 
 /// The name of the method for a kernel, unlike those before it.
-pub(super) fn method(kernel: &Kernel, taken: &mut Vec<String>) -> String {
+pub(super) fn method(kernel: &Kernel, taken: &mut Taken) -> String {
     let source = kernel.source_name.as_ref().and_then(|source| before_parameters(source));
     let name = source.unwrap_or(&kernel.name);
     let short =
@@ -74,16 +79,21 @@ fn before_parameters(source: &str) -> Option<&str> {
     source.get(..open)
 }
 
-/// The name, with a number behind it if there is one like it.
-pub(super) fn unlike(name: String, taken: &mut Vec<String>) -> String {
-    let mut candidate = name.clone();
-    let mut number = 2;
-    while taken.contains(&candidate) {
-        candidate = format!("{}_{number}", name.trim_start_matches("r#"));
+/// The name, with a number behind it if there is one like it. `taken` has the last number of each.
+pub(super) fn unlike(name: String, taken: &mut Taken) -> String {
+    let mut number = *taken.entry(name.clone()).and_modify(|number| *number += 1).or_insert(1);
+    if number == 1 {
+        return name;
+    }
+    loop {
+        let candidate = format!("{}_{number}", name.trim_start_matches("r#"));
+        if !taken.contains_key(&candidate) {
+            taken.insert(candidate.clone(), 1);
+            taken.insert(name, number);
+            return candidate;
+        }
         number += 1;
     }
-    taken.push(candidate.clone());
-    candidate
 }
 
 #[cfg(test)]
@@ -95,7 +105,7 @@ mod tests {
         let named = |name: &str, source: Option<&str>| {
             let kernel =
                 Kernel { name: name.into(), source_name: source.map(Into::into), ..Kernel::default() };
-            method(&kernel, &mut Vec::new())
+            method(&kernel, &mut Taken::new())
         };
         assert_eq!(named("vecadd", None), "vecadd");
         assert_eq!(named("_Z5", Some("tiled<float, 16>(float const*, float*, int)")), "tiled_float_16");
@@ -104,7 +114,8 @@ mod tests {
         assert_eq!(named("functions", None), "functions_kernel");
         assert_eq!(named("$odd.name", None), "_odd_name");
         assert_eq!((identifier("self"), snake("3D-Kernels")), ("self_".into(), "_3d_kernels".into()));
-        let mut taken = vec!["a".to_owned()];
-        assert_eq!(unlike("a".into(), &mut taken), "a_2");
+        let mut taken = Taken::from([("a".to_owned(), 1), ("a_3".to_owned(), 1)]);
+        let mut next = || unlike("a".into(), &mut taken);
+        assert_eq!([next(), next(), next()], ["a_2", "a_4", "a_5"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The source of a typed module.
 
-use super::names::{identifier, method, unlike};
-use crate::image::{File, Kernel, Variable};
+use super::names::{Taken, identifier, method, unlike};
+use crate::image::{File, Kernel, Variable, volume};
 use crate::signature::{Access, Meaning, Parameter, Scalar, Signature};
 
 /// Longest line of the source.
@@ -17,7 +17,7 @@ pub(super) fn module(file: &File, name: &str, path: &str, krate: &str) -> String
     );
     source += &format!("#[{krate}::cuda_module({path:?}{given})]\npub mod {name} {{\n");
     let (mut types, mut items) = (String::new(), String::new());
-    let mut methods = Vec::new();
+    let mut methods = Taken::new();
     for kernel in kernels {
         items += &declaration(kernel, &mut methods, &mut types, krate);
     }
@@ -35,10 +35,13 @@ pub(super) fn module(file: &File, name: &str, path: &str, krate: &str) -> String
     }
 }
 
-fn declaration(kernel: &Kernel, methods: &mut Vec<String>, types: &mut String, krate: &str) -> String {
+fn declaration(kernel: &Kernel, methods: &mut Taken, types: &mut String, krate: &str) -> String {
     let name = method(kernel, methods);
     let Some(signature) = &kernel.signature else {
-        return format!("        // `{}`: the image does not say what it takes.\n\n", kernel.name);
+        return format!(
+            "        // `{}`: the image does not say what it takes.\n\n",
+            kernel.name.escape_debug()
+        );
     };
     let mut text: String = about(kernel).iter().map(|line| format!("        /// {line}\n")).collect();
     if name != kernel.name {
@@ -59,15 +62,12 @@ fn about(kernel: &Kernel) -> Vec<String> {
     let shape = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
     let mut lines = Vec::new();
     lines.push(match &kernel.source_name {
-        Some(source) => format!("`{source}`"),
-        None => format!("`{}`", kernel.name),
+        Some(source) => format!("`{}`", source.escape_debug()),
+        None => format!("`{}`", kernel.name.escape_debug()),
     });
     lines
         .extend(kernel.required_threads.map(|n| format!("Blocks have {} threads, and no others.", shape(n))));
-    lines.extend(kernel.max_threads.map(|n| {
-        let threads: u64 = n.iter().map(|axis| u64::from(*axis)).product();
-        format!("Blocks have at most {threads} threads.")
-    }));
+    lines.extend(kernel.max_threads.map(|n| format!("Blocks have at most {} threads.", volume(n))));
     lines.extend(kernel.cluster.map(|n| format!("Clusters have {} blocks.", shape(n))));
     if kernel.requires_cluster && kernel.cluster.is_none() {
         lines.push("A launch needs a cluster: add `#[cluster_launch(x, y, z)]`.".into());
@@ -87,7 +87,7 @@ fn about(kernel: &Kernel) -> Vec<String> {
 fn parameters(signature: &Signature, kernel: &str, types: &mut String, krate: &str) -> Vec<String> {
     let list = &signature.0;
     let paired = takes_slices(list);
-    let (mut taken, mut written, mut index) = (Vec::new(), Vec::new(), 0);
+    let (mut taken, mut written, mut index) = (Taken::new(), Vec::new(), 0);
     while let Some(parameter) = list.get(index) {
         let wanted = parameter.name.as_deref().map_or_else(|| format!("p{index}"), identifier);
         let name = unlike(wanted, &mut taken);
@@ -139,7 +139,7 @@ fn aligned(parameter: &Parameter, kernel: &str, index: usize, types: &mut String
     name
 }
 
-fn variable(variable: &Variable, methods: &mut Vec<String>) -> String {
+fn variable(variable: &Variable, methods: &mut Taken) -> String {
     let name = unlike(identifier(&variable.name), methods);
     let entry = if name == variable.name {
         String::new()

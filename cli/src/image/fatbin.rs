@@ -2,6 +2,8 @@
 
 use cuda_ptx::image::{Compression, Cubin, Entry, EntryKind, Fatbin, ImageError};
 
+use std::collections::HashMap;
+
 use super::{Part, cubin, ptx};
 use crate::signature::Signature;
 
@@ -36,15 +38,14 @@ fn part(entry: &Entry<'_>) -> Result<Part, ImageError> {
 
 /// The entries are of one source: what the PTX says of a parameter's type, the cubins do not.
 fn share_types(parts: &mut [Part]) {
-    let known: Vec<(String, Signature)> = parts
+    let known: HashMap<String, Signature> = parts
         .iter()
         .filter(|part| part.kind == "ptx")
         .flat_map(|part| &part.kernels)
         .filter_map(|kernel| Some((kernel.name.clone(), kernel.signature.clone()?)))
         .collect();
     for kernel in parts.iter_mut().filter(|part| part.kind == "cubin").flat_map(|part| &mut part.kernels) {
-        let Some((_, signature)) = known.iter().find(|(name, _)| *name == kernel.name) else { continue };
-        if let Some(own) = &mut kernel.signature {
+        if let (Some(own), Some(signature)) = (&mut kernel.signature, known.get(&kernel.name)) {
             own.learn(signature);
         }
     }

@@ -5,6 +5,7 @@ mod fatbin;
 mod ptx;
 
 use cuda_ptx::image::{Arch, Image, ImageError, ImageKind};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ use crate::signature::Signature;
 const MAX_FILE: u64 = 256 << 20;
 /// Bytes of the longest PTX that is read: its tree takes some twenty times as much.
 const MAX_PTX: usize = 16 << 20;
+/// Kernels that a message lists.
+const LISTED: usize = 20;
 
 /// A kernel file.
 pub(crate) struct File {
@@ -103,9 +106,11 @@ impl File {
     /// The kernels, each once: as the entry that says most of it has it.
     pub(crate) fn kernels(&self) -> Vec<&Kernel> {
         let mut kernels: Vec<&Kernel> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let known = |kernel: &Kernel| kernel.signature.as_ref().map_or(0, Signature::known);
         for kernel in self.parts.iter().flat_map(|part| &part.kernels) {
-            let known = |k: &Kernel| k.signature.as_ref().map_or(0, Signature::known);
-            match kernels.iter_mut().find(|found| found.name == kernel.name) {
+            let place = *places.entry(&kernel.name).or_insert(kernels.len());
+            match kernels.get_mut(place) {
                 Some(found) if known(kernel) > known(found) => *found = kernel,
                 Some(_) => {}
                 None => kernels.push(kernel),
@@ -125,8 +130,14 @@ impl File {
         match (kernels.iter().find(own), alike.next(), alike.next()) {
             (Some(kernel), ..) | (None, Some(kernel), None) => Ok(kernel),
             _ => {
-                let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-                let has = if names.is_empty() { "no kernel".to_owned() } else { names.join(", ") };
+                let names: Vec<&str> =
+                    kernels.iter().take(LISTED).map(|kernel| kernel.name.as_str()).collect();
+                let more = kernels.len().saturating_sub(LISTED);
+                let has = match (names.is_empty(), more) {
+                    (true, _) => "no kernel".to_owned(),
+                    (false, 0) => names.join(", "),
+                    (false, more) => format!("{}, and {more} more", names.join(", ")),
+                };
                 Err(Failure::usage(format!("{} has no kernel `{name}`; it has {has}", self.path.display())))
             }
         }
@@ -151,6 +162,11 @@ fn parts(bytes: &[u8]) -> Result<(ImageKind, Vec<Part>), ImageError> {
         Image::Fatbin(fatbin) => (ImageKind::Fatbin, fatbin::read(&fatbin)?),
         _ => (Image::identify(bytes)?, Vec::new()),
     })
+}
+
+/// Threads of a block with these dimensions, which may be any numbers.
+pub(crate) fn volume(dimensions: [u32; 3]) -> u64 {
+    dimensions.iter().map(|axis| u64::from(*axis)).fold(1, u64::saturating_mul)
 }
 
 /// The name as it stood in the source, if it is mangled.

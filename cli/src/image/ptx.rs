@@ -3,6 +3,8 @@
 use cuda_ptx::image::ImageError;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, Space, Statement};
 
+use std::collections::HashMap;
+
 use super::{Debug, Kernel, Part, Variable, source_name, too_long};
 use crate::signature::Signature;
 
@@ -57,12 +59,16 @@ fn variable(variable: &cuda_ptx::Variable<'_>) -> Variable {
     }
 }
 
+/// Shared memory of module scope, by name.
+type Shared<'m> = HashMap<&'m str, &'m cuda_ptx::Variable<'m>>;
+
 fn kernels(module: &Module<'_>) -> Result<Vec<Kernel>, ImageError> {
     let defined = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
-    defined.map(|function| kernel(module, function)).collect()
+    let shared = module.variables.iter().filter(|v| v.space == Space::Shared).map(|v| (v.name, v)).collect();
+    defined.map(|function| kernel(&shared, function)).collect()
 }
 
-fn kernel(module: &Module<'_>, function: &Function<'_>) -> Result<Kernel, ImageError> {
+fn kernel(module: &Shared<'_>, function: &Function<'_>) -> Result<Kernel, ImageError> {
     let is_short = function.body.is_some_and(|body| body.len() <= SEARCHED);
     let statements = if is_short { function.statements()? } else { Vec::new() };
     let directives = &function.directives;
@@ -88,14 +94,13 @@ fn kernel(module: &Module<'_>, function: &Function<'_>) -> Result<Kernel, ImageE
 }
 
 /// Bytes of shared memory that the kernel declares or names, and whether it names memory that each launch chooses.
-fn shared(module: &Module<'_>, statements: &[Statement<'_>]) -> (u64, bool) {
+fn shared(module: &Shared<'_>, statements: &[Statement<'_>]) -> (u64, bool) {
     let mut names = Vec::new();
     let mut found: Vec<&cuda_ptx::Variable<'_>> = Vec::new();
     collect(statements, &mut names, &mut found);
     names.sort_unstable();
-    let named =
-        |v: &&cuda_ptx::Variable<'_>| v.space == Space::Shared && names.binary_search(&v.name).is_ok();
-    found.extend(module.variables.iter().filter(named));
+    names.dedup();
+    found.extend(names.iter().filter_map(|name| module.get(name)));
     let is_dynamic = |v: &cuda_ptx::Variable<'_>| v.linkage == Linkage::Extern && v.size() == 0;
     let place = |end: u64, v: &&cuda_ptx::Variable<'_>| {
         end.checked_next_multiple_of(v.align().max(1) as u64).unwrap_or(u64::MAX).saturating_add(v.size())

@@ -2,7 +2,7 @@
 
 use cuda_ptx::image::ImageKind;
 
-use crate::image::{Debug, File, Kernel, Part};
+use crate::image::{Debug, File, Kernel, Part, volume};
 use crate::signature::{Meaning, Parameter};
 use crate::style;
 use crate::table::{Table, count, wrap};
@@ -94,10 +94,7 @@ fn resources(kernel: &Kernel) -> Vec<String> {
     facts.extend(kernel.local_bytes.map(|n| format!("{n} bytes local")));
     facts.push(format!("{} bytes of parameters", kernel.parameter_bytes));
     facts.extend(kernel.required_threads.map(|n| format!("blocks of {} threads only", shape(n))));
-    facts.extend(kernel.max_threads.map(|n| {
-        let threads: u64 = n.iter().map(|axis| u64::from(*axis)).product();
-        format!("at most {threads} threads a block")
-    }));
+    facts.extend(kernel.max_threads.map(|n| format!("at most {} threads a block", volume(n))));
     facts.extend(kernel.min_blocks.map(|n| format!("{} a multiprocessor", count(n as usize, "block"))));
     facts.extend(kernel.cluster.map(|n| format!("clusters of {} blocks", shape(n))));
     facts.extend(kernel.max_cluster_blocks.map(|n| format!("at most {n} blocks a cluster")));

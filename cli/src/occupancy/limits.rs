@@ -112,8 +112,9 @@ impl Machine {
             0 => u32::MAX,
             // Whole warps, the same number in each part.
             count => {
-                let warps_fit = self.registers / count.saturating_mul(32).next_multiple_of(REGISTER_UNIT);
-                warps_fit / PARTS * PARTS / warps
+                let warp = (u64::from(count) * 32).next_multiple_of(u64::from(REGISTER_UNIT));
+                let fit = (u64::from(self.registers) / warp) as u32;
+                fit / PARTS * PARTS / warps
             }
         };
         let by_threads = if threads > kernel.max_threads { 0 } else { self.threads / 32 / warps };

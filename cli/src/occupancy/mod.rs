@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn answer(kernel: String, known: source::Known, arguments: &Arguments) -> Result<Answer, Failure> {
     let source::Known { origin, machine, resources } = known;
     let largest = resources.max_threads.min(machine.max_block);
-    let sizes = (1..=largest / 32).map(|warps| warps * 32);
+    let sizes = (1..=largest / 32).map(|warps| warps * 32).chain((largest < 32).then_some(largest.max(1)));
     let by_block: Vec<(u32, Fit)> =
         sizes.map(|threads| (threads, machine.fit(&resources, threads, arguments.shared))).collect();
     // The largest of the best: fewer blocks to start.

@@ -6,7 +6,7 @@ use cuda_ptx::image::Arch;
 use super::Arguments;
 use super::limits::{Machine, Resources};
 use crate::failure::Failure;
-use crate::image::{File, Kernel, Part};
+use crate::image::{File, Kernel, Part, volume};
 
 pub(super) struct Known {
     pub(super) origin: String,
@@ -77,8 +77,7 @@ fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: boo
         .ok_or_else(|| Failure::usage(format!("the limits of {arch} are not known here")))?;
     let kernel = own.unwrap_or(kernel);
     let declared = kernel.max_threads.or(kernel.required_threads);
-    let threads =
-        declared.map_or(u64::from(machine.max_block), |n| n.iter().map(|axis| u64::from(*axis)).product());
+    let threads = declared.map_or(u64::from(machine.max_block), volume);
     let resources = Resources {
         registers: kernel.registers.unwrap_or(0),
         shared: kernel.shared_bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0),

@@ -7,8 +7,8 @@ use super::npy;
 use crate::failure::{Exit, Failure};
 use crate::signature::Scalar;
 
-/// Bytes that one argument may have: what the emulator's device has at most.
-const MOST: usize = 16 << 30;
+/// Bytes that one argument may have.
+const MOST: usize = 4 << 30;
 
 /// An argument with its contents.
 pub(crate) struct Input<'a> {
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
             Form::Memory { scalar, source, .. } => match source {
                 Source::File(path) => read(path, *scalar)?,
                 Source::Text(text) => parse(text, *scalar).map_err(usage)?,
-                Source::Count(count) => vec![0; length(*count, *scalar).map_err(usage)?],
+                Source::Count(count) => zeros(*count, *scalar).map_err(usage)?,
             },
         };
         Ok(Self { argument, bytes })
@@ -52,6 +52,14 @@ impl<'a> Input<'a> {
 fn length(count: usize, scalar: Scalar) -> Result<usize, String> {
     let bytes = count.checked_mul(scalar.size()).filter(|bytes| *bytes <= MOST);
     bytes.ok_or_else(|| format!("{count} elements are over the limit of {MOST} bytes"))
+}
+
+fn zeros(count: usize, scalar: Scalar) -> Result<Vec<u8>, String> {
+    let size = length(count, scalar)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| format!("no memory for {count} elements"))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
 }
 
 fn read(path: &Path, scalar: Scalar) -> Result<Vec<u8>, Failure> {
@@ -80,7 +88,8 @@ fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         let (start, end) = (number(start)?, number(end)?);
         let count =
             usize::try_from(i128::from(end) - i128::from(start)).map_err(|_| format!("`{text}` is empty"))?;
-        let mut bytes = Vec::with_capacity(length(count, scalar)?);
+        length(count, scalar)?;
+        let mut bytes = Vec::new();
         for number in start..end {
             bytes.extend(one(&number.to_string(), scalar)?);
         }

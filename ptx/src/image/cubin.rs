@@ -163,6 +163,7 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
             functions.insert(section.info, records);
         }
     }
+    let shared = SharedMemory::of(elf);
     let mut kernels = Vec::new();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if !symbol.is_kernel() || symbol.section == 0 || symbol.section as usize >= elf.sections.len() {
@@ -171,7 +172,7 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
         let mut kernel = Kernel::named(symbol.name);
         kernel.registers = registers.get(&index).copied();
         kernel.local_memory = Some(frames.get(&index).copied().unwrap_or(0));
-        kernel.shared_memory = Some(shared_memory(elf, symbol.name));
+        kernel.shared_memory = Some(shared.of_kernel(symbol.name));
         if let Some(records) = functions.remove(&symbol.section) {
             describe(&mut kernel, &records)?;
         }
@@ -181,12 +182,26 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
 }
 
 /// The first bytes of a block's shared memory that are not its own, from sm_80 on: its section counts them.
-const RESERVED_SHARED: u32 = 1024;
+const RESERVED_SHARED: u64 = 1024;
 
-fn shared_memory(elf: &Elf<'_>, kernel: &str) -> u32 {
-    let section = elf.bytes_of(&format!(".nv.shared.{kernel}"));
-    let reserves = elf.section(".nv.shared.reserved.0").is_some();
-    if reserves { section.saturating_sub(RESERVED_SHARED) } else { section }
+/// The sections of shared memory by the names of their kernels: a cubin may have as many of both as it has room for.
+struct SharedMemory<'a> {
+    sections: HashMap<&'a str, u64>,
+    reserved: u64,
+}
+
+impl<'a> SharedMemory<'a> {
+    fn of(elf: &Elf<'a>) -> Self {
+        let named = elf.sections.iter().filter_map(|s| Some((s.name.strip_prefix(".nv.shared.")?, s.size)));
+        let sections: HashMap<_, _> = named.collect();
+        let reserved = if sections.contains_key("reserved.0") { RESERVED_SHARED } else { 0 };
+        Self { sections, reserved }
+    }
+
+    fn of_kernel(&self, name: &str) -> u32 {
+        let size = self.sections.get(name).copied().unwrap_or(0).saturating_sub(self.reserved);
+        u32::try_from(size).unwrap_or(u32::MAX)
+    }
 }
 
 /// Fills in what the records of the kernel's own section say.

@@ -13,8 +13,9 @@
 mod support;
 
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Driver, Launch,
-    LaunchConfig, cuda_launch, cuda_module, sys,
+    AsyncKernelLaunch, Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer,
+    DeviceCopy, DeviceOperation, Driver, Launch, LaunchConfig, cuda_launch, cuda_launch_async, cuda_module,
+    sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_uint, c_void};
@@ -134,6 +135,18 @@ const VARIANTS: &[Variant] = &[
     }),
     ("prepared", |b| unsafe {
         b.prepared.launch_on(&b.stream).unwrap();
+    }),
+    ("async", |b| unsafe {
+        let mut launch = AsyncKernelLaunch::new(&b.function);
+        launch.push_buffer(&b.a).push_buffer(&b.b).push_buffer_mut(&mut b.c);
+        launch.push_arg(32u32).push_arg(2.0f32).push_arg(1u32).push_arg(b.shape).set_launch_config(CONFIG);
+        launch.into_operation().async_on(&b.stream).unwrap();
+    }),
+    ("async-macro", |b| unsafe {
+        cuda_launch_async! { function: b.function, config: CONFIG,
+        args: [ptr(b.a), ptr(b.b), ptr_mut(b.c), 32u32, 2.0f32, 1u32, b.shape] }
+        .async_on(&b.stream)
+        .unwrap();
     }),
     ("function-any-config", |b| unsafe {
         cuda_launch! { function: b.function, stream: b.stream, config: b.config,

@@ -11,6 +11,8 @@ mod error;
 pub mod graph;
 pub mod launch;
 mod memory;
+#[cfg(feature = "async")]
+pub mod operation;
 mod show;
 
 pub use cuda_driver_sys as sys;
@@ -31,6 +33,8 @@ pub use driver::{
     Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
     default_driver, load_kernel_module,
 };
+#[cfg(feature = "async")]
+pub use error::OperationError;
 pub use error::{
     ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,
     CompilerLog, ContextInUse, ContextMismatch, ContractError, DlPackError, DriverError, Error, ErrorKind,
@@ -63,3 +67,5 @@ pub use memory::{
 };
 #[cfg(feature = "dlpack")]
 pub use memory::{DlElement, DlTensor, dlpack_abi};
+#[cfg(feature = "async")]
+pub use operation::{AsyncKernelLaunch, DeviceOperation};

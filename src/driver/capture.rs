@@ -120,6 +120,12 @@ impl Capture {
         rest.objects.extend(module);
     }
 
+    /// Notes what else captured work uses.
+    #[cfg(feature = "async")]
+    pub(crate) fn add_objects(&self, objects: impl IntoIterator<Item = Keep>) {
+        self.rest().objects.extend(objects);
+    }
+
     /// Notes a launch with named arguments.
     pub(crate) fn add_launch(&self, launch: RecordedLaunch) {
         self.rest().launches.push(launch);

@@ -45,6 +45,9 @@ pub(super) struct ContextInner {
     /// The process that opened it.
     process: u32,
     fault: FaultState,
+    /// Events between two uses.
+    #[cfg(feature = "async")]
+    events: super::event::EventPool,
 }
 
 // SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is plain data.
@@ -323,6 +326,12 @@ impl CudaContext {
         self.inner.failed(code, call, asked)
     }
 
+    /// Events between two uses.
+    #[cfg(feature = "async")]
+    pub(super) fn events(&self) -> &super::event::EventPool {
+        &self.inner.events
+    }
+
     /// An error if a kernel of this context faulted. No driver call.
     pub(crate) fn faulted(&self) -> Result<(), Error> {
         self.inner.fault.check()
@@ -409,6 +418,8 @@ impl ContextInner {
             holds: Mutex::default(),
             process: std::process::id(),
             fault: FaultState::default(),
+            #[cfg(feature = "async")]
+            events: Default::default(),
         })
     }
 
@@ -464,6 +475,12 @@ impl ContextInner {
 
     /// What is held, to be given back.
     fn debt(&mut self) -> Debt {
+        #[cfg(feature = "async")]
+        if !host_call::is_running() {
+            // Also where it cannot be bound: nobody could be told.
+            let _ = self.bind();
+            self.events.empty(&self.driver);
+        }
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
         Debt::new(holds, &self.device, self.raw)
     }

@@ -139,6 +139,13 @@ impl CudaFunction {
         Ok(module)
     }
 
+    /// Whether dropping it unloads the module.
+    #[cfg(feature = "async")]
+    #[inline]
+    pub(crate) fn is_last_handle(&self) -> bool {
+        self.module.as_ref().is_some_and(CudaModule::is_last_handle)
+    }
+
     /// The name it was looked up by.
     pub fn name(&self) -> &str {
         self.kernel.name()

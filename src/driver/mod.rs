@@ -63,6 +63,8 @@ pub use context_settings::ContextLimit;
 pub use coredump::{Coredump, CoredumpFlags, CoredumpSwitch};
 pub use device::{CudaDevice, DeviceUuid};
 pub use device_attribute::DeviceAttribute;
+#[cfg(feature = "async")]
+pub(crate) use event::StreamMark;
 pub use event::{
     AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
 };

@@ -193,6 +193,13 @@ impl CudaModule {
         Self::new(context, raw, library.origin(), log, signatures, symbols, owner)
     }
 
+    /// Whether dropping it unloads the module.
+    #[cfg(feature = "async")]
+    #[inline]
+    pub(super) fn is_last_handle(&self) -> bool {
+        Arc::strong_count(&self.inner) == 1
+    }
+
     pub(super) fn downgrade(&self) -> WeakModule {
         WeakModule(Arc::downgrade(&self.inner))
     }

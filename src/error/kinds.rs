@@ -85,6 +85,10 @@ pub enum ErrorKind {
     /// An argument of a launch plan.
     #[error(transparent)]
     Plan(#[from] super::PlanError),
+    /// An asynchronous operation.
+    #[cfg(feature = "async")]
+    #[error(transparent)]
+    Operation(#[from] super::OperationError),
     /// Two lengths that must be equal are not.
     #[error(transparent)]
     Length(#[from] LengthMismatch),

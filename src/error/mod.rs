@@ -11,6 +11,8 @@ mod hint;
 mod kinds;
 mod memory;
 mod module;
+#[cfg(feature = "async")]
+mod operation;
 mod region;
 mod state;
 mod texture;
@@ -31,6 +33,8 @@ pub use kinds::{
 };
 pub use memory::{BadMapping, DlPackError, HostAccess};
 pub use module::{GlobalError, Unsupported};
+#[cfg(feature = "async")]
+pub use operation::OperationError;
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 pub use texture::{TensorMapError, TextureError};
@@ -204,6 +208,12 @@ impl Error {
     /// A stream that captures was asked for what it cannot do; the capture goes on.
     pub fn is_not_in_capture(&self) -> bool {
         matches!(self.kind(), ErrorKind::NotInCapture(_))
+    }
+
+    /// The work of an operation was not done in the time it was given; it goes on.
+    #[cfg(feature = "async")]
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Operation(OperationError::TimedOut { .. }))
     }
 
     /// The host may not look at memory that it shares with the device now.

@@ -112,10 +112,15 @@ impl<'a> Arguments<'a> {
 
     /// Names what `append` appends, if that is anything.
     pub(super) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
-        let parameter = self.parameters.len();
+        let first = self.parameters.len();
         append(self);
-        if self.parameters.len() > parameter {
-            self.names.push(name, parameter);
+        self.name_from(name, first);
+    }
+
+    /// Names the argument whose first parameter this is, if there is one.
+    pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
+        if self.parameters.len() > first {
+            self.names.push(name, first);
         }
     }
 
@@ -123,6 +128,28 @@ impl<'a> Arguments<'a> {
     fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
         self.parameters.push(from_ref(value).cast_mut().cast(), of);
         self.shape.push(of.size);
+    }
+
+    /// A value that is not where it will be: [`pointers`](Self::pointers) are to be set.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
+        self.parameters.push(std::ptr::null_mut(), of);
+        self.shape.push(of.size);
+    }
+
+    /// Where the values are, by parameter.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn pointers(&mut self) -> &mut [*mut c_void] {
+        self.parameters.as_mut_slice()
+    }
+
+    /// Parameters so far.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.parameters.len()
     }
 
     #[inline(always)]

@@ -74,6 +74,20 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     }
 }
 
+#[cfg(feature = "async")]
+impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
+    /// The values, to change.
+    #[inline(always)]
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        if self.len <= N {
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts_mut(self.here.as_mut_ptr().cast(), self.len) }
+        } else {
+            self.spilled.as_deref_mut().map_or(&mut [], |(values, _)| values)
+        }
+    }
+}
+
 impl<T: Copy + fmt::Debug, U: Copy + fmt::Debug, const N: usize> fmt::Debug for Few<T, U, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.as_slice().iter().zip(self.beside())).finish()
@@ -90,6 +104,8 @@ mod tests {
         for n in 0..100u8 {
             assert_eq!(few.as_slice(), (0..n.into()).collect::<Vec<u64>>());
             assert_eq!((few.beside(), few.len()), ((0..n).collect::<Vec<u8>>().as_slice(), n.into()));
+            #[cfg(feature = "async")]
+            assert_eq!(few.as_mut_slice().to_vec(), few.as_slice());
             few.push(n.into(), n);
         }
         assert_eq!(format!("{:?}", Few::<u8, (), 2>::new()), "{}");

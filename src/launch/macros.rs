@@ -154,6 +154,9 @@ macro_rules! __cuda_launch_fields {
     ($state:tt kernel: $($rest:tt)*) => { $crate::__cuda_launch_twice!("kernel") };
     ($state:tt function: $($rest:tt)*) => { $crate::__cuda_launch_twice!("function") };
     ($state:tt module: $($rest:tt)*) => { $crate::__cuda_launch_twice!("module") };
+    ({$k:tt $fu:tt $m:tt [@async] $($state:tt)*} stream: $($rest:tt)*) => {
+        ::core::compile_error!("cuda_launch_async!: there is no field `stream`: the schedule chooses one")
+    };
     ($state:tt stream: $($rest:tt)*) => { $crate::__cuda_launch_twice!("stream") };
     ($state:tt config: $($rest:tt)*) => { $crate::__cuda_launch_twice!("config") };
     ($state:tt args: $($rest:tt)*) => { $crate::__cuda_launch_twice!("args") };
@@ -222,6 +225,22 @@ macro_rules! __cuda_launch_finish {
              parameters"
         )
     };
+    // Not now: an operation that launches later.
+    ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [@async] [$config:expr] [[$($args:tt)*]]
+     [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {{
+        #[allow(unused_imports)]
+        use $crate::launch::SliceMutArgument as _;
+        $crate::operation::KernelLaunch::of(
+            $crate::__cuda_launch_owned!([$(&$function)?] [$(&$module)?] $($kernel)*),
+            $crate::launch::config($config),
+            &([
+                $($crate::Attribute::cluster_dimension($cluster),)?
+                $($crate::Attribute::cooperative($cooperative),)?
+            ] as [$crate::Attribute<'_>; $crate::__cuda_launch_count!($($cluster)? ; $($cooperative)?)]),
+            $crate::__cuda_launch_attributes!($(&$attributes)?),
+            $crate::__cuda_launch_args!($($args)*),
+        )
+    }};
     ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [$stream:expr] [$config:expr] [[$($args:tt)*]]
      [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {
         // `match` keeps what the expressions borrow alive until the launch is submitted.

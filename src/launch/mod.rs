@@ -12,6 +12,7 @@
 //! | `builder`, `builder_argument` | the builder: the list and the packet gathered one argument at a time |
 //! | `few` | its storage, which needs no heap for the usual number of arguments |
 //! | `given` | what a launch needs of its arguments, whoever put them together |
+//! | `stored` | the builder's list with its values in it, for launches that happen later |
 //! | `node` | a checked kernel with its arguments as a value, for graphs |
 //! | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
 //! | `timed` | a launch between two events |
@@ -36,6 +37,8 @@ mod packet;
 mod prepared;
 mod record;
 pub(crate) mod site;
+#[cfg(feature = "async")]
+pub(crate) mod stored;
 mod stream_attributes;
 mod submit;
 mod timed;

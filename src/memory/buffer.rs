@@ -73,7 +73,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             context.call("cuMemAllocAsync", asked, |driver| unsafe {
                 driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
             })?;
-            Origin::Pool(stream.clone())
+            Origin::Pool(stream.clone(), None)
         } else {
             stream.refuse_in_capture("cuMemAlloc")?;
             // SAFETY: the context is current, `address` outlives the call.

@@ -77,7 +77,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let origin = match ownership {
             _ if address == 0 => Origin::Empty,
             RawOwnership::Plain => Origin::Plain,
-            RawOwnership::Pool(stream) => Origin::Pool(stream),
+            RawOwnership::Pool(stream) => Origin::Pool(stream, None),
             RawOwnership::Borrowed => Origin::Borrowed,
         };
         Self::from_home(len, address, Home::new(address, context, origin))

@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
-use crate::driver::{CudaContext, CudaModule, CudaStream, Resource, Uses, Waits, forbid_anywhere, try_again};
+use crate::driver::{
+    CudaContext, CudaModule, CudaStream, Keep, Resource, Uses, Waits, forbid_anywhere, try_again,
+};
 use crate::error::Error;
 use std::any::Any;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ pub(crate) enum Origin {
     /// `cuMemAlloc`: `cuMemFree` waits for the device.
     Plain,
     /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
-    Pool(CudaStream),
+    Pool(CudaStream, Option<Keep>),
     /// Somebody else's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
     /// Somebody else's, who frees it.
@@ -126,7 +128,7 @@ impl Home {
                 // SAFETY: this value owned the allocation; the call waits for all work of the device.
                 unsafe { driver.cuMemFree(address) }
             }),
-            Origin::Pool(stream) => {
+            Origin::Pool(stream, _pool) => {
                 let stream = last.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
                     // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
@@ -157,7 +159,7 @@ impl Home {
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
         let escaped = *self.escaped.get_mut();
         match &self.origin {
-            Origin::Pool(stream) => {
+            Origin::Pool(stream, _) => {
                 let last = self.uses.last_stream(stream);
                 if last.is_err() || escaped {
                     self.uses.end(&self.context, true)?;

@@ -9,6 +9,8 @@ mod buffer;
 mod copy;
 mod copy_batch;
 mod copy_peer;
+#[cfg(feature = "async")]
+mod copy_raw;
 mod copy_region;
 mod device_copy;
 #[cfg(feature = "dlpack")]

@@ -12,7 +12,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::location::{MemoryAccess, MemoryLocation};
 use super::os_handle::OsHandleKinds;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
 
 /// How a memory pool is made (`CUmemPoolProps`).
@@ -88,6 +88,9 @@ impl PoolReuse {
 /// assert_eq!(pool.memory_use()?.used, 0);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
+///
+/// Buffers of it keep it. The end of a pool that this crate made waits for the context, so that none of its memory is being
+/// freed any more.
 #[derive(Clone, Debug)]
 #[doc(alias = "CUmemoryPool")]
 pub struct MemoryPool {
@@ -317,6 +320,11 @@ impl MemoryPool {
         )
     }
 
+    /// A share in the pool, for memory of it.
+    pub(super) fn keep(&self) -> Option<Keep> {
+        Some(self.inner.clone())
+    }
+
     /// `V` is the type that the attribute has.
     fn get<V: Default>(&self, attribute: A) -> Result<V, Error> {
         let mut value = V::default();
@@ -338,8 +346,8 @@ impl MemoryPool {
         )
     }
 
-    /// Destroys the pool now if this is the last handle and this crate made it, and says what the driver answered. Its allocations
-    /// live on. Driver call: `cuMemPoolDestroy`.
+    /// Destroys the pool now if this is the last handle, no buffer of it lives and this crate made it, and says what the driver
+    /// answered. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
     ///
     /// # Errors
     /// Whatever the driver answers; the handle is gone in any case.
@@ -371,7 +379,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
         })?;
-        let buffer = Self::from_home(len, address, Home::new(address, context, Origin::Pool(stream.clone())));
+        let buffer = Self::from_home(
+            len,
+            address,
+            Home::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
+        );
         buffer.home().write_on(stream)?;
         Ok(buffer)
     }
@@ -379,10 +391,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
 impl PoolInner {
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if !self.owned {
             return Ok(());
         }
-        // SAFETY: this crate made the pool, and no handle is left; the driver keeps what allocations need.
+        self.context.may_give_back("cuMemPoolDestroy")?;
+        // A thread of driver 580 crashes where a pool goes while its memory is being freed.
+        let idle = self.context.drain();
+        self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
+        idle?;
+        // SAFETY: this crate made the pool, and no handle and no buffer is left.
         self.context
             .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
     }
@@ -391,6 +408,8 @@ impl PoolInner {
 impl Drop for PoolInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        let _ = self.destroy();
+        if self.destroy().is_err() && std::mem::take(&mut self.owned) {
+            try_again(Self { raw: self.raw, context: self.context.clone(), owned: true });
+        }
     }
 }

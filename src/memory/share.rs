@@ -160,7 +160,7 @@ impl MemoryPool {
             // SAFETY: the pool is live, both values outlive the call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
-        let home = Home::new(address, stream.context(), Origin::Pool(stream.clone()));
+        let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));
         Ok(DeviceBuffer::from_home(len, address, home))
     }
 }

@@ -236,6 +236,14 @@ impl<'a, T: DeviceCopy> DeviceView<'a, T> {
     }
 }
 
+impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
+    /// All elements of any device memory, to write.
+    pub fn of(memory: &'a mut (impl DeviceSliceMut<Element = T> + ?Sized)) -> Self {
+        let parts = memory.parts_mut();
+        Self::new(*parts.address, *parts.len, parts.home)
+    }
+}
+
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// The address for a kernel to write to; see [`DeviceBuffer::as_device_ptr`].
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {

@@ -63,8 +63,10 @@ pub fn each_call_fails(what: &str, program: impl Fn(&CudaContext) -> Result<(), 
                 let calls = inject::calls();
                 let around =
                     &calls[number.saturating_sub(8).min(calls.len())..(number + 20).min(calls.len())];
-                let site =
-                    format!("{what}, call {number}, {failed} answers {code:?} until {last}: {around:?}");
+                let site = format!(
+                    "{what}, call {number}, {failed} answers {code:?} until {last}: {around:?}, refused {:?}",
+                    inject::refused()
+                );
                 tried.sites += 1;
                 tried.names.insert(failed);
                 settle(&ctx, &site);

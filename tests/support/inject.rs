@@ -19,7 +19,8 @@ thread_local! {
     /// Whether the capture that began last makes a graph.
     static NEW_GRAPH: Cell<bool> = const { Cell::new(false) };
     static PLAN: Plan = const { Plan { calls: Cell::new(0), fail_from: Cell::new(usize::MAX), fail_to: Cell::new(usize::MAX),
-        code: Cell::new(0), failed: Cell::new(None), names: RefCell::new(Vec::new()) } };
+        code: Cell::new(0), failed: Cell::new(None), names: RefCell::new(Vec::new()),
+        refused: RefCell::new(Vec::new()) } };
 }
 
 struct Plan {
@@ -29,6 +30,7 @@ struct Plan {
     code: Cell<u32>,
     failed: Cell<Option<&'static str>>,
     names: RefCell<Vec<&'static str>>,
+    refused: RefCell<Vec<(&'static str, CUresult)>>,
 }
 
 /// The default driver behind shims. Functions in `hidden` are missing.
@@ -63,6 +65,7 @@ pub fn plan(from: usize, to: usize, code: CUresult) {
         plan.code.set(code.0);
         plan.failed.set(None);
         plan.names.borrow_mut().clear();
+        plan.refused.borrow_mut().clear();
     });
 }
 
@@ -79,6 +82,11 @@ pub fn failed() -> Option<&'static str> {
 /// The calls made since the plan was laid, in order.
 pub fn calls() -> Vec<&'static str> {
     PLAN.with(|plan| plan.names.borrow().clone())
+}
+
+/// What the driver itself answered with an error since the plan was laid.
+pub fn refused() -> Vec<(&'static str, CUresult)> {
+    PLAN.with(|plan| plan.refused.borrow().clone())
 }
 
 /// What the shim of `name` answers in place of the driver, if the plan says so.
@@ -101,7 +109,7 @@ fn intercept(name: &'static str) -> Option<CUresult> {
 fn gives_back(name: &str) -> bool {
     // Nodes that are made, not memory that is given back.
     !name.contains("Node")
-        && ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister"]
+        && ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "EndCapture"]
             .iter()
             .any(|word| name.contains(word))
 }
@@ -186,6 +194,8 @@ macro_rules! shims {
                 let code = unsafe { BASE.get().unwrap().$name($($argument),*) };
                 if code == CUresult::SUCCESS {
                     did(stringify!($name));
+                } else {
+                    PLAN.with(|plan| plan.refused.borrow_mut().push((stringify!($name), code)));
                 }
                 answer.unwrap_or(code)
             })*

@@ -4,6 +4,8 @@
 
 mod everything;
 mod ipc;
+#[cfg(feature = "async")]
+mod mark;
 mod timing;
 
 use bitflags::bitflags;
@@ -17,6 +19,10 @@ use super::open_captures::despite_captures;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
 pub use ipc::{IpcEvent, IpcEventHandle};
+#[cfg(feature = "async")]
+pub(super) use mark::EventPool;
+#[cfg(feature = "async")]
+pub(crate) use mark::StreamMark;
 pub use timing::TimingEvent;
 
 bitflags! {

@@ -1,0 +1,100 @@
+//! Asynchronous operations: chains, branches, kernels of one's own, borrowed and owned memory, on tokio.
+//!
+//! Operations are descriptions; nothing runs until one is scheduled. No executor is assumed: `operation::block_on`, pollster
+//! or smol do as well. Run it with `cargo run --example async`.
+
+use cuda_launch::operation::{
+    self, DeviceOperation, ExecutionContext, OwnedKernelLaunch, value, with_context, zip,
+};
+use cuda_launch::{
+    AsyncKernelLaunch, CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch_async,
+};
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+/// A kernel of one's own as an operation: typed fields outside, `unsafe` only in `execute`.
+struct Scale {
+    f: CudaFunction,
+    n: u32,
+    factor: f32,
+    input: Arc<DeviceBuffer<f32>>,
+    output: DeviceBuffer<f32>,
+}
+
+impl DeviceOperation for Scale {
+    type Output = (Arc<DeviceBuffer<f32>>, DeviceBuffer<f32>);
+
+    #[allow(unsafe_code)]
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+        let mut launch = AsyncKernelLaunch::new(&self.f);
+        launch.push_arg(self.n).push_arg(self.factor);
+        // SAFETY: 1: buffers whose address was taken wait at their end; 2: nobody but this chain has the output.
+        unsafe {
+            launch.push_device_ptr(self.input.cu_deviceptr()).push_device_ptr(self.output.cu_deviceptr())
+        };
+        launch.set_launch_config(LaunchConfig::for_num_elems(self.n));
+        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: as above; 5, 6: it writes floats,
+        // and ends.
+        unsafe { launch.execute(cx)? };
+        Ok((self.input, self.output))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::expect_used)] // A task that nobody cancels.
+#[allow(unsafe_code)]
+async fn main() -> Result<(), Error> {
+    operation::init_device_contexts(0, 1)?; // default device, number of devices; a pool of streams for each
+    let ctx = CudaContext::new(0)?;
+    let stream = ctx.default_stream();
+    let vecadd = ctx.load_module(include_str!("kernels/vecadd.ptx"))?.load_function("vecadd")?;
+    let n = 1 << 20;
+    let config = LaunchConfig::for_num_elems(n as u32);
+
+    // Borrowed: the buffers stay borrowed until the operation is done.
+    let a = DeviceBuffer::from_host(&stream, &vec![1.0f32; n])?;
+    let b = DeviceBuffer::from_host(&stream, &vec![2.0f32; n])?;
+    let mut c = DeviceBuffer::<f32>::zeroed(&stream, n)?;
+    // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3, 4: they are ordered; 5, 6: it writes floats, and ends.
+    let add = unsafe {
+        cuda_launch_async! { function: vecadd, config: config, args: [slice(a), slice(b), slice_mut(c)] }
+    };
+    add.sync()?;
+
+    // Owned: may be spawned and stored; the buffers come back.
+    // SAFETY: 1: as above.
+    let op = unsafe {
+        OwnedKernelLaunch::new((a, b, c), move |(a, b, c)| {
+            let mut launch = AsyncKernelLaunch::new(&vecadd);
+            launch.push_slice(a).push_slice(b).push_slice_mut(c).set_launch_config(config);
+            Ok(launch)
+        })
+    };
+    let (a, _b, c) = tokio::spawn(op.into_future()).await.expect("not cancelled")?;
+
+    // A chain runs on one stream; zip! runs its branches on streams of their own.
+    let scale = ctx.load_module(include_str!("kernels/scale.ptx"))?.load_function("scale")?;
+    let z = DeviceBuffer::<f32>::zeroed(&stream, n)?;
+    let op = value((Arc::new(c), z)).and_then({
+        let scale = scale.clone();
+        move |(c, z)| Scale { f: scale, n: n as u32, factor: 10.0, input: c, output: z }
+    });
+    let other = with_context(|cx: &ExecutionContext| {
+        let _ = cx.stream();
+        value(7u32)
+    });
+    let ((_c, z), seven) = zip!(op, other).await?;
+    assert_eq!((z.to_host_vec(&stream)?[0], seven), (30.0, 7));
+
+    // The unsafe macro, lazily: no stream is named; the schedule chooses one.
+    let mut out = DeviceBuffer::<f32>::zeroed(&stream, n)?;
+    // SAFETY: 1, 2: as in `Scale`; 3, 4: both buffers live until the end of the future; 5, 6: as above.
+    unsafe {
+        cuda_launch_async! { function: scale, config: config,
+        args: [n as u32, 0.5f32, a.as_device_ptr(), out.as_mut_device_ptr()] }
+    }
+    .await?;
+    assert_eq!(out.to_host_vec(&stream)?[n - 1], 0.5);
+    println!("{n} elements: 1 + 2 = 3, times 10 = 30; 1 / 2 = 0.5");
+    Ok(())
+}

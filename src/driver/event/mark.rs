@@ -1,0 +1,116 @@
+//! Marks of where a stream stands, by events that are used again and again.
+
+#![allow(unsafe_code)] // Events that this crate made, which a pool owns between two uses.
+
+use cuda_driver_sys::{CUevent, Driver};
+use std::sync::{Mutex, PoisonError};
+
+use super::{CudaEvent, EventFlags};
+use crate::driver::stream::CudaStream;
+use crate::error::Error;
+
+/// So many events wait for their next use; more are destroyed.
+const KEPT: usize = 1024;
+
+/// The events of a context that nobody uses now.
+#[derive(Debug, Default)]
+pub(in crate::driver) struct EventPool(Mutex<Vec<Idle>>);
+
+/// An event that the pool owns.
+#[derive(Debug)]
+struct Idle(CUevent);
+
+// SAFETY: a CUevent may be used from every thread (driver API, "Event Management").
+unsafe impl Send for Idle {}
+
+impl EventPool {
+    fn take(&self) -> Option<CUevent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().map(|idle| idle.0)
+    }
+
+    fn give(&self, event: CudaEvent) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT {
+            idle.push(Idle(event.into_raw()));
+        }
+    }
+
+    /// Destroys all events; the context is about to go.
+    pub(in crate::driver) fn empty(&mut self, driver: &Driver) {
+        for idle in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // SAFETY: the pool owned the event. An answer could not be told to anybody.
+            let _ = unsafe { driver.cuEventDestroy(idle.0) };
+        }
+    }
+}
+
+/// Where a stream stood: whether its work has come so far can be asked from every thread.
+#[derive(Debug)]
+pub(crate) struct StreamMark {
+    /// `None` only while it is dropped.
+    event: Option<CudaEvent>,
+    /// Kept, so that a fault finds the launches.
+    stream: CudaStream,
+    launches: u8,
+}
+
+impl StreamMark {
+    /// Marks what `stream` was given so far.
+    ///
+    /// Driver calls: `cuEventRecord`; `cuEventCreate` where no event is left over.
+    pub(crate) fn new(stream: &CudaStream) -> Result<Self, Error> {
+        let context = stream.context();
+        let event = match context.events().take() {
+            // SAFETY: 1: made below, for this context; 2: the pool has given it up.
+            Some(raw) => unsafe { CudaEvent::from_raw_owned(context, raw) },
+            None => CudaEvent::new(context, EventFlags::empty())?,
+        };
+        let launches = stream.launches().next();
+        event.record(stream)?;
+        Ok(Self { event: Some(event), stream: stream.clone(), launches })
+    }
+
+    /// Whether the work is done.
+    ///
+    /// Driver call: `cuEventQuery`.
+    pub(crate) fn is_done(&self) -> Result<bool, Error> {
+        let Some(event) = &self.event else { return Ok(true) };
+        let done = event.query()?;
+        if done {
+            self.stream.launches().settle(self.launches);
+        }
+        Ok(done)
+    }
+
+    /// What tells it from all other marks while it lives.
+    pub(crate) fn number(&self) -> usize {
+        self.event.as_ref().map_or(0, |event| event.raw().addr())
+    }
+}
+
+impl Drop for StreamMark {
+    fn drop(&mut self) {
+        if let Some(event) = self.event.take() {
+            self.stream.context().events().give(event);
+        }
+    }
+}
+
+impl CudaStream {
+    /// As [`query`](Self::query); then the launches so far are not to blame for a later fault.
+    ///
+    /// Driver call: `cuStreamQuery`.
+    pub(crate) fn is_idle(&self) -> Result<bool, Error> {
+        let launches = self.launches().next();
+        let done = self.query()?;
+        if done {
+            self.launches().settle(launches);
+        }
+        Ok(done)
+    }
+
+    /// What tells streams apart as far as their work runs in order; of its own where the handle means several streams.
+    pub(crate) fn lane(&self) -> Option<usize> {
+        (!self.is_per_thread()).then(|| self.identity())
+    }
+}

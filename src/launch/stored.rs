@@ -1,0 +1,151 @@
+//! A list of arguments whose values are in it, so that it can be moved and launched later. Memory stays borrowed.
+
+#![allow(unsafe_code)] // Copying the bytes of values, and handing out pointers to them.
+
+use std::mem::MaybeUninit;
+
+use super::args::{Cons, Name, Nil, Pointer, Role, Slice, Value, parameter};
+use super::attributes::Attribute;
+use super::builder_argument::{Arguments, BuilderArgument};
+use super::config::LaunchConfig;
+use super::few::Few;
+use super::submit::submit_given;
+use crate::driver::{CudaStream, Kernel};
+use crate::error::Error;
+use crate::memory::DeviceCopy;
+
+/// Words of values that need no heap: 256 bytes.
+const WORDS: usize = 32;
+
+type Word = MaybeUninit<u64>;
+
+/// Arguments with their values: up to 16 parameters and 256 bytes of values need no heap.
+#[derive(Debug)]
+pub struct StoredArguments<'a> {
+    list: Arguments<'a>,
+    words: Few<Word, (), WORDS>,
+    /// The parameters whose values are here, each with its first word.
+    values: Few<u32, u32, 16>,
+}
+
+// SAFETY: the pointers inside are to the address and the length of memory that is borrowed for `'a`, which are `Sync`; those to
+// values are not used before `launch` sets them. The rest is Send.
+unsafe impl Send for StoredArguments<'_> {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for StoredArguments<'_> {}
+
+impl<'a> StoredArguments<'a> {
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self { list: Arguments::new(), words: Few::new(), values: Few::new() }
+    }
+
+    /// The bytes of `value`; nothing if there are none.
+    #[inline(always)]
+    pub(crate) fn value<T: Copy>(&mut self, value: T) {
+        let size = size_of::<T>();
+        if size == 0 {
+            return;
+        }
+        self.values.push(self.list.count() as u32, self.words.len() as u32);
+        for start in (0..size).step_by(size_of::<Word>()) {
+            let mut word = Word::uninit();
+            // SAFETY: the bytes from `start` on are those of the value, and a word takes as many; padding is copied as it is.
+            unsafe {
+                let from = (&raw const value).cast::<MaybeUninit<u8>>().add(start);
+                let bytes = (size - start).min(size_of::<Word>());
+                std::ptr::copy_nonoverlapping(from, word.as_mut_ptr().cast(), bytes);
+            }
+            self.words.push(word, ());
+        }
+        self.list.pass_later(const { &parameter::<T>(size_of::<T>(), Role::Value) });
+    }
+
+    /// Memory, as one or two parameters.
+    #[inline(always)]
+    pub(crate) fn memory<Kind>(&mut self, argument: impl BuilderArgument<'a, Kind>) {
+        argument.append_to(&mut self.list);
+    }
+
+    /// Parameters so far.
+    pub(crate) fn count(&self) -> usize {
+        self.list.count()
+    }
+
+    /// Names the argument whose first parameter this is, if there is one.
+    pub(crate) fn name_from(&mut self, name: &'a str, first: usize) {
+        self.list.name_from(name, first);
+    }
+
+    /// Checks the launch and submits it.
+    ///
+    /// # Errors
+    /// As [`cuda_launch!`](crate::cuda_launch).
+    ///
+    /// # Safety
+    /// 1. The duties of [`submit`](super::submit).
+    #[inline(always)]
+    pub(crate) unsafe fn launch(
+        &mut self,
+        kernel: &Kernel,
+        stream: &CudaStream,
+        config: LaunchConfig,
+        attributes: &[Attribute<'_>],
+    ) -> Result<(), Error> {
+        let (words, pointers) = (self.words.as_slice(), self.list.pointers());
+        for (&parameter, &word) in self.values.as_slice().iter().zip(self.values.beside()) {
+            if let (Some(pointer), Some(value)) =
+                (pointers.get_mut(parameter as usize), words.get(word as usize..))
+            {
+                *pointer = value.as_ptr().cast_mut().cast();
+            }
+        }
+        // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
+        unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
+    }
+}
+
+/// A list of arguments as `cuda_launch!` writes it, to be stored.
+pub trait Store<'a> {
+    /// Appends it.
+    #[doc(hidden)]
+    fn store(self, list: &mut StoredArguments<'a>);
+}
+
+impl<'a> Store<'a> for Nil {
+    #[inline(always)]
+    fn store(self, _: &mut StoredArguments<'a>) {}
+}
+
+impl<'a, T: Copy, R: Store<'a>> Store<'a> for Cons<Value<'_, T>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.value(*self.0.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Slice<'a, T, WRITE>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.memory(self.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Pointer<'a, T, WRITE>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.memory(self.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, R: Store<'a>> Store<'a> for Cons<Name<'a>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        let first = list.list.count();
+        self.1.store(list);
+        list.list.name_from(self.0.0, first);
+    }
+}

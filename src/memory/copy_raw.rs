@@ -1,0 +1,41 @@
+//! Copies from host memory that somebody else keeps until they are done.
+
+#![allow(unsafe_code)] // A call of the driver on memory that the caller vouches for.
+
+use super::copy::{asked, same_length};
+use super::device_copy::DeviceCopy;
+use super::view::DeviceViewMut;
+use crate::driver::CudaStream;
+use crate::error::Error;
+
+impl<T: DeviceCopy> DeviceViewMut<'_, T> {
+    /// Copies all of `source` over the elements, on `stream`; does not wait.
+    ///
+    /// Driver call: `cuMemcpyHtoDAsync`; none for an empty view.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream is of another context or captures, or whatever the driver answers.
+    ///
+    /// # Safety
+    /// 1. `source` stays valid for reads until the copy is done, also after an error.
+    /// 2. Nobody writes it until then.
+    pub(crate) unsafe fn copy_from_raw(
+        &mut self,
+        stream: &CudaStream,
+        source: *const [T],
+    ) -> Result<(), Error> {
+        same_length("copy_from_raw", source.len(), self.len())?;
+        stream.same_context(self.context(), "the buffer")?;
+        let bytes = self.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
+        self.home().write_on(stream)?;
+        // SAFETY: both sides have `bytes` bytes; the device's is freed after the copy, whose use of it is noted; the host's is the
+        // caller's duties 1 and 2.
+        self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
+            driver.cuMemcpyHtoDAsync(self.base(), source.cast(), bytes, stream.raw())
+        })
+    }
+}

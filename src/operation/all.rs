@@ -1,0 +1,44 @@
+//! Any number of operations side by side.
+
+#![allow(unsafe_code)] // Implements and forwards `execute`.
+
+use super::context::ExecutionContext;
+use super::device_operation::DeviceOperation;
+use crate::error::Error;
+
+/// What [`all`] makes.
+#[derive(Clone, Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct All<Op>(Vec<Op>);
+
+/// Runs all of them side by side, as [`zip`](super::zip()) does; gives the outputs in the order of the operations.
+///
+/// The streams are those of the chain's policy: with a pool of 4, every fourth operation waits for the one before it there.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, all, value, zeroed};
+/// let buffers = all((1..=5).map(|n| zeroed::<u32>(n))).sync()?;
+/// assert_eq!(buffers.iter().map(|buffer| buffer.len()).sum::<usize>(), 15);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub fn all<Op: DeviceOperation>(operations: impl IntoIterator<Item = Op>) -> All<Op> {
+    All(operations.into_iter().collect())
+}
+
+impl<Op: DeviceOperation> DeviceOperation for All<Op> {
+    type Output = Vec<Op::Output>;
+
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+        let mut outputs = Vec::with_capacity(self.0.len());
+        let Some(last) = self.0.pop() else { return Ok(outputs) };
+        let mut branches = cx.branches();
+        for op in self.0 {
+            // SAFETY: 1: the caller's duty 1; whoever waits for the chain waits for its branches.
+            outputs.push(branches.branch(|cx| unsafe { op.execute(cx) })?);
+        }
+        // SAFETY: 1: the caller's duty 1.
+        outputs.push(unsafe { last.execute(cx) }?);
+        branches.join()?;
+        Ok(outputs)
+    }
+}

@@ -1,0 +1,88 @@
+//! Operations after each other, on one stream.
+
+#![allow(unsafe_code)] // Implements and forwards `execute`.
+
+use super::context::ExecutionContext;
+use super::device_operation::DeviceOperation;
+use crate::error::Error;
+
+macro_rules! chained {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        #[must_use = "an operation does nothing until it is awaited or synchronised"]
+        pub struct $name<Op, F> {
+            op: Op,
+            f: F,
+        }
+
+        impl<Op, F> $name<Op, F> {
+            pub(super) fn new(op: Op, f: F) -> Self {
+                Self { op, f }
+            }
+        }
+    )*};
+}
+
+chained! {
+    /// What [`DeviceOperation::map`] makes.
+    Map;
+    /// What [`DeviceOperation::inspect`] makes.
+    Inspect;
+    /// What [`DeviceOperation::and_then`] makes.
+    AndThen;
+    /// What [`DeviceOperation::and_then_with_context`] makes.
+    AndThenWithContext;
+}
+
+impl<Op: DeviceOperation, T: Send, F: FnOnce(Op::Output) -> T + Send> DeviceOperation for Map<Op, F> {
+    type Output = T;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.op.execute(cx) }.map(self.f)
+    }
+}
+
+impl<Op: DeviceOperation, F: FnOnce(&Op::Output) + Send> DeviceOperation for Inspect<Op, F> {
+    type Output = Op::Output;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Op::Output, Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.op.execute(cx) }.inspect(self.f)
+    }
+}
+
+impl<Op, Next, F> DeviceOperation for AndThen<Op, F>
+where
+    Op: DeviceOperation,
+    Next: DeviceOperation,
+    F: FnOnce(Op::Output) -> Next + Send,
+{
+    type Output = Next::Output;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Next::Output, Error> {
+        // SAFETY: 1: the caller's duty 1; what the closure makes borrows what it and the output borrow.
+        unsafe {
+            let output = self.op.execute(cx)?;
+            (self.f)(output).execute(cx)
+        }
+    }
+}
+
+impl<Op, Next, F> DeviceOperation for AndThenWithContext<Op, F>
+where
+    Op: DeviceOperation,
+    Next: DeviceOperation,
+    F: FnOnce(&ExecutionContext, Op::Output) -> Next + Send,
+{
+    type Output = Next::Output;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Next::Output, Error> {
+        // SAFETY: 1: as in `AndThen`.
+        unsafe {
+            let output = self.op.execute(cx)?;
+            (self.f)(cx, output).execute(cx)
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What an operation runs in: the stream of its chain.
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use super::policy::SchedulingPolicy;
+use super::registry;
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::Error;
+
+/// Where the streams of a chain come from.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// The policy of the task's default device.
+    Default,
+    /// The policy of a device.
+    Device(u32),
+    /// A policy.
+    Policy(Arc<dyn SchedulingPolicy>),
+    /// Always this one.
+    Stream(CudaStream),
+}
+
+/// Something that work uses and that does not order itself.
+pub(super) type Kept = Box<dyn Any + Send>;
+
+/// What a chain of operations runs in. It leads to the chain's stream, which is chosen when it is first asked for: a chain that
+/// uses no device costs no stream, and nothing has to be waited for.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, value, with_context};
+/// let same = with_context(|cx| value(cx.stream().map(|stream| stream.raw() as usize).ok()))
+///     .and_then_with_context(|cx, first| value(first == cx.stream().map(|stream| stream.raw() as usize).ok()));
+/// assert!(same.sync()?, "a chain has one stream");
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub struct ExecutionContext {
+    source: Source,
+    /// Whether the chain uses the one stream of its source.
+    fixed: Cell<bool>,
+    /// Otherwise the one that it was given.
+    stream: OnceCell<CudaStream>,
+    /// Where the chain stood that this is a branch of: its first work waits for that.
+    before: Option<CudaStream>,
+    kept: RefCell<Vec<Kept>>,
+}
+
+impl ExecutionContext {
+    #[inline]
+    pub(super) fn new(source: Source) -> Self {
+        let stream = match &source {
+            // Branches must be forks of it.
+            Source::Stream(stream) if stream.capture().is_some() => OnceCell::from(stream.clone()),
+            _ => OnceCell::new(),
+        };
+        Self { source, fixed: Cell::new(false), stream, before: None, kept: RefCell::default() }
+    }
+
+    /// The stream of this chain; work given to it runs in the order of the chain.
+    ///
+    /// The first time, the policy chooses it. Driver calls then: what the policy does; in a branch of a chain that has used its
+    /// stream also `cuEventRecord` there and `cuStreamWaitEvent` here.
+    ///
+    /// # Errors
+    /// The device cannot be opened, or the policy has no stream to give.
+    #[inline]
+    pub fn stream(&self) -> Result<&CudaStream, Error> {
+        match self.stream.get() {
+            Some(stream) => Ok(stream),
+            None => self.first_stream(),
+        }
+    }
+
+    #[inline]
+    fn first_stream(&self) -> Result<&CudaStream, Error> {
+        if let (Source::Stream(stream), None) = (&self.source, &self.before) {
+            self.fixed.set(true);
+            return Ok(stream);
+        }
+        let stream = match &self.before {
+            // Whatever the policy says: only forks of a capture can be joined to it.
+            Some(before) if before.capture().is_some() => before.fork()?,
+            Some(before) => {
+                let stream = self.source.next_stream()?;
+                stream.after(before)?;
+                stream
+            }
+            None => self.source.next_stream()?,
+        };
+        Ok(self.stream.get_or_init(|| stream))
+    }
+
+    /// The context of the chain's stream, chosen now if it was not before.
+    ///
+    /// # Errors
+    /// As [`stream`](Self::stream).
+    pub fn context(&self) -> Result<&CudaContext, Error> {
+        self.stream().map(CudaStream::context)
+    }
+
+    /// The ordinal of the device that the chain runs on.
+    ///
+    /// # Errors
+    /// As [`stream`](Self::stream).
+    pub fn device(&self) -> Result<u32, Error> {
+        self.context().map(CudaContext::ordinal)
+    }
+
+    /// Keeps `what` until all work that this chain has been given when it is submitted as a whole is done; then it is dropped,
+    /// perhaps on a thread of this crate.
+    ///
+    /// For what the work uses and that does not order itself, such as host memory. If the driver cannot tell any more when the
+    /// work is done, it is never dropped.
+    pub fn keep<T: Send + 'static>(&self, what: T) {
+        self.kept.borrow_mut().push(Box::new(what));
+    }
+
+    /// Runs parts of the work side by side: see [`Branches`].
+    pub fn branches(&self) -> Branches<'_> {
+        let before = self.used_stream().or(self.before.as_ref()).cloned();
+        Branches { parent: self, before, streams: Vec::new() }
+    }
+
+    /// The stream, if it was asked for.
+    #[inline]
+    pub(super) fn used_stream(&self) -> Option<&CudaStream> {
+        match &self.source {
+            Source::Stream(stream) if self.fixed.get() => Some(stream),
+            _ => self.stream.get(),
+        }
+    }
+
+    /// The stream of the chain; one that has none goes on with `other`, unless it is to run on a certain one.
+    fn stream_or(&self, other: &CudaStream) -> &CudaStream {
+        match (&self.source, &self.before, self.used_stream()) {
+            (_, _, Some(stream)) => stream,
+            (Source::Stream(stream), None, None) => {
+                self.fixed.set(true);
+                stream
+            }
+            _ => self.stream.get_or_init(|| other.clone()),
+        }
+    }
+
+    /// Whether there is something to be kept until the work is done.
+    #[inline]
+    pub(super) fn keeps_something(&self) -> bool {
+        !self.kept.borrow().is_empty()
+    }
+
+    /// What is to be kept until the work is done.
+    pub(super) fn take_kept(&self) -> Vec<Kept> {
+        self.kept.take()
+    }
+
+    /// Runs `work` in a chain of its own whose streams come from `source`, between what this chain was given and what follows.
+    pub(super) fn elsewhere<R>(&self, source: Source, work: impl FnOnce(&Self) -> R) -> Result<R, Error> {
+        let mut branches = self.branches();
+        let result = branches.run(source, work);
+        branches.join()?;
+        Ok(result)
+    }
+}
+
+/// Parts of the work of a chain that run side by side, each on a stream of its own from the chain's policy.
+///
+/// What a branch is given comes after what the chain was given before; what the chain is given after
+/// [`join`](Branches::join), or after the end of this value, comes after all branches. Only branches that ask for a stream cost
+/// anything: an event and a wait at each end.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, value, with_context};
+/// use cuda_launch::Error;
+/// let op = with_context(|cx| {
+///     let mut branches = cx.branches();
+///     let left = branches.branch(|cx| cx.stream().cloned());
+///     let right = branches.branch(|cx| cx.stream().cloned());
+///     value(left.and_then(|left| Ok(left.raw() != right?.raw())))
+/// });
+/// assert!(op.sync()??, "each branch has a stream");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "branches are joined when this is dropped"]
+pub struct Branches<'a> {
+    parent: &'a ExecutionContext,
+    before: Option<CudaStream>,
+    /// Those that were used and have not been joined.
+    streams: Vec<CudaStream>,
+}
+
+impl Branches<'_> {
+    /// Runs `work` as one more branch.
+    pub fn branch<R>(&mut self, work: impl FnOnce(&ExecutionContext) -> R) -> R {
+        self.run(self.parent.source.clone(), work)
+    }
+
+    fn run<R>(&mut self, source: Source, work: impl FnOnce(&ExecutionContext) -> R) -> R {
+        let (before, stream, kept) = (self.before.clone(), OnceCell::new(), RefCell::default());
+        let cx = ExecutionContext { source, fixed: Cell::new(false), stream, before, kept };
+        let branch = Branch { cx, branches: self };
+        work(&branch.cx)
+    }
+
+    /// Makes what the chain is given from now on wait for all branches.
+    ///
+    /// # Errors
+    /// Whatever the driver answers to `cuEventRecord` and `cuStreamWaitEvent`; then the host has waited instead.
+    pub fn join(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for stream in self.streams.drain(..) {
+            let chain = self.parent.stream_or(&stream);
+            if let Err(error) = chain.after(&stream) {
+                // Whoever waits for the chain relies on it that this is done.
+                let _ = stream.drain();
+                result = Err(error);
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Branches<'_> {
+    fn drop(&mut self) {
+        // After a panic or an error in a branch; the host has waited where it fails.
+        let _ = self.end();
+    }
+}
+
+/// One branch while it runs: its end is noted also where it panics.
+struct Branch<'b, 'a> {
+    cx: ExecutionContext,
+    branches: &'b mut Branches<'a>,
+}
+
+impl Drop for Branch<'_, '_> {
+    fn drop(&mut self) {
+        self.branches.parent.kept.borrow_mut().append(self.cx.kept.get_mut());
+        self.branches.streams.extend(self.cx.used_stream().cloned());
+    }
+}
+
+impl Source {
+    fn next_stream(&self) -> Result<CudaStream, Error> {
+        match self {
+            Self::Default => registry::current_policy()?.next_stream(),
+            Self::Device(device) => registry::policy_of(*device)?.next_stream(),
+            Self::Policy(policy) => policy.next_stream(),
+            Self::Stream(stream) => Ok(stream.clone()),
+        }
+    }
+}
+
+impl fmt::Debug for ExecutionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutionContext").field("stream", &self.used_stream()).finish_non_exhaustive()
+    }
+}
+
+/// As what a capture keeps.
+pub(super) fn shareable(kept: Kept) -> crate::driver::Keep {
+    Arc::new(Mutex::new(kept))
+}

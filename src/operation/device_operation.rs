@@ -1,0 +1,318 @@
+//! The trait.
+
+#![allow(unsafe_code)] // Declares `execute`, which is unsafe to call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::boxed::BoxedOperation;
+use super::chain::{AndThen, AndThenWithContext, Inspect, Map};
+use super::context::{ExecutionContext, Source};
+use super::future::DeviceFuture;
+use super::graph::OperationGraph;
+use super::policy::SchedulingPolicy;
+use super::run;
+use super::scheduled::Scheduled;
+use super::shared::{Shared, Unzip};
+use super::timeout::Timeout;
+use super::tuple::{First, Last, Tuple};
+use crate::driver::{CudaContext, CudaEvent, CudaStream};
+use crate::error::Error;
+
+/// A description of work for a device. Nothing happens until it is awaited or synchronised.
+///
+/// Operations compose: [`map`](Self::map), [`and_then`](Self::and_then) and the like make a *chain*, which runs on one stream;
+/// [`zip!`](super::zip!) and [`all`](super::all()) run theirs on a stream each, and wait for each other where they meet.
+///
+/// # What a closure in a chain sees
+/// Closures run while the work is being *submitted*, and see outputs that the device is still working on. That is sound
+/// because memory of this crate orders itself: work on another stream waits, the free of a buffer comes after its last use, and
+/// the host waits before it looks into a [`PinnedBuffer`](crate::PinnedBuffer).
+///
+/// # Implementing it
+/// Any type can be an operation; see the example. Implementing is safe; the `unsafe` blocks in an `execute` of your own answer for
+/// this:
+///
+/// 1. The output may be seen, used and dropped by safe code as soon as `execute` returns. So memory in it orders itself
+///    (as all of this crate's does), or waits.
+/// 2. Whatever else the work uses lives until the work is done: give it to [`ExecutionContext::keep`], or borrow it, which is
+///    the caller's duty 1 below. A panic after work was submitted changes nothing about this.
+/// 3. The work is given to [`ExecutionContext::stream`], or to streams that this one is made to wait for.
+/// 4. If that stream captures ([`graph`](Self::graph)), 2 holds for every replay of the graph: memory that is not noted, such as
+///    an address that is given as a number, does not live until then in an output that anybody may drop.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, ExecutionContext, allocate};
+/// use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+///
+/// struct Fill { function: CudaFunction, buffer: DeviceBuffer<u32>, value: u32 }
+///
+/// impl DeviceOperation for Fill {
+///     type Output = DeviceBuffer<u32>;
+///     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+///         let len = self.buffer.len() as u32;
+///         // SAFETY: 1, 2: fill writes `value` to `len` elements; 3, 4: the buffer orders itself.
+///         unsafe {
+///             cuda_launch! { function: self.function, stream: cx.stream()?, config: LaunchConfig::for_num_elems(len),
+///                            args: [ptr_mut(self.buffer), len, self.value] }
+///         }?;
+///         Ok(self.buffer)
+///     }
+/// }
+///
+/// let ctx = CudaContext::new(0)?;
+/// let function = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let filled = allocate(100).and_then(|buffer| Fill { function, buffer, value: 7 }).sync()?;
+/// assert_eq!(filled.to_host_vec(&ctx.default_stream())?, [7; 100]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Running one
+/// | how | when it returns |
+/// |---|---|
+/// | `op.await` | when done; any executor, or none ([`DeviceFuture`]); everything in it is owned |
+/// | [`op.sync()`](Self::sync), [`op.sync_on(&stream)`](Self::sync_on) | when done; may borrow |
+/// | [`scope`](super::scope()) | when all that was submitted in it is done; may borrow |
+/// | [`op.submit_on(&stream)`](Self::submit_on) | at once, with an event |
+/// | [`unsafe op.async_on(&stream)`](Self::async_on) | at once |
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub trait DeviceOperation: Send + Sized {
+    /// What it gives. The device may still work on it when closures of a chain see it.
+    type Output: Send;
+
+    /// Submits the work to the stream of `cx`; does not wait.
+    ///
+    /// # Errors
+    /// Whatever stands against submitting it; part of the work may have been submitted.
+    ///
+    /// # Safety
+    /// 1. What `self` borrows stays borrowed until the work given to the stream of `cx` is done, also if this returns an error
+    ///    or panics. In an `execute` of your own that calls another's this is the duty of your caller, if `self` holds what
+    ///    the other one borrows.
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error>;
+
+    /// Turns the output into something else, while the work is being submitted.
+    fn map<T: Send, F: FnOnce(Self::Output) -> T + Send>(self, f: F) -> Map<Self, F> {
+        Map::new(self, f)
+    }
+
+    /// Looks at the output while the work is being submitted.
+    fn inspect<F: FnOnce(&Self::Output) + Send>(self, f: F) -> Inspect<Self, F> {
+        Inspect::new(self, f)
+    }
+
+    /// Goes on with the operation that `f` makes of the output, on the same stream.
+    ///
+    /// ```
+    /// use cuda_launch::operation::{DeviceOperation, value};
+    /// assert_eq!(value(20).and_then(|x| value(x + 1)).map(|x| 2 * x).sync()?, 42);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    fn and_then<Next: DeviceOperation, F: FnOnce(Self::Output) -> Next + Send>(
+        self,
+        f: F,
+    ) -> AndThen<Self, F> {
+        AndThen::new(self, f)
+    }
+
+    /// As [`and_then`](Self::and_then), with the context that the chain runs in.
+    fn and_then_with_context<Next, F>(self, f: F) -> AndThenWithContext<Self, F>
+    where
+        Next: DeviceOperation,
+        F: FnOnce(&ExecutionContext, Self::Output) -> Next + Send,
+    {
+        AndThenWithContext::new(self, f)
+    }
+
+    /// The output in an `Arc`, for several users.
+    #[allow(clippy::type_complexity)] // A name for it would say less.
+    fn arc(self) -> Map<Self, fn(Self::Output) -> Arc<Self::Output>>
+    where
+        Self::Output: Sync,
+    {
+        Map::new(self, Arc::new)
+    }
+
+    /// An operation that can be cloned: it runs once, with the first clone that runs, and all give the same output.
+    fn shared(self) -> Shared<Self>
+    where
+        Self::Output: Sync,
+    {
+        Shared::new(self)
+    }
+
+    /// Hides the type: operations of different types go into one `Vec`, or come out of one `if`.
+    ///
+    /// ```
+    /// use cuda_launch::operation::{DeviceOperation, lazy, value};
+    /// let op = if true { value(1).boxed() } else { lazy(|| 2).boxed() };
+    /// assert_eq!(op.sync()?, 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    fn boxed<'a>(self) -> BoxedOperation<'a, Self::Output>
+    where
+        Self: 'a,
+    {
+        BoxedOperation::new(self)
+    }
+
+    /// The first part of the output; the rest is dropped.
+    fn first(self) -> First<Self>
+    where
+        Self::Output: Tuple,
+    {
+        First::new(self)
+    }
+
+    /// The last part of the output; the rest is dropped.
+    fn last(self) -> Last<Self>
+    where
+        Self::Output: Tuple,
+    {
+        Last::new(self)
+    }
+
+    /// An operation for each part of the output. This one runs once, with the first of them.
+    ///
+    /// ```
+    /// use cuda_launch::operation::{DeviceOperation, value};
+    /// let (left, right) = value((1, "two")).unzip();
+    /// assert_eq!((right.sync()?, left.sync()?), ("two", 1));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    fn unzip(self) -> <Self::Output as Unzip<Self>>::Parts
+    where
+        Self::Output: Unzip<Self>,
+    {
+        <Self::Output as Unzip<Self>>::unzip(self)
+    }
+
+    /// Runs it on a stream of this policy, whatever the chain around it runs on.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::operation::{DeviceOperation, SingleStream, zeroed};
+    /// use std::sync::Arc;
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let buffer = zeroed::<u32>(4).schedule(Arc::new(SingleStream::new(&stream))).sync()?;
+    /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    fn schedule(self, policy: Arc<dyn SchedulingPolicy>) -> Scheduled<Self> {
+        Scheduled::new(self, Source::Policy(policy))
+    }
+
+    /// Runs it on a stream of this device: see [`device_policy`](super::device_policy).
+    fn on_device(self, device: u32) -> Scheduled<Self> {
+        Scheduled::new(self, Source::Device(device))
+    }
+
+    /// Runs it and waits for it, on a stream of the default device: see [`default_device`](super::default_device).
+    ///
+    /// It may be called anywhere, also inside an executor, whose thread it then blocks.
+    ///
+    /// Driver calls: those of the work, then `cuStreamSynchronize`, if a stream was used.
+    ///
+    /// # Errors
+    /// Whatever stands against submitting the work, and faults of it.
+    fn sync(self) -> Result<Self::Output, Error> {
+        run::sync(self, Source::Default)
+    }
+
+    /// Runs it on this stream, branches and all, and waits for it.
+    ///
+    /// Driver calls: those of the work, then `cuStreamSynchronize`, if the stream was used.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync); the stream captures.
+    fn sync_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
+        stream.refuse_in_capture("cuStreamSynchronize")?;
+        run::sync(self, Source::Stream(stream.clone()))
+    }
+
+    /// Submits it to this stream and returns the output, on which the device may still work; does not wait.
+    ///
+    /// No event is recorded; on a stream that captures the work is recorded.
+    ///
+    /// # Errors
+    /// Whatever stands against submitting the work.
+    ///
+    /// # Safety
+    /// 1. What the operation borrows stays borrowed until the work is done.
+    #[inline(always)]
+    unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { run::submit(self, Source::Stream(stream.clone())).0 }
+    }
+
+    /// Submits it to this stream; gives the output, on which the device may still work, and an event behind the work.
+    ///
+    /// Driver calls: those of the work, then `cuEventCreate`, `cuEventRecord`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::operation::{DeviceOperation, zeroed};
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let (buffer, event) = zeroed::<u32>(3).submit_on(&stream)?;
+    /// event.synchronize()?; // or `other_stream.wait(&event)?`, or another library that knows events
+    /// assert_eq!(buffer.len(), 3);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever stands against submitting the work.
+    fn submit_on(self, stream: &CudaStream) -> Result<(Self::Output, CudaEvent), Error>
+    where
+        Self: 'static,
+    {
+        // SAFETY: 1: it borrows nothing.
+        let output = unsafe { self.async_on(stream) }?;
+        let event = stream.context().new_event()?;
+        event.record(stream)?;
+        Ok((output, event))
+    }
+
+    /// Records it into a graph, to be replayed by one driver call: see [`OperationGraph`]. It does not run.
+    ///
+    /// The work is recorded in the context of the default device; [`graph_in`](Self::graph_in) names another one.
+    ///
+    /// # Errors
+    /// What cannot be recorded, such as an allocation: [`Error::is_capture_error`] names the call. Those of
+    /// [`LaunchPlan::record`](crate::LaunchPlan::record).
+    fn graph(self) -> Result<OperationGraph<Self::Output>, Error>
+    where
+        Self: 'static,
+    {
+        let context = ExecutionContext::new(Source::Default).context()?.clone();
+        self.graph_in(&context)
+    }
+
+    /// As [`graph`](Self::graph), in this context.
+    ///
+    /// # Errors
+    /// As [`graph`](Self::graph).
+    fn graph_in(self, context: &CudaContext) -> Result<OperationGraph<Self::Output>, Error>
+    where
+        Self: 'static,
+    {
+        OperationGraph::record(self, context)
+    }
+
+    /// Limits the wait for it: after this time it ends with an error ([`Error::is_timed_out`]), and the work goes on.
+    fn timeout(self, limit: Duration) -> Timeout<Self>
+    where
+        Self: 'static,
+    {
+        Timeout::new(self, limit)
+    }
+
+    /// As a future, which runs the operation on a stream of the default device when it is first polled.
+    ///
+    /// Operations of this crate can be awaited as they are; those of your own by this, or [`boxed`](Self::boxed).
+    fn future(self) -> DeviceFuture<Self>
+    where
+        Self: 'static,
+    {
+        DeviceFuture::new(self, Source::Default)
+    }
+}

@@ -1,0 +1,262 @@
+//! Operations as futures.
+
+#![allow(unsafe_code)] // Runs operations that own all they use, or borrow only memory that orders itself.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::completion::{Ended, Slot};
+use super::context::Source;
+use super::device_operation::DeviceOperation;
+use super::policy::SchedulingPolicy;
+use super::{reactor, run};
+use crate::driver::CudaStream;
+use crate::error::{Error, ErrorKind, OperationError};
+
+/// An operation as a future. The first poll submits the work.
+///
+/// A poll first looks whether the work is done for a short time ([`inline_wait`]); short work is ready then, with no allocation
+/// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
+/// a kernel faulted; then the error names the launches that it may have been.
+///
+/// # Dropping, forgetting, panics
+/// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
+/// when the work is done, on a thread of this crate. So the future can be dropped, forgotten, or lost with its executor; the
+/// work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on into the poll; what was
+/// submitted before is treated as that of a dropped future.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};
+/// let future = zeroed::<f32>(100).future();
+/// assert_eq!(block_on(future)?.len(), 100);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[must_use = "a future does nothing until it is polled"]
+pub struct DeviceFuture<Op: DeviceOperation> {
+    state: State<Op>,
+    deadline: Option<Deadline>,
+}
+
+enum State<Op: DeviceOperation> {
+    Described(Op, Source),
+    InFlight(Arc<Slot<Op::Output, Error>>),
+    Over,
+}
+
+/// When it is to be done.
+#[derive(Clone, Copy)]
+struct Deadline {
+    limit: Duration,
+}
+
+// Nothing is pinned: the operation is moved out by the first poll, and the output lies in the slot.
+impl<Op: DeviceOperation> Unpin for DeviceFuture<Op> {}
+
+impl<Op: DeviceOperation> DeviceFuture<Op> {
+    pub(super) fn new(op: Op, source: Source) -> Self
+    where
+        Op: 'static,
+    {
+        Self { state: State::Described(op, source), deadline: None }
+    }
+
+    /// The same for an operation that may borrow.
+    ///
+    /// # Safety
+    /// 1. What it borrows is memory that orders itself, or lives until the work is done.
+    pub(super) unsafe fn borrowing(op: Op) -> Self {
+        Self { state: State::Described(op, Source::Default), deadline: None }
+    }
+
+    /// Runs the operation on a stream of this policy, unless it was polled before: for launches that borrow, whose
+    /// [`schedule`](DeviceOperation::schedule) can only be synchronised.
+    pub fn schedule(mut self, policy: Arc<dyn SchedulingPolicy>) -> Self {
+        if let State::Described(_, source) = &mut self.state {
+            *source = Source::Policy(policy);
+        }
+        self
+    }
+
+    /// Ready with an error where the work takes longer than this, counted from the first poll.
+    pub(super) fn within(mut self, limit: Duration) -> Self {
+        self.deadline = Some(Deadline { limit });
+        self
+    }
+}
+
+impl<Op: DeviceOperation> Future for DeviceFuture<Op>
+where
+    Op::Output: 'static,
+{
+    type Output = Result<Op::Output, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let deadline = self.deadline;
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Described(op, source) => match begin(op, source, deadline, cx.waker()) {
+                Ok(slot) => {
+                    self.state = State::InFlight(slot);
+                    Poll::Pending
+                }
+                Err(ready) => Poll::Ready(ready),
+            },
+            State::InFlight(slot) => match slot.poll(cx.waker()) {
+                Poll::Ready(result) => Poll::Ready(result.map_err(|ended| why(ended, deadline))),
+                Poll::Pending => {
+                    self.state = State::InFlight(slot);
+                    Poll::Pending
+                }
+            },
+            State::Over => Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into())),
+        }
+    }
+}
+
+type SharedSlot<T> = Arc<Slot<T, Error>>;
+
+/// Submits the work. Where it is not done soon, a slot that will be.
+fn begin<Op: DeviceOperation>(
+    op: Op,
+    source: Source,
+    deadline: Option<Deadline>,
+    waker: &Waker,
+) -> Result<SharedSlot<Op::Output>, Result<Op::Output, Error>>
+where
+    Op::Output: 'static,
+{
+    let since = Instant::now();
+    // SAFETY: 1: the operation owns what it uses, or that orders itself: `DeviceFuture` is made of no other.
+    let (output, chain) = unsafe { run::submit(op, source) };
+    let output = output.map_err(Err)?;
+    let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
+    let budget = deadline.map_or(inline_wait(), |deadline| deadline.limit.min(inline_wait()));
+    let idle = done_within(stream, since, budget);
+    if !matches!(idle, Ok(false)) {
+        let result = idle.map(drop);
+        reactor::end(chain.0.take_kept(), &result);
+        return Err(result.map(|()| output));
+    }
+    let slot = Arc::new(Slot::new(output));
+    // Before anybody else has it, so that no wake is lost.
+    let _ = slot.poll(waker);
+    let deadline = deadline.map(|deadline| since + deadline.limit);
+    reactor::watch(stream, chain.0.take_kept(), slot.clone(), since, deadline);
+    Ok(slot)
+}
+
+/// Whether the stream is done within this time, counted from now on.
+fn done_within(stream: &CudaStream, start: Instant, budget: Duration) -> Result<bool, Error> {
+    loop {
+        if stream.is_idle()? {
+            return Ok(true);
+        }
+        if start.elapsed() >= budget {
+            return Ok(false);
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
+    match (ended, deadline) {
+        (Ended::Failed(error), _) => error,
+        (Ended::Expired, Some(Deadline { limit })) => {
+            ErrorKind::from(OperationError::TimedOut { limit }).into()
+        }
+        (Ended::Expired | Ended::Taken, _) => ErrorKind::from(OperationError::Finished).into(),
+    }
+}
+
+/// Nanoseconds; the highest number stands for "not asked yet".
+static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// How long a first poll waits for the work before it goes to sleep: 20 microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said
+/// when it was first asked for, or what [`set_inline_wait`] says.
+pub fn inline_wait() -> Duration {
+    match INLINE_WAIT.load(Ordering::Relaxed) {
+        u64::MAX => first_inline_wait(),
+        nanoseconds => Duration::from_nanos(nanoseconds),
+    }
+}
+
+#[cold]
+fn first_inline_wait() -> Duration {
+    let variable = std::env::var("CUDA_LAUNCH_INLINE_WAIT_US").ok();
+    let wait = Duration::from_micros(variable.and_then(|value| value.trim().parse().ok()).unwrap_or(20));
+    set_inline_wait(wait);
+    wait
+}
+
+/// Sets how long first polls wait for the work, from now on and for the whole process. Zero asks once.
+///
+/// ```
+/// use cuda_launch::operation::{inline_wait, set_inline_wait};
+/// use std::time::Duration;
+/// set_inline_wait(Duration::ZERO);
+/// assert_eq!(inline_wait(), Duration::ZERO);
+/// ```
+pub fn set_inline_wait(time: Duration) {
+    let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1);
+    INLINE_WAIT.store(nanoseconds, Ordering::Relaxed);
+}
+
+/// Operations of this crate become futures by themselves.
+macro_rules! awaitable {
+    ($([$($of:tt)*] $op:ty $(, where $of_op:path: $bound:path)?;)*) => {$(
+        impl<$($of)*> IntoFuture for $op
+        where
+            Self: DeviceOperation + 'static,
+            $($of_op: $bound)?
+        {
+            type Output = Result<<Self as DeviceOperation>::Output, Error>;
+            type IntoFuture = DeviceFuture<Self>;
+
+            fn into_future(self) -> DeviceFuture<Self> {
+                self.future()
+            }
+        }
+    )*};
+}
+
+awaitable! {
+    [T] super::leaf::Value<T>;
+    [T] super::leaf::FromResult<T>;
+    [F] super::leaf::Lazy<F>;
+    [F] super::leaf::WithContext<F>;
+    [Op, F] super::chain::Map<Op, F>;
+    [Op, F] super::chain::Inspect<Op, F>;
+    [Op, F] super::chain::AndThen<Op, F>;
+    [Op, F] super::chain::AndThenWithContext<Op, F>;
+    [Op] super::tuple::First<Op>;
+    [Op] super::tuple::Last<Op>;
+    [Op: DeviceOperation] super::shared::Shared<Op>;
+    [Op: DeviceOperation, const N: usize] super::shared::Part<Op, N>, where Op::Output: super::tuple::Split;
+    [Op] super::scheduled::Scheduled<Op>;
+    [T: crate::memory::DeviceCopy] super::memory::Allocate<T>;
+    [R, F] super::launch::OwnedKernelLaunch<R, F>;
+    [S, T] super::copy::CopyToDevice<S, T>;
+    [P, T] super::copy::CopyFromPinned<P, T>;
+    [S] super::copy::CopyToHost<S>;
+    [S, P] super::copy::CopyToPinned<S, P>;
+    [S, D] super::copy::CopyOnDevice<S, D>;
+    [D: crate::memory::DeviceSlice] super::copy::Memset<D>;
+    [E, T] super::interop::After<E, T>;
+    [Ops] super::zip::Zip<Ops>;
+    [Op] super::all::All<Op>;
+    [T] super::boxed::BoxedOperation<'static, T>;
+}
+
+impl<Op: DeviceOperation> fmt::Debug for DeviceFuture<Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.state {
+            State::Described(..) => "DeviceFuture(not submitted)",
+            State::InFlight(_) => "DeviceFuture(submitted)",
+            State::Over => "DeviceFuture(over)",
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Operations that are recorded once and replayed.
+
+#![allow(unsafe_code)] // Runs an operation on a stream that captures; forwards `set`.
+
+use std::future::IntoFuture;
+
+use super::context::{ExecutionContext, Source};
+use super::device_operation::DeviceOperation;
+use super::future::DeviceFuture;
+use super::run;
+use crate::driver::{CudaContext, CudaStream};
+use crate::error::Error;
+use crate::graph::LaunchPlan;
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+
+/// An operation that was recorded once, to be replayed by one driver call: what [`DeviceOperation::graph`] makes.
+///
+/// Branches of the operation are branches of the graph. Its output is what the recorded operation gave; its buffers are those
+/// that each replay works on, and hold nothing before the first. Inputs are changed by copying into buffers, or by
+/// [`set`](Self::set) where a launch names its arguments. Dropping it does not wait.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, block_on, value};
+/// use cuda_launch::{AsyncKernelLaunch, CudaContext, DeviceBuffer, LaunchConfig};
+/// # use cuda_launch::operation::OwnedKernelLaunch;
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+/// // SAFETY: 1: fill writes a value to 100 elements, in each replay.
+/// let op = unsafe {
+///     OwnedKernelLaunch::new(buffer, move |buffer| {
+///         let mut launch = AsyncKernelLaunch::new(&fill);
+///         launch.push_buffer_mut(buffer).push_arg(100u32).push_named("value", |l| l.push_arg(7u32));
+///         launch.set_launch_config(LaunchConfig::for_num_elems(100));
+///         Ok(launch)
+///     })
+/// };
+/// let mut graph = op.graph()?;
+/// graph.replay().sync()?;
+/// assert_eq!(graph.output().to_host_vec(&stream)?, [7; 100]);
+/// // SAFETY: 1: fill takes any value.
+/// unsafe { graph.set("value", 8u32) }?;
+/// block_on(graph.replay())?;
+/// assert_eq!(graph.into_output().to_host_vec(&stream)?, [8; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OperationGraph<T> {
+    plan: LaunchPlan,
+    output: T,
+}
+
+impl<T> OperationGraph<T> {
+    pub(super) fn record<Op>(op: Op, context: &CudaContext) -> Result<Self, Error>
+    where
+        Op: DeviceOperation<Output = T> + 'static,
+    {
+        let mut output = None;
+        let plan = LaunchPlan::record(context, |stream| {
+            // SAFETY: 1: it borrows nothing.
+            let (result, chain) = unsafe { run::submit(op, Source::Stream(stream.clone())) };
+            // Now: what the chain keeps becomes the capture's.
+            drop(chain);
+            output = Some(result?);
+            Ok(())
+        })?;
+        // There is one: the closure was called and gave no error.
+        let lost = || crate::error::ErrorKind::from(crate::error::OperationError::Finished);
+        Ok(Self { plan, output: output.ok_or_else(lost)? })
+    }
+
+    /// Replays the work on `stream`, behind what it was given so far and behind earlier replays; does not wait.
+    ///
+    /// Driver calls: those of [`LaunchPlan::launch`].
+    ///
+    /// # Errors
+    /// The stream is of another context, or whatever the driver answers.
+    pub fn launch_on(&mut self, stream: &CudaStream) -> Result<(), Error> {
+        self.plan.launch(stream)
+    }
+
+    /// A replay as an operation without output. It can be awaited although it borrows: the graph keeps what it uses until it is
+    /// done.
+    pub fn replay(&mut self) -> Replay<'_> {
+        Replay(&mut self.plan)
+    }
+
+    /// What the recorded operation gave.
+    pub fn output(&self) -> &T {
+        &self.output
+    }
+
+    /// The same, to be changed: copies into its buffers are ordered against replays.
+    pub fn output_mut(&mut self) -> &mut T {
+        &mut self.output
+    }
+
+    /// Gives up the graph for the output. Replays that run are not waited for; buffers are ordered after them.
+    pub fn into_output(self) -> T {
+        self.output
+    }
+
+    /// The recorded launches, whose named arguments can be set.
+    pub fn plan(&self) -> &LaunchPlan {
+        &self.plan
+    }
+
+    /// Sets a value by name, from the next replay on; see [`LaunchPlan::set`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this value, too.
+    pub unsafe fn set<V: DeviceCopy>(&mut self, name: &str, value: V) -> Result<(), Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { self.plan.set(name, value) }
+    }
+
+    /// Sets memory that is read by name; see [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As [`set`](Self::set).
+    pub unsafe fn set_slice<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &(impl DeviceSlice<Element = E> + ?Sized),
+    ) -> Result<(), Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { self.plan.set_slice(name, memory) }
+    }
+
+    /// Sets memory that is written by name; see [`LaunchPlan::set_slice_mut`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_slice_mut`].
+    ///
+    /// # Safety
+    /// 1. As [`set`](Self::set).
+    pub unsafe fn set_slice_mut<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = E> + ?Sized),
+    ) -> Result<(), Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { self.plan.set_slice_mut(name, memory) }
+    }
+}
+
+/// What [`OperationGraph::replay`] makes.
+#[derive(Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct Replay<'a>(&'a mut LaunchPlan);
+
+impl DeviceOperation for Replay<'_> {
+    type Output = ();
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<(), Error> {
+        self.0.launch(cx.stream()?)
+    }
+}
+
+impl<'a> IntoFuture for Replay<'a> {
+    type Output = Result<(), Error>;
+    type IntoFuture = DeviceFuture<Self>;
+
+    fn into_future(self) -> DeviceFuture<Self> {
+        // SAFETY: 1: a plan keeps what its launches use until they are done, also when it is dropped.
+        unsafe { DeviceFuture::borrowing(self) }
+    }
+}

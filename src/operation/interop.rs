@@ -1,0 +1,59 @@
+//! Operations behind work that others submitted; the other direction is [`DeviceOperation::submit_on`].
+
+#![allow(unsafe_code)] // Implements `execute`.
+
+use super::context::ExecutionContext;
+use super::device_operation::DeviceOperation;
+use crate::driver::{CudaEvent, CudaStream};
+use crate::error::Error;
+
+/// What [`from_event`] and [`from_stream`] make.
+#[derive(Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct After<E, T> {
+    earlier: E,
+    value: T,
+}
+
+/// This value, once the work that `event` marks is done: the stream of the chain waits for it.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, from_event};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
+/// let ctx = CudaContext::new(0)?;
+/// let (stream, event) = (ctx.new_stream()?, ctx.new_event()?);
+/// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 3)?; // or work of another library
+/// event.record(&stream)?;
+/// assert_eq!(from_event(event, buffer).sync()?.len(), 3);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// Driver call, when it runs: `cuStreamWaitEvent`.
+pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
+    After { earlier: event, value }
+}
+
+/// This value, once the work is done that `stream` has been given when the operation runs.
+///
+/// Driver calls, when it runs: `cuEventRecord`, `cuStreamWaitEvent`.
+pub fn from_stream<T: Send>(stream: &CudaStream, value: T) -> After<CudaStream, T> {
+    After { earlier: stream.clone(), value }
+}
+
+impl<T: Send> DeviceOperation for After<CudaEvent, T> {
+    type Output = T;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
+        cx.stream()?.wait(&self.earlier)?;
+        Ok(self.value)
+    }
+}
+
+impl<T: Send> DeviceOperation for After<CudaStream, T> {
+    type Output = T;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
+        cx.stream()?.join(&self.earlier)?;
+        Ok(self.value)
+    }
+}

@@ -1,0 +1,344 @@
+//! Kernel launches as operations.
+
+#![allow(unsafe_code)] // Submitting launches: whoever made the operation vouches for what cannot be checked.
+
+use std::future::IntoFuture;
+
+use super::context::ExecutionContext;
+use super::device_operation::DeviceOperation;
+use super::future::DeviceFuture;
+use crate::driver::CudaFunction;
+use crate::error::{Error, ErrorKind, OperationError};
+use crate::launch::stored::{Store, StoredArguments};
+use crate::launch::{Attribute, Dim3, LaunchConfig, ptr, slice, slice_mut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+
+/// A kernel launch that is described now and submitted later, on the stream of its chain.
+///
+/// Values are copied into it; memory is borrowed, and ordered as in [`cuda_launch!`](crate::cuda_launch), whose check and packet
+/// it shares. Up to 16 parameters and 256 bytes of values need no heap.
+///
+/// Describing one is safe. What the kernel does cannot be checked, so [`execute`](Self::execute), for an operation of your
+/// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and gives it back.
+///
+/// ```
+/// use cuda_launch::operation::DeviceOperation;
+/// use cuda_launch::{AsyncKernelLaunch, CudaContext, DeviceBuffer, LaunchConfig};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
+/// let x = DeviceBuffer::from_host(&stream, &[1.0f32; 100])?;
+/// let mut y = DeviceBuffer::from_host(&stream, &[3.0f32; 100])?;
+/// let mut launch = AsyncKernelLaunch::new(&saxpy);
+/// launch.push_arg(100u32).push_arg(2.0f32).push_buffer(&x).push_buffer_mut(&mut y);
+/// launch.set_launch_config(LaunchConfig::for_num_elems(100));
+/// // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: any bits
+/// // are an `f32`, and it ends.
+/// unsafe { launch.into_operation() }.sync()?;
+/// assert_eq!(y.to_host_vec(&stream)?, [5.0; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is launched before it is executed"]
+pub struct AsyncKernelLaunch<'a> {
+    /// The error of looking it up is told when the launch is submitted.
+    function: Result<CudaFunction, Error>,
+    /// Whether there are addresses among the arguments of memory that nobody keeps.
+    raw: bool,
+    config: Option<LaunchConfig>,
+    arguments: StoredArguments<'a>,
+    attributes: Vec<Attribute<'a>>,
+}
+
+impl<'a> AsyncKernelLaunch<'a> {
+    /// A launch of this kernel, without arguments. No driver call.
+    #[inline]
+    pub fn new(function: &CudaFunction) -> Self {
+        Self {
+            function: Ok(function.clone()),
+            raw: false,
+            config: None,
+            arguments: StoredArguments::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    /// One parameter: a plain value, which is copied; none if its size is zero.
+    #[inline]
+    pub fn push_arg<T: DeviceCopy>(&mut self, value: T) -> &mut Self {
+        self.arguments.value(value);
+        self
+    }
+
+    /// One parameter: any `Copy` value, such as a closure or a struct of another crate; none if its size is zero.
+    #[inline]
+    pub fn push_byval<T: Copy>(&mut self, value: T) -> &mut Self {
+        self.arguments.value(value);
+        self
+    }
+
+    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel reads.
+    #[inline]
+    pub fn push_slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) -> &mut Self {
+        self.arguments.memory(slice(memory));
+        self
+    }
+
+    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel may write.
+    #[inline]
+    pub fn push_slice_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) -> &mut Self {
+        self.arguments.memory(slice_mut(memory));
+        self
+    }
+
+    /// One parameter of 8 bytes: the device address of memory that the kernel reads.
+    #[inline]
+    pub fn push_buffer<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) -> &mut Self {
+        self.arguments.memory(ptr(memory));
+        self
+    }
+
+    /// One parameter of 8 bytes: the device address of memory that the kernel may write.
+    #[inline]
+    pub fn push_buffer_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) -> &mut Self {
+        self.arguments.memory(memory);
+        self
+    }
+
+    /// One parameter of 8 bytes: a device address as a number. Nothing is noted of what the kernel does there, so a graph does
+    /// not take the launch.
+    ///
+    /// # Safety
+    /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken.
+    /// 2. Until then nobody else writes what the kernel reads, or uses what it writes, but work that is ordered against it: work
+    ///    of the same chain, and of chains that wait for it.
+    #[inline]
+    pub unsafe fn push_device_ptr(&mut self, address: cuda_driver_sys::CUdeviceptr) -> &mut Self {
+        self.arguments.value(address);
+        self.raw = true;
+        self
+    }
+
+    /// What `push` pushes, under a name by which an [`OperationGraph`](super::OperationGraph) can set it between replays.
+    ///
+    /// ```
+    /// # use cuda_launch::{AsyncKernelLaunch, CudaContext};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
+    /// let mut launch = AsyncKernelLaunch::new(&saxpy);
+    /// launch.push_arg(100u32).push_named("factor", |launch| launch.push_arg(2.0f32));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    pub fn push_named(&mut self, name: &'a str, push: impl FnOnce(&mut Self) -> &mut Self) -> &mut Self {
+        let first = self.arguments.count();
+        push(self);
+        self.arguments.name_from(name, first);
+        self
+    }
+
+    /// Grid, block and dynamic shared memory. A launch needs them.
+    #[inline]
+    pub fn set_launch_config(&mut self, config: LaunchConfig) -> &mut Self {
+        self.config = Some(config);
+        self
+    }
+
+    /// Blocks of a cluster along x, y, z.
+    pub fn set_cluster_dim(&mut self, blocks: Dim3) -> &mut Self {
+        self.push_attribute(Attribute::cluster_dimension(blocks))
+    }
+
+    /// Whether all blocks run at once and may wait for each other.
+    pub fn set_cooperative(&mut self, yes: bool) -> &mut Self {
+        self.push_attribute(Attribute::cooperative(yes))
+    }
+
+    /// One more launch attribute.
+    pub fn push_attribute(&mut self, attribute: Attribute<'a>) -> &mut Self {
+        self.attributes.push(attribute);
+        self
+    }
+
+    /// Checks the launch and submits it to the stream of `cx`; does not wait. For an `execute` of your own.
+    ///
+    /// Driver calls: those of [`cuda_launch!`](crate::cuda_launch).
+    ///
+    /// # Errors
+    /// No configuration was set, and those of [`cuda_launch!`](crate::cuda_launch).
+    ///
+    /// # Safety
+    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch).
+    #[inline(always)]
+    pub unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
+        // SAFETY: the caller's duty 1.
+        unsafe { self.submit(cx) }
+    }
+
+    /// As [`execute`](Self::execute), where it lies: it is large.
+    ///
+    /// # Safety
+    /// 1. As [`execute`](Self::execute).
+    #[inline]
+    unsafe fn submit(&mut self, cx: &ExecutionContext) -> Result<(), Error> {
+        let function = match &self.function {
+            Ok(function) => function,
+            Err(_) => return self.not_found(),
+        };
+        let Some(config) = self.config else { return Err(no_config(function)) };
+        let stream = cx.stream()?;
+        if self.raw && stream.capture().is_some() {
+            return Err(not_kept(function));
+        }
+        // SAFETY: the caller's duty 1; the function keeps its module loaded.
+        unsafe { self.arguments.launch(function.kernel(), stream, config, &self.attributes) }?;
+        if function.is_last_handle() {
+            // Unloading a module waits for the device.
+            cx.keep(function.clone());
+        }
+        Ok(())
+    }
+
+    /// The error of looking the kernel up; it is told once.
+    #[cold]
+    fn not_found(&mut self) -> Result<(), Error> {
+        let told = Err(ErrorKind::from(OperationError::Finished).into());
+        std::mem::replace(&mut self.function, told).map(drop)
+    }
+
+    /// The launch as an operation without output.
+    ///
+    /// It can be awaited although it borrows: memory that is pushed as such orders itself, also when the future is dropped and
+    /// the borrow ends before the kernel has.
+    ///
+    /// # Safety
+    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch), whenever the operation runs, and in each replay of a graph of it.
+    #[inline(always)]
+    pub unsafe fn into_operation(self) -> KernelLaunch<'a> {
+        KernelLaunch(self)
+    }
+}
+
+#[cold]
+fn no_config(function: &CudaFunction) -> Error {
+    ErrorKind::from(OperationError::NoLaunchConfig { kernel: function.name().to_string() }).into()
+}
+
+#[cold]
+fn not_kept(function: &CudaFunction) -> Error {
+    ErrorKind::from(OperationError::RawAddress { kernel: function.name().to_string() }).into()
+}
+
+/// A kernel launch as an operation: what [`AsyncKernelLaunch::into_operation`] and
+/// [`cuda_launch_async!`](crate::cuda_launch_async) make.
+#[derive(Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct KernelLaunch<'a>(AsyncKernelLaunch<'a>);
+
+impl DeviceOperation for KernelLaunch<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
+        // SAFETY: whoever made the operation has vouched for it.
+        unsafe { self.0.submit(cx) }
+    }
+}
+
+impl<'a> IntoFuture for KernelLaunch<'a> {
+    type Output = Result<(), Error>;
+    type IntoFuture = DeviceFuture<Self>;
+
+    fn into_future(self) -> DeviceFuture<Self> {
+        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself. For addresses that were given as numbers
+        // whoever made the operation has vouched.
+        unsafe { DeviceFuture::borrowing(self) }
+    }
+}
+
+impl<'a> KernelLaunch<'a> {
+    /// What [`cuda_launch_async!`](crate::cuda_launch_async) ends in.
+    ///
+    /// # Safety
+    /// 1. As [`AsyncKernelLaunch::into_operation`].
+    #[doc(hidden)]
+    #[inline(always)]
+    pub unsafe fn of(
+        function: Result<CudaFunction, Error>,
+        config: LaunchConfig,
+        fields: &[Attribute<'a>],
+        attributes: &[Attribute<'a>],
+        arguments: impl Store<'a>,
+    ) -> Self {
+        let mut list = Vec::new();
+        if !fields.is_empty() || !attributes.is_empty() {
+            list = [fields, attributes].concat();
+        }
+        let stored = StoredArguments::new();
+        let mut launch = AsyncKernelLaunch {
+            function,
+            raw: false,
+            config: Some(config),
+            arguments: stored,
+            attributes: list,
+        };
+        arguments.store(&mut launch.arguments);
+        Self(launch)
+    }
+}
+
+/// A launch that owns what it uses, and gives it back: it can be spawned and stored.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
+/// use cuda_launch::{AsyncKernelLaunch, CudaContext, DeviceBuffer, LaunchConfig};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+/// // SAFETY: 1: fill writes a value to 100 elements of the buffer.
+/// let op = unsafe {
+///     OwnedKernelLaunch::new(buffer, move |buffer| {
+///         let mut launch = AsyncKernelLaunch::new(&fill);
+///         launch.push_buffer_mut(buffer).push_arg(100u32).push_arg(7u32);
+///         launch.set_launch_config(LaunchConfig::for_num_elems(100));
+///         Ok(launch)
+///     })
+/// };
+/// let buffer = op.sync()?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [7; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct OwnedKernelLaunch<R, F> {
+    resources: R,
+    launch: F,
+}
+
+impl<R, F> OwnedKernelLaunch<R, F>
+where
+    R: Send,
+    F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
+{
+    /// The launch that `launch` describes of `resources`, which it gives back.
+    ///
+    /// # Safety
+    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) for the launch, whenever the operation runs.
+    pub unsafe fn new(resources: R, launch: F) -> Self {
+        Self { resources, launch }
+    }
+}
+
+impl<R, F> DeviceOperation for OwnedKernelLaunch<R, F>
+where
+    R: Send,
+    F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
+{
+    type Output = R;
+
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<R, Error> {
+        // SAFETY: whoever made the operation has vouched for it.
+        unsafe { (self.launch)(&mut self.resources)?.execute(cx) }?;
+        Ok(self.resources)
+    }
+}

@@ -1,0 +1,151 @@
+//! Which stream a chain of operations runs on.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::driver::{CudaContext, CudaStream, StreamFlags};
+use crate::error::{Error, ErrorKind, OperationError};
+
+/// Chooses a stream for each chain of operations, and for each branch.
+///
+/// Policies are shared by threads, and no lock is held while one is asked.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, SchedulingPolicy, zeroed};
+/// use cuda_launch::{CudaContext, CudaStream, Error};
+/// use std::sync::Arc;
+///
+/// /// A new stream for everybody.
+/// struct Fresh(CudaContext);
+///
+/// impl SchedulingPolicy for Fresh {
+///     fn next_stream(&self) -> Result<CudaStream, Error> {
+///         self.0.new_stream()
+///     }
+/// }
+///
+/// let policy: Arc<dyn SchedulingPolicy> = Arc::new(Fresh(CudaContext::new(0)?));
+/// assert_eq!(zeroed::<u8>(3).schedule(policy.clone()).sync()?.len(), 3);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait SchedulingPolicy: Send + Sync {
+    /// The stream for the next chain or branch; it says on which device that runs.
+    ///
+    /// # Errors
+    /// Whatever keeps the policy from giving one. The operation ends with it.
+    fn next_stream(&self) -> Result<CudaStream, Error>;
+}
+
+impl<P: SchedulingPolicy + ?Sized> SchedulingPolicy for Arc<P> {
+    fn next_stream(&self) -> Result<CudaStream, Error> {
+        (**self).next_stream()
+    }
+}
+
+/// Everything on one stream: nothing runs side by side.
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// use cuda_launch::operation::{SchedulingPolicy, SingleStream};
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// assert_eq!(SingleStream::new(&stream).next_stream()?.raw(), stream.raw());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SingleStream(CudaStream);
+
+impl SingleStream {
+    /// This stream.
+    pub fn new(stream: &CudaStream) -> Self {
+        Self(stream.clone())
+    }
+}
+
+impl SchedulingPolicy for SingleStream {
+    fn next_stream(&self) -> Result<CudaStream, Error> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Some streams, one after the other.
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// use cuda_launch::operation::{RoundRobin, SchedulingPolicy};
+/// let policy = RoundRobin::new(&CudaContext::new(0)?, 2)?;
+/// let (first, second) = (policy.next_stream()?, policy.next_stream()?);
+/// assert_ne!(first.raw(), second.raw());
+/// assert_eq!(policy.next_stream()?.raw(), first.raw());
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub struct RoundRobin {
+    streams: Box<[CudaStream]>,
+    next: AtomicUsize,
+}
+
+impl RoundRobin {
+    /// So many new streams of this context.
+    ///
+    /// Driver call: `cuStreamCreateWithPriority` for each.
+    ///
+    /// # Errors
+    /// No stream at all, or whatever the driver answers.
+    pub fn new(context: &CudaContext, streams: usize) -> Result<Self, Error> {
+        Self::with_priority(context, streams, 0)
+    }
+
+    /// The same with this priority: lower numbers go first. See
+    /// [`CudaContext::stream_priorities`](crate::CudaContext::stream_priorities).
+    ///
+    /// Driver call: `cuStreamCreateWithPriority` for each.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::operation::{RoundRobin, SchedulingPolicy};
+    /// let ctx = CudaContext::new(0)?;
+    /// let urgent = RoundRobin::with_priority(&ctx, 2, ctx.stream_priorities()?.greatest)?;
+    /// assert_eq!(urgent.next_stream()?.priority()?, ctx.stream_priorities()?.greatest);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RoundRobin::new`].
+    pub fn with_priority(context: &CudaContext, streams: usize, priority: i32) -> Result<Self, Error> {
+        let streams = (0..streams)
+            .map(|_| CudaStream::new(context, StreamFlags::NON_BLOCKING, priority))
+            .collect::<Result<Vec<_>, _>>()?;
+        Self::of(streams)
+    }
+
+    /// These streams, of whatever contexts.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn of(streams: impl IntoIterator<Item = CudaStream>) -> Result<Self, Error> {
+        let streams: Box<[CudaStream]> = streams.into_iter().collect();
+        if streams.is_empty() {
+            return Err(ErrorKind::from(OperationError::NoStreams).into());
+        }
+        Ok(Self { streams, next: AtomicUsize::new(0) })
+    }
+
+    /// The streams.
+    pub fn streams(&self) -> &[CudaStream] {
+        &self.streams
+    }
+}
+
+impl SchedulingPolicy for RoundRobin {
+    fn next_stream(&self) -> Result<CudaStream, Error> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.streams.len();
+        let stream = self.streams.get(next).ok_or_else(|| ErrorKind::from(OperationError::NoStreams))?;
+        Ok(stream.clone())
+    }
+}
+
+impl fmt::Debug for RoundRobin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoundRobin").field("streams", &self.streams.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! The devices of the process, each with a pool of streams: what operations run on that are told nothing else.
+//!
+//! A slot a device, filled once and never emptied. Nothing is locked while a device is opened, and a thread remembers nothing
+//! but what a task on it asked for.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use super::policy::RoundRobin;
+use crate::driver::{CudaContext, CudaStream, StreamFlags};
+use crate::error::{Error, ErrorKind, OperationError};
+
+/// Streams of a device that operations share.
+const STREAMS: usize = 4;
+
+/// More devices than a machine has.
+const DEVICES: usize = 64;
+
+static POOLS: [OnceLock<Arc<RoundRobin>>; DEVICES] = [const { OnceLock::new() }; DEVICES];
+static DEFAULT: AtomicU32 = AtomicU32::new(0);
+/// What [`init_device_contexts`] was told.
+static INITIALISED: OnceLock<Initialised> = OnceLock::new();
+
+#[derive(Clone, Copy, Debug)]
+struct Initialised {
+    default: u32,
+    count: u32,
+}
+
+thread_local! {
+    /// The device of the task that is polled on this thread now.
+    static TASK: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Opens the first `count` devices, each with a pool of 4 streams, and makes `default` the one that operations run on.
+///
+/// These streams and the legacy default stream wait for each other
+/// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so that work on addresses that nobody notes comes after
+/// what was done there before. A policy of your own may have streams that do not.
+///
+/// Once in a process. A program that never calls it gets device 0, and any other device when it is first used.
+///
+/// Driver calls: those of [`CudaContext::new`] and [`CudaStream::new`], for each device.
+///
+/// ```
+/// use cuda_launch::operation::{default_device, init_device_contexts};
+/// init_device_contexts(0, 1)?;
+/// assert_eq!(default_device(), 0);
+/// assert!(init_device_contexts(0, 1).is_err(), "once; nothing was changed");
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// # Errors
+/// It was called before; `default` is not among the devices; a device cannot be opened. Nothing is changed then.
+pub fn init_device_contexts(default: u32, count: u32) -> Result<(), Error> {
+    already()?;
+    if default >= count {
+        return Err(no_such_device(default, count));
+    }
+    (0..count).try_for_each(|device| policy_of(device).map(drop))?;
+    match INITIALISED.set(Initialised { default, count }) {
+        Ok(()) => set_default_device(default),
+        // Another thread was quicker.
+        Err(_) => already(),
+    }
+}
+
+/// An error if the process was initialised.
+fn already() -> Result<(), Error> {
+    match INITIALISED.get() {
+        None => Ok(()),
+        Some(&Initialised { default, count }) => {
+            Err(ErrorKind::from(OperationError::AlreadyInitialised { default, count }).into())
+        }
+    }
+}
+
+/// The device that operations run on: the task's own ([`with_device`], [`task_on_device`]), else the process's.
+pub fn default_device() -> u32 {
+    TASK.get().unwrap_or_else(|| DEFAULT.load(Ordering::Relaxed))
+}
+
+/// Makes `device` the one that operations of the process run on, where a task has not chosen another.
+///
+/// # Errors
+/// [`init_device_contexts`] was told of fewer devices, or there are fewer.
+pub fn set_default_device(device: u32) -> Result<(), Error> {
+    policy_of(device)?;
+    DEFAULT.store(device, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Calls `f` with `device` as the default device of what runs in it on this thread; nested calls end with their own closure.
+///
+/// ```
+/// use cuda_launch::operation::{default_device, with_device};
+/// assert_eq!(with_device(1, || (default_device(), with_device(2, default_device))), (1, 2));
+/// assert_eq!(default_device(), 0);
+/// ```
+pub fn with_device<R>(device: u32, f: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also after a panic.
+    struct Restore(Option<u32>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            TASK.set(self.0);
+        }
+    }
+    let _restore = Restore(TASK.replace(Some(device)));
+    f()
+}
+
+/// A future that has `device` as its default device whenever it is polled, on whatever thread: a task's own default.
+///
+/// ```
+/// use cuda_launch::operation::{block_on, default_device, task_on_device};
+/// assert_eq!(block_on(task_on_device(3, async { default_device() })), 3);
+/// ```
+pub fn task_on_device<F: Future>(device: u32, task: F) -> TaskOnDevice<F> {
+    TaskOnDevice { device, task: Box::pin(task) }
+}
+
+/// What [`task_on_device`] makes.
+#[derive(Debug)]
+#[must_use = "a future does nothing until it is polled"]
+pub struct TaskOnDevice<F> {
+    device: u32,
+    task: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for TaskOnDevice<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        with_device(self.device, || self.task.as_mut().poll(cx))
+    }
+}
+
+/// The pool of a device, opened now if it was not before: what [`on_device`](super::DeviceOperation::on_device) runs on.
+///
+/// ```
+/// use cuda_launch::operation::device_policy;
+/// let pool = device_policy(0)?;
+/// assert_eq!(pool.streams().len(), 4);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// # Errors
+/// [`init_device_contexts`] was told of fewer devices; the device cannot be opened.
+pub fn device_policy(device: u32) -> Result<Arc<RoundRobin>, Error> {
+    policy_of(device).cloned()
+}
+
+/// The pool of the default device.
+pub(super) fn current_policy() -> Result<&'static Arc<RoundRobin>, Error> {
+    policy_of(default_device())
+}
+
+pub(super) fn policy_of(device: u32) -> Result<&'static Arc<RoundRobin>, Error> {
+    let slot = POOLS.get(device as usize).ok_or_else(|| no_such_device(device, DEVICES as u32))?;
+    match slot.get() {
+        Some(pool) => Ok(pool),
+        None => open(device, slot),
+    }
+}
+
+#[cold]
+fn open(device: u32, slot: &'static OnceLock<Arc<RoundRobin>>) -> Result<&'static Arc<RoundRobin>, Error> {
+    if let Some(&Initialised { count, .. }) = INITIALISED.get() {
+        return Err(no_such_device(device, count));
+    }
+    // Two threads may both do this; the pool of one of them is dropped.
+    let context = CudaContext::new(device)?;
+    let stream = |_| CudaStream::new(&context, StreamFlags::empty(), 0);
+    let pool = RoundRobin::of((0..STREAMS).map(stream).collect::<Result<Vec<_>, _>>()?)?;
+    Ok(slot.get_or_init(|| Arc::new(pool)))
+}
+
+fn no_such_device(device: u32, count: u32) -> Error {
+    ErrorKind::from(OperationError::NoSuchDevice { device, count }).into()
+}

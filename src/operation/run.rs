@@ -1,0 +1,86 @@
+//! Running an operation: submitting it, and waiting for it.
+
+#![allow(unsafe_code)] // Calls `execute` where what the operation borrows outlives the work.
+
+use super::context::{ExecutionContext, Source};
+use super::device_operation::DeviceOperation;
+use super::reactor;
+use crate::error::Error;
+
+/// A chain whose work is waited for when this is dropped: also after an error, and where a closure panics.
+struct Waited(ExecutionContext);
+
+impl Waited {
+    fn wait(&self) -> Result<(), Error> {
+        let result = self.0.used_stream().map_or(Ok(()), |stream| stream.synchronize());
+        reactor::end(self.0.take_kept(), &result);
+        result
+    }
+}
+
+impl Drop for Waited {
+    fn drop(&mut self) {
+        // Only after a panic is there something left.
+        if std::thread::panicking() {
+            let _ = self.wait();
+        }
+    }
+}
+
+/// Submits and waits.
+pub(super) fn sync<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
+    let chain = Waited(ExecutionContext::new(source));
+    // SAFETY: 1: what the operation borrows outlives this call, which waits for the stream however it ends.
+    let output = unsafe { op.execute(&chain.0) };
+    let waited = chain.wait();
+    // What stood against submitting the work comes first, but for a fault that made it so.
+    let output = output?;
+    waited.map(|()| output)
+}
+
+/// A chain that was submitted. What it keeps is parked when this is dropped.
+pub(super) struct Submitted(pub(super) ExecutionContext);
+
+impl Submitted {
+    #[inline]
+    pub(super) fn new(source: Source) -> Self {
+        Self(ExecutionContext::new(source))
+    }
+}
+
+impl Drop for Submitted {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.keeps_something() {
+            self.park();
+        }
+    }
+}
+
+impl Submitted {
+    #[cold]
+    fn park(&self) {
+        let kept = self.0.take_kept();
+        if let Some(stream) = self.0.used_stream() {
+            match stream.capture() {
+                Some(capture) => capture.add_objects(kept.into_iter().map(super::context::shareable)),
+                None => reactor::park(stream, kept),
+            }
+        }
+    }
+}
+
+/// Submits, and does not wait.
+///
+/// # Safety
+/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
+#[inline(always)]
+pub(super) unsafe fn submit<Op: DeviceOperation>(
+    op: Op,
+    source: Source,
+) -> (Result<Op::Output, Error>, Submitted) {
+    let chain = Submitted::new(source);
+    // SAFETY: the caller's duty 1.
+    let output = unsafe { op.execute(&chain.0) };
+    (output, chain)
+}

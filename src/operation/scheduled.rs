@@ -1,0 +1,42 @@
+//! An operation with a policy of its own.
+
+#![allow(unsafe_code)] // Implements and forwards `execute`.
+
+use std::fmt;
+
+use super::context::{ExecutionContext, Source};
+use super::device_operation::DeviceOperation;
+use crate::error::Error;
+
+/// What [`DeviceOperation::schedule`] and [`DeviceOperation::on_device`] make.
+///
+/// In a chain it runs beside the chain's stream, after what came before and before what follows, also on another device. At the
+/// beginning of a chain, what follows goes on on the same stream.
+#[derive(Clone)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct Scheduled<Op> {
+    op: Op,
+    source: Source,
+}
+
+impl<Op> Scheduled<Op> {
+    pub(super) fn new(op: Op, source: Source) -> Self {
+        Self { op, source }
+    }
+}
+
+impl<Op: DeviceOperation> DeviceOperation for Scheduled<Op> {
+    type Output = Op::Output;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Op::Output, Error> {
+        let op = self.op;
+        // SAFETY: 1: the caller's duty 1; whoever waits for the chain waits for its branches.
+        cx.elsewhere(self.source, |cx| unsafe { op.execute(cx) })?
+    }
+}
+
+impl<Op: fmt::Debug> fmt::Debug for Scheduled<Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduled").field("op", &self.op).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! Operations that borrow, several at a time: all of them are waited for at the end of a closure.
+
+#![allow(unsafe_code)] // Runs operations that borrow, inside of what they borrow.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::context::Source;
+use super::device_operation::DeviceOperation;
+use super::run;
+use crate::driver::CudaStream;
+use crate::error::Error;
+
+/// What operations are given to in [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    /// Those that were used.
+    streams: RefCell<Vec<CudaStream>>,
+    /// Neither can be made shorter.
+    lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
+}
+
+/// Calls `f` with a [`Scope`], and waits for all operations that were given to it; also where `f` panics.
+///
+/// Operations in it may borrow whatever lives longer than the call, as threads of [`std::thread::scope`] may.
+///
+/// ```
+/// use cuda_launch::operation::{self, DeviceOperation, copy_to_host};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let buffers = [DeviceBuffer::from_host(&stream, &[1, 2])?, DeviceBuffer::from_host(&stream, &[3])?];
+/// let copies = operation::scope(|s| {
+///     buffers.iter().map(|buffer| s.submit(copy_to_host(buffer))).collect::<Result<Vec<_>, _>>()
+/// })??;
+/// assert_eq!((copies[0].as_slice()?, copies[1].as_slice()?), (&[1, 2][..], &[3][..]));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// Driver call: `cuStreamSynchronize` for each stream that was used.
+///
+/// # Errors
+/// A fault of the work.
+pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> Result<R, Error> {
+    let scope = Scope { streams: RefCell::default(), lifetimes: PhantomData };
+    let end = End(&scope.streams);
+    let result = f(&scope);
+    end.wait().map(|()| result)
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Submits an operation to a stream of the default device and gives its output, on which the device may still work.
+    ///
+    /// # Errors
+    /// Whatever stands against submitting the work.
+    pub fn submit<Op: DeviceOperation + 'scope>(&'scope self, op: Op) -> Result<Op::Output, Error> {
+        /// Notes the stream also where the operation panics.
+        struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);
+        impl Drop for Note<'_> {
+            fn drop(&mut self) {
+                self.0.borrow_mut().extend(self.1.0.used_stream().cloned());
+            }
+        }
+        let note = Note(&self.streams, run::Submitted::new(Source::Default));
+        // SAFETY: 1: what the operation borrows outlives the scope, which waits for the stream at its end.
+        unsafe { op.execute(&note.1.0) }
+    }
+}
+
+/// The end of a scope.
+struct End<'s>(&'s RefCell<Vec<CudaStream>>);
+
+impl End<'_> {
+    fn wait(&self) -> Result<(), Error> {
+        let streams = self.0.take();
+        // All of them, also after an error.
+        let results: Vec<_> = streams.iter().map(CudaStream::synchronize).collect();
+        results.into_iter().collect()
+    }
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        // There is something left only after a panic.
+        let _ = self.wait();
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("streams", &self.streams.borrow().len()).finish()
+    }
+}

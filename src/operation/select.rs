@@ -1,0 +1,104 @@
+//! Whichever operation is done first.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::context::Source;
+use super::device_operation::DeviceOperation;
+use super::future::DeviceFuture;
+use crate::error::{Error, ErrorKind, OperationError};
+
+/// What was done first, and the future of the other.
+#[derive(Debug)]
+pub enum Either<A: DeviceOperation, B: DeviceOperation> {
+    /// The output of the first operation, and the second one, which may be under way.
+    Left(A::Output, DeviceFuture<B>),
+    /// The first operation, and the output of the second one.
+    Right(DeviceFuture<A>, B::Output),
+}
+
+/// The future that [`select`] makes.
+#[derive(Debug)]
+#[must_use = "a future does nothing until it is polled"]
+pub struct Select<A: DeviceOperation, B: DeviceOperation>(Option<(DeviceFuture<A>, DeviceFuture<B>)>);
+
+/// A future of the operation that is done first; the other one comes with it as a future, so that no output is lost.
+///
+/// Each runs on a stream of its own. If both are done, the first one wins; if it is done at once, the second is not begun. An
+/// error of either is the error of both.
+///
+/// ```
+/// use cuda_launch::operation::{Either, block_on, select, value, zeroed};
+/// let Either::Left(first, second) = block_on(select(zeroed::<u8>(3), value(7)))? else { panic!("it was done") };
+/// assert_eq!((first.len(), block_on(second)?), (3, 7));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub fn select<A, B>(first: A, second: B) -> Select<A, B>
+where
+    A: DeviceOperation + 'static,
+    B: DeviceOperation + 'static,
+{
+    Select(Some((DeviceFuture::new(first, Source::Default), DeviceFuture::new(second, Source::Default))))
+}
+
+impl<A, B> Future for Select<A, B>
+where
+    A: DeviceOperation<Output: 'static>,
+    B: DeviceOperation<Output: 'static>,
+{
+    type Output = Result<Either<A, B>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some((mut first, mut second)) = self.0.take() else { return Poll::Ready(Err(finished())) };
+        if let Poll::Ready(output) = Pin::new(&mut first).poll(cx) {
+            return Poll::Ready(output.map(|output| Either::Left(output, second)));
+        }
+        if let Poll::Ready(output) = Pin::new(&mut second).poll(cx) {
+            return Poll::Ready(output.map(|output| Either::Right(first, output)));
+        }
+        self.0 = Some((first, second));
+        Poll::Pending
+    }
+}
+
+/// The future that [`select_all`] makes.
+#[derive(Debug)]
+#[must_use = "a future does nothing until it is polled"]
+pub struct SelectAll<Op: DeviceOperation>(Vec<DeviceFuture<Op>>);
+
+/// A future of whichever operation is done first: its number, its output, and the others in their order.
+///
+/// ```
+/// use cuda_launch::operation::{block_on, select_all, zeroed};
+/// let (index, buffer, rest) = block_on(select_all((1..=3).map(|n| zeroed::<u32>(n))))?;
+/// assert_eq!((buffer.len(), rest.len()), (index + 1, 2));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub fn select_all<Op: DeviceOperation + 'static>(operations: impl IntoIterator<Item = Op>) -> SelectAll<Op> {
+    SelectAll(operations.into_iter().map(|op| DeviceFuture::new(op, Source::Default)).collect())
+}
+
+impl<Op: DeviceOperation<Output: 'static>> Future for SelectAll<Op> {
+    type Output = Result<(usize, Op::Output, Vec<DeviceFuture<Op>>), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.0.is_empty() {
+            // Nothing will ever be done.
+            return Poll::Ready(Err(finished()));
+        }
+        for index in 0..self.0.len() {
+            let Some(future) = self.0.get_mut(index) else { continue };
+            if let Poll::Ready(output) = Pin::new(future).poll(cx) {
+                let mut rest = std::mem::take(&mut self.0);
+                drop(rest.remove(index));
+                return Poll::Ready(output.map(|output| (index, output, rest)));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+fn finished() -> Error {
+    ErrorKind::from(OperationError::Finished).into()
+}

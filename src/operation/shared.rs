@@ -1,0 +1,215 @@
+//! One operation behind several: it runs once, with the first that runs.
+
+#![allow(unsafe_code)] // Implements and forwards `execute`.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use super::context::ExecutionContext;
+use super::device_operation::DeviceOperation;
+use super::tuple::{PartOf, Split};
+use crate::driver::CudaStream;
+use crate::error::{Error, ErrorKind, OperationError};
+
+/// An operation that can be cloned; see [`DeviceOperation::shared`].
+///
+/// Whoever runs the first clone submits the work. Another one that runs meanwhile waits until it is submitted, and work behind
+/// it comes after it, whatever stream it is on. After an error all others fail with [`OperationError::SharedFailed`].
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, zeroed, zip};
+/// use std::sync::Arc;
+/// let buffer = zeroed::<u32>(100).shared();
+/// let (a, b) = zip!(buffer.clone(), buffer.clone()).sync()?;
+/// assert!(Arc::ptr_eq(&a, &b) && Arc::ptr_eq(&a, &buffer.sync()?));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct Shared<Op: DeviceOperation>(Arc<Once<Op, Arc<Op::Output>>>);
+
+/// One part of the output of an operation; see [`DeviceOperation::unzip`].
+///
+/// It runs as [`Shared`] does.
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct Part<Op: DeviceOperation, const N: usize>(Arc<Once<Op, Parts<Op>>>)
+where
+    Op::Output: Split;
+
+type Parts<Op> = <<Op as DeviceOperation>::Output as Split>::Parts;
+
+/// Outputs that can be [unzipped](DeviceOperation::unzip): tuples of 2 to 12.
+pub trait Unzip<Op>: Sized {
+    /// An operation for each part.
+    type Parts;
+
+    /// Makes them.
+    fn unzip(op: Op) -> Self::Parts;
+}
+
+/// An operation, and then what came of it.
+struct Once<Op, T> {
+    state: Mutex<State<Op, T>>,
+    /// It is not running any more.
+    ran: Condvar,
+}
+
+enum State<Op, T> {
+    Described(Op),
+    Running(ThreadId),
+    Done { output: T, stream: Option<CudaStream> },
+    Failed(String),
+}
+
+impl<Op: DeviceOperation, T> Once<Op, T> {
+    fn new(op: Op) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State::Described(op)), ran: Condvar::new() })
+    }
+
+    /// Runs the operation if nobody has, and takes from what came of it.
+    ///
+    /// # Safety
+    /// As [`DeviceOperation::execute`].
+    unsafe fn run<R>(
+        &self,
+        cx: &ExecutionContext,
+        keep: impl FnOnce(Op::Output) -> T,
+        take: impl FnOnce(&mut T) -> Option<R>,
+    ) -> Result<R, Error> {
+        let mut state = self.state();
+        loop {
+            match &mut *state {
+                State::Described(_) => break,
+                State::Running(thread) if *thread == thread::current().id() => {
+                    return Err(failed("it needs its own output"));
+                }
+                State::Running(_) => state = self.ran.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Done { output, stream } => {
+                    let taken = take(output).ok_or_else(|| failed("its output was taken"))?;
+                    let earlier = stream.clone();
+                    drop(state);
+                    return earlier.map_or(Ok(()), |earlier| cx.stream()?.after(&earlier)).map(|()| taken);
+                }
+                State::Failed(message) => return Err(failed(message)),
+            }
+        }
+        let State::Described(op) = std::mem::replace(&mut *state, State::Running(thread::current().id()))
+        else {
+            return Err(failed("it is gone"));
+        };
+        drop(state);
+        let panicked = || State::Failed("a closure in it panicked".into());
+        let ran = Ran { once: self, state: Some(panicked()) };
+        // SAFETY: 1: the caller's duty 1.
+        let output = unsafe { op.execute(cx) };
+        let mut output = match output {
+            Ok(output) => keep(output),
+            Err(error) => {
+                ran.end(State::Failed(error.to_string()));
+                return Err(error);
+            }
+        };
+        let taken = take(&mut output);
+        ran.end(State::Done { output, stream: cx.used_stream().cloned() });
+        taken.ok_or_else(|| failed("its output was taken"))
+    }
+
+    // What the states hold is dropped outside of the lock but for messages.
+    fn state(&self) -> MutexGuard<'_, State<Op, T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run of the operation; its end is told also where it panics.
+struct Ran<'a, Op: DeviceOperation, T> {
+    once: &'a Once<Op, T>,
+    state: Option<State<Op, T>>,
+}
+
+impl<Op: DeviceOperation, T> Ran<'_, Op, T> {
+    fn end(mut self, state: State<Op, T>) {
+        self.state = Some(state);
+    }
+}
+
+impl<Op: DeviceOperation, T> Drop for Ran<'_, Op, T> {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            *self.once.state() = state;
+        }
+        self.once.ran.notify_all();
+    }
+}
+
+fn failed(message: &str) -> Error {
+    ErrorKind::from(OperationError::SharedFailed { message: message.into() }).into()
+}
+
+impl<Op: DeviceOperation> Shared<Op> {
+    pub(super) fn new(op: Op) -> Self {
+        Self(Once::new(op))
+    }
+}
+
+impl<Op: DeviceOperation> Clone for Shared<Op> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<Op: DeviceOperation> DeviceOperation for Shared<Op>
+where
+    Op::Output: Sync,
+{
+    type Output = Arc<Op::Output>;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.0.run(cx, Arc::new, |output| Some(output.clone())) }
+    }
+}
+
+impl<Op: DeviceOperation, const N: usize> DeviceOperation for Part<Op, N>
+where
+    Op::Output: PartOf<N>,
+{
+    type Output = <Op::Output as PartOf<N>>::Part;
+
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.0.run(cx, Split::split, <Op::Output as PartOf<N>>::take) }
+    }
+}
+
+macro_rules! unzips {
+    ($($of:ident $index:tt),+) => {
+        impl<Op, $($of: Send),+> Unzip<Op> for ($($of,)+)
+        where
+            Op: DeviceOperation<Output = ($($of,)+)>,
+        {
+            type Parts = ($(Part<Op, $index>,)+);
+
+            fn unzip(op: Op) -> Self::Parts {
+                let once = Once::new(op);
+                ($(Part::<Op, $index>(once.clone()),)+)
+            }
+        }
+    };
+}
+
+super::tuple::for_tuples!(unzips);
+
+impl<Op: DeviceOperation> fmt::Debug for Shared<Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+impl<Op: DeviceOperation, const N: usize> fmt::Debug for Part<Op, N>
+where
+    Op::Output: Split,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part({N})")
+    }
+}

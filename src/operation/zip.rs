@@ -1,0 +1,78 @@
+//! Operations side by side.
+
+#![allow(unsafe_code)] // Implements and forwards `execute`.
+
+use super::context::ExecutionContext;
+use super::device_operation::DeviceOperation;
+use crate::error::Error;
+
+/// What [`zip()`] makes of a tuple of 2 to 12 operations.
+#[derive(Clone, Debug)]
+#[must_use = "an operation does nothing until it is awaited or synchronised"]
+pub struct Zip<Ops>(Ops);
+
+/// Runs 2 to 12 operations side by side, each on a stream of its own; gives all outputs as a tuple.
+///
+/// All come after what the chain did before, and what follows comes after all of them. The streams are those of the chain's
+/// policy; the last operation runs on the chain's own. An operation that uses no stream costs nothing, each other one but the
+/// last an event and a wait at its end, and at its beginning if the chain was at work before. After an error of one the following
+/// ones are not begun.
+///
+/// [`zip!`](super::zip!) is the same without the second pair of brackets.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, value, zeroed, zip};
+/// let (bytes, words, name) = zip!(zeroed::<u8>(3), zeroed::<u32>(5), value("words")).sync()?;
+/// assert_eq!((bytes.len(), words.len(), name), (3, 5, "words"));
+/// assert_eq!(zip((value(1), value(2))).map(|(a, b)| a + b).sync()?, 3);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub fn zip<Ops>(operations: Ops) -> Zip<Ops>
+where
+    Zip<Ops>: DeviceOperation,
+{
+    Zip(operations)
+}
+
+/// [`operation::zip`](crate::operation::zip())`((a, b, ..))`: operations side by side, each on a stream of its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __operation_zip {
+    ($($operation:expr),+ $(,)?) => {
+        $crate::operation::zip(($($operation,)+))
+    };
+}
+
+macro_rules! zips {
+    ($($op:ident)+ ; $last:ident) => {
+        impl<$($op: DeviceOperation,)+ $last: DeviceOperation> DeviceOperation for Zip<($($op,)+ $last,)> {
+            type Output = ($($op::Output,)+ $last::Output,);
+
+            #[allow(non_snake_case)]
+            unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+                let ($($op,)+ $last,) = self.0;
+                let mut branches = cx.branches();
+                $(
+                    // SAFETY: 1: the caller's duty 1; whoever waits for the chain waits for its branches.
+                    let $op = branches.branch(|cx| unsafe { $op.execute(cx) })?;
+                )+
+                // SAFETY: 1: the caller's duty 1.
+                let $last = unsafe { $last.execute(cx) }?;
+                branches.join()?;
+                Ok(($($op,)+ $last,))
+            }
+        }
+    };
+}
+
+zips! { A; B }
+zips! { A B; C }
+zips! { A B C; D }
+zips! { A B C D; E }
+zips! { A B C D E; F }
+zips! { A B C D E F; G }
+zips! { A B C D E F G; H }
+zips! { A B C D E F G H; I }
+zips! { A B C D E F G H I; J }
+zips! { A B C D E F G H I J; K }
+zips! { A B C D E F G H I J K; L }

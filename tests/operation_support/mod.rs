@@ -1,0 +1,79 @@
+//! What the tests of operations share: an executor of a few lines, kernels, streams that are held.
+
+#![allow(dead_code, unreachable_pub)] // Each user needs a part of it.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::operation::{DeviceOperation, ExecutionContext};
+use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use std::future::{Future, IntoFuture};
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// Wakes a thread that is parked.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// An executor: polls one future on this thread until it is ready.
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let mut future = pin!(future.into_future());
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Polls once, and wakes nobody.
+pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+pub fn context() -> CudaContext {
+    CudaContext::new(0).unwrap()
+}
+
+/// Keeps a stream from going on until the sender is dropped.
+pub fn hold(stream: &CudaStream) -> mpsc::Sender<()> {
+    let (sender, receiver) = mpsc::channel::<()>();
+    stream.call_host(move || receiver.recv().unwrap_or_default()).unwrap();
+    sender
+}
+
+pub fn fill_kernel() -> CudaFunction {
+    let module = context().load_module(include_str!("../../examples/kernels/fill.ptx")).unwrap();
+    module.load_function("fill").unwrap()
+}
+
+/// Fills a buffer by a kernel.
+pub struct Fill {
+    pub function: CudaFunction,
+    pub buffer: DeviceBuffer<u32>,
+    pub value: u32,
+}
+
+impl DeviceOperation for Fill {
+    type Output = DeviceBuffer<u32>;
+
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+        let len = self.buffer.len() as u32;
+        unsafe {
+            cuda_launch! { function: self.function, stream: cx.stream()?, config: LaunchConfig::for_num_elems(len),
+            args: [ptr_mut(self.buffer), len, self.value] }
+        }?;
+        Ok(self.buffer)
+    }
+}
+
+pub fn read(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
+    buffer.to_host_vec(&buffer.context().new_stream().unwrap()).unwrap()
+}

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::failure::{Exit, Failure};
 use crate::style;
-use crate::table::wrap;
+use crate::table::wrap_lines;
 
 /// What a command answers.
 pub(crate) struct Outcome {
@@ -34,29 +34,13 @@ impl From<Failure> for Outcome {
             error.extend(place.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
         Self {
-            text: lines(&format!("{} {}", style::bad("error:"), failure.message)),
+            text: wrap_lines(&format!("{} {}", style::bad("error:"), failure.message), ""),
             json: json!({ "schema": "cuda-launch.error.1", "error": error }),
             exit: failure.exit,
             is_error: true,
             program: None,
         }
     }
-}
-
-/// Long lines in lines that fit; a source line stays above the caret that points into it.
-fn lines(message: &str) -> String {
-    let mut text = String::new();
-    let mut lines = message.lines().peekable();
-    while let Some(line) = lines.next() {
-        let is_pointed = lines.peek().is_some_and(|next| next.trim() == "^");
-        let indent = &line[..line.len() - line.trim_start().len()];
-        if is_pointed || line.trim() == "^" {
-            text += &format!("{line}\n")
-        } else {
-            text += &wrap(line, indent)
-        }
-    }
-    text
 }
 
 /// Without what a name in an image could tell a terminal to do. Colours stay.

@@ -97,6 +97,22 @@ pub(crate) fn wrap(text: &str, indent: &str) -> String {
     lines
 }
 
+/// Long lines in lines that fit; a source line stays above the caret that points into it.
+pub(crate) fn wrap_lines(message: &str, indent: &str) -> String {
+    let mut text = String::new();
+    let mut lines = message.lines().peekable();
+    while let Some(line) = lines.next() {
+        let is_pointed = lines.peek().is_some_and(|next| next.trim() == "^");
+        let own = format!("{indent}{}", &line[..line.len() - line.trim_start().len()]);
+        if is_pointed || line.trim() == "^" {
+            text += &format!("{indent}{line}\n")
+        } else {
+            text += &wrap(line, &own)
+        }
+    }
+    text
+}
+
 /// `1 kernel`, `2 kernels`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

@@ -9,7 +9,7 @@ use super::data::{Input, show};
 use super::launch::{Fault, Finished, Launcher};
 use crate::signature::Scalar;
 use crate::style;
-use crate::table::{WIDTH, count, wrap};
+use crate::table::{WIDTH, count, wrap, wrap_lines};
 
 /// Text and JSON.
 pub(super) fn answer(
@@ -100,7 +100,7 @@ fn output_json(index: usize, scalar: Scalar, bytes: &[u8], most: usize) -> Value
 }
 
 fn fault_text(fault: &Fault) -> String {
-    format!("{}\n{}", style::bad("the kernel was stopped"), wrap(&fault.message, "  "))
+    format!("{}\n{}", style::bad("the kernel was stopped"), wrap_lines(&fault.message, "  "))
 }
 
 fn fault_json(fault: &Fault) -> Value {

@@ -20,18 +20,36 @@ pub(super) fn answer(
     timed: Option<&Timed>,
     most: usize,
 ) -> (String, Value) {
+    let (mut text, mut json) = heading(launcher);
+    json["findings"] = checked.map(|found| found.iter().map(finding_json).collect::<Vec<_>>()).into();
+    json["bench"] = timed.map(timed_json).into();
+    match finished {
+        Finished::Fault(fault) => {
+            text += &fault_text(fault);
+            json["fault"] = fault_json(fault);
+        }
+        Finished::Outputs(outputs) => {
+            let (shown, list) = written(inputs, outputs, most);
+            text += &shown;
+            json["outputs"] = Value::Array(list);
+            text.extend(checked.map(|found| findings_text(found, inputs)));
+        }
+    }
+    text.extend(timed.map(timed_text));
+    (text, json)
+}
+
+/// What ran where.
+fn heading(launcher: &Launcher) -> (String, Value) {
     let (kernel, config) = (launcher.function.name(), launcher.config);
     let device = launcher.context.device_name().unwrap_or_default();
     let ((gx, gy, gz), (bx, by, bz)) = (config.grid_dim, config.block_dim);
     let shared = config.shared_mem_bytes;
-    let mut text = wrap(
-        &format!(
-            "{} on {device}: grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}, {shared} bytes of dynamic shared memory",
-            style::strong(kernel)
-        ),
-        "",
+    let name = style::strong(kernel);
+    let text = format!(
+        "{name} on {device}: grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}, {shared} bytes of dynamic shared memory"
     );
-    let mut json = json!({
+    let json = json!({
         "schema": "cuda-launch.run.1",
         "kernel": kernel,
         "device": device,
@@ -40,31 +58,19 @@ pub(super) fn answer(
         "shared_bytes": shared,
         "fault": null,
         "outputs": [],
-        "findings": checked.map(|found| found.iter().map(finding_json).collect::<Vec<_>>()),
-        "bench": timed.map(timed_json),
     });
-    match finished {
-        Finished::Fault(fault) => {
-            text += &fault_text(fault);
-            json["fault"] = fault_json(fault);
-        }
-        Finished::Outputs(outputs) => {
-            let mut list = Vec::new();
-            for (index, (input, bytes)) in inputs.iter().zip(outputs).enumerate() {
-                let Some((direction, scalar)) = input.memory().filter(|(d, _)| *d != Direction::In) else {
-                    continue;
-                };
-                text += &output_text(index, direction, scalar, bytes, most);
-                list.push(output_json(index, scalar, bytes, most));
-            }
-            json["outputs"] = Value::Array(list);
-        }
+    (wrap(&text, ""), json)
+}
+
+/// The memory that the kernel may have written.
+fn written(inputs: &[Input<'_>], outputs: &[Vec<u8>], most: usize) -> (String, Vec<Value>) {
+    let (mut text, mut list) = (String::new(), Vec::new());
+    for (index, (input, bytes)) in inputs.iter().zip(outputs).enumerate() {
+        let Some((direction, scalar)) = input.memory().filter(|(d, _)| *d != Direction::In) else { continue };
+        text += &output_text(index, direction, scalar, bytes, most);
+        list.push(output_json(index, scalar, bytes, most));
     }
-    if let (Some(found), Finished::Outputs(_)) = (checked, finished) {
-        text += &findings_text(found, inputs);
-    }
-    text.extend(timed.map(timed_text));
-    (text, json)
+    (text, list)
 }
 
 fn output_text(index: usize, direction: Direction, scalar: Scalar, bytes: &[u8], most: usize) -> String {

@@ -77,18 +77,7 @@ impl Summary {
         let file = file.display().to_string();
         let mut work: Vec<(&String, &(usize, f64))> = self.work.iter().collect();
         work.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-        let json = json!({
-            "schema": "cuda-launch.trace.1",
-            "file": file,
-            "program_code": code,
-            "events": self.events,
-            "calls": self.calls,
-            "streams": self.streams.len(),
-            "bytes_copied": self.bytes,
-            "waited_us": self.waits,
-            "unfinished": self.unfinished,
-            "work": work.iter().map(|(name, (times, us))| json!({ "name": name, "times": times, "us": us })).collect::<Vec<_>>(),
-        });
+        let json = self.json(&file, code, &work);
         let facts = format!(
             "{} {}, {} on {}, {} bytes copied, {:.1} ms waited",
             style::strong(&format!("{file}:")),
@@ -119,6 +108,22 @@ impl Summary {
             text += &table.print("  ");
         }
         (text, json)
+    }
+
+    fn json(&self, file: &str, code: Option<i32>, work: &[(&String, &(usize, f64))]) -> Value {
+        let work = work.iter().map(|(name, (times, us))| json!({ "name": name, "times": times, "us": us }));
+        json!({
+            "schema": "cuda-launch.trace.1",
+            "file": file,
+            "program_code": code,
+            "events": self.events,
+            "calls": self.calls,
+            "streams": self.streams.len(),
+            "bytes_copied": self.bytes,
+            "waited_us": self.waits,
+            "unfinished": self.unfinished,
+            "work": work.collect::<Vec<_>>(),
+        })
     }
 }
 

@@ -3,14 +3,20 @@
 //! Operations are descriptions; nothing runs until one is scheduled. No executor is assumed: `operation::block_on`, pollster
 //! or smol do as well. Run it with `cargo run --example async`.
 
-use cuda_launch::operation::{
-    self, DeviceOperation, ExecutionContext, OwnedKernelLaunch, value, with_context, zip,
-};
+use cuda_launch::operation::{self, DeviceOperation, ExecutionContext, value, with_context, zip};
 use cuda_launch::{
     AsyncKernelLaunch, CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch_async,
+    cuda_module,
 };
-use std::future::IntoFuture;
 use std::sync::Arc;
+
+#[cuda_module("examples/kernels/vecadd.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
 
 /// A kernel of one's own as an operation: typed fields outside, `unsafe` only in `execute`.
 struct Scale {
@@ -47,7 +53,7 @@ async fn main() -> Result<(), Error> {
     operation::init_device_contexts(0, 1)?; // default device, number of devices; a pool of streams for each
     let ctx = CudaContext::new(0)?;
     let stream = ctx.default_stream();
-    let vecadd = ctx.load_module(include_str!("kernels/vecadd.ptx"))?.load_function("vecadd")?;
+    let module = kernels::load(&ctx)?; // feature `async` adds *_async and *_async_owned
     let n = 1 << 20;
     let config = LaunchConfig::for_num_elems(n as u32);
 
@@ -55,22 +61,13 @@ async fn main() -> Result<(), Error> {
     let a = DeviceBuffer::from_host(&stream, &vec![1.0f32; n])?;
     let b = DeviceBuffer::from_host(&stream, &vec![2.0f32; n])?;
     let mut c = DeviceBuffer::<f32>::zeroed(&stream, n)?;
-    // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3, 4: they are ordered; 5, 6: it writes floats, and ends.
-    let add = unsafe {
-        cuda_launch_async! { function: vecadd, config: config, args: [slice(a), slice(b), slice_mut(c)] }
-    };
-    add.sync()?;
+    module.vecadd_async(config, &a, &b, &mut c)?.sync()?;
+    assert_eq!(c.to_host_vec(&stream)?, vec![3.0; n]);
 
     // Owned: may be spawned and stored; the buffers come back.
-    // SAFETY: 1: as above.
-    let op = unsafe {
-        OwnedKernelLaunch::new((a, b, c), move |(a, b, c)| {
-            let mut launch = AsyncKernelLaunch::new(&vecadd);
-            launch.push_slice(a).push_slice(b).push_slice_mut(c).set_launch_config(config);
-            Ok(launch)
-        })
-    };
+    let op = module.vecadd_async_owned(config, a, b, c)?;
     let (a, _b, c) = tokio::spawn(op.into_future()).await.expect("not cancelled")?;
+    assert_eq!(c.to_host_vec(&stream)?, vec![3.0; n]);
 
     // A chain runs on one stream; zip! runs its branches on streams of their own.
     let scale = ctx.load_module(include_str!("kernels/scale.ptx"))?.load_function("scale")?;
@@ -84,7 +81,7 @@ async fn main() -> Result<(), Error> {
         value(7u32)
     });
     let ((_c, z), seven) = zip!(op, other).await?;
-    assert_eq!((z.to_host_vec(&stream)?[0], seven), (30.0, 7));
+    assert_eq!((z.to_host_vec(&stream)?, seven), (vec![30.0; n], 7));
 
     // The unsafe macro, lazily: no stream is named; the schedule chooses one.
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, n)?;
@@ -94,7 +91,7 @@ async fn main() -> Result<(), Error> {
         args: [n as u32, 0.5f32, a.as_device_ptr(), out.as_mut_device_ptr()] }
     }
     .await?;
-    assert_eq!(out.to_host_vec(&stream)?[n - 1], 0.5);
+    assert_eq!(out.to_host_vec(&stream)?, vec![0.5; n]);
     println!("{n} elements: 1 + 2 = 3, times 10 = 30; 1 / 2 = 0.5");
     Ok(())
 }

@@ -144,6 +144,23 @@ fn an_operation_on_a_stream_stays_there() {
     assert_eq!([a, b, c], [stream.raw().addr(); 3]);
 }
 
+/// Whoever waits for the stream relies on it; bare addresses are ordered by nothing else.
+#[test]
+fn an_operation_on_a_stream_ends_there_also_if_it_begins_elsewhere() {
+    let (stream, other) = (context().new_stream().unwrap(), context().new_stream().unwrap());
+    let begins_elsewhere = || {
+        let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&other));
+        zeroed::<u32>(10).schedule(policy)
+    };
+    let addr = || with_context(|cx| value(cx.stream().unwrap().raw().addr()));
+    let op = begins_elsewhere().and_then(move |_| addr());
+    assert_eq!(op.sync_on(&stream).unwrap(), stream.raw().addr());
+    let held = hold(&other);
+    let (_, event) = begins_elsewhere().submit_on(&stream).unwrap();
+    assert!(!event.query().unwrap(), "the event comes after all of the work");
+    drop(held);
+}
+
 #[test]
 fn what_runs_elsewhere_is_part_of_what_runs_on_a_stream() {
     let (stream, other) = (context().new_stream().unwrap(), context().new_stream().unwrap());

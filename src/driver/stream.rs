@@ -4,7 +4,7 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
@@ -57,6 +57,8 @@ pub(super) struct StreamInner {
     capture: Option<Arc<Capture>>,
     /// What may be blamed for a fault.
     pub(super) launches: Launches,
+    /// Marks in it that have not been dropped.
+    marks: AtomicUsize,
     /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
     mark: OnceLock<CudaEvent>,
 }
@@ -107,11 +109,12 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        let (launches, mark) = (Launches::default(), OnceLock::new());
+        let (launches, marks, mark) = (Launches::default(), AtomicUsize::new(0), OnceLock::new());
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let context = context.clone();
         let warm = if capture.is_some() { 0 } else { context.identity() };
-        let inner = Arc::new(StreamInner { raw, context, warm, owned, serial, capture, launches, mark });
+        let inner =
+            Arc::new(StreamInner { raw, context, warm, owned, serial, capture, launches, marks, mark });
         inner.context.fault().watch(Arc::downgrade(&inner));
         Self { inner }
     }
@@ -318,6 +321,11 @@ impl CudaStream {
     #[inline(always)]
     pub(crate) fn launches(&self) -> &Launches {
         &self.inner.launches
+    }
+
+    /// How many marks there are in it.
+    pub(in crate::driver) fn marks(&self) -> &AtomicUsize {
+        &self.inner.marks
     }
 
     /// An error if this handle captures: for what would end the capture, or cannot wait for the graph.

@@ -208,13 +208,14 @@ impl Scope {
         self.begun = false;
         let mut raw = std::ptr::null_mut();
         // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
-        self.stream.context().give_back(
+        let ended = self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
             // SAFETY: the stream is live, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
-        )?;
-        Ok(raw)
+        );
+        // Null where the driver says so of this capture, but not for an error of earlier work.
+        ended.inspect_err(|_| self.discard(raw)).map(|()| raw)
     }
 
     /// Destroys what was recorded before an error or a panic, unless it is part of somebody's graph.

@@ -145,6 +145,26 @@ impl<'a> Arguments<'a> {
         self.parameters.as_mut_slice()
     }
 
+    /// A slice that is not known yet: [`fill`](Self::fill) says which.
+    #[cfg(feature = "async")]
+    pub(super) fn slice_later<T: DeviceCopy>(&mut self) {
+        self.pass_later(const { &parameter::<T>(8, Role::Address) });
+        self.pass_later(const { &parameter::<T>(8, Role::Length) });
+    }
+
+    /// Says which is the first slice that is not known yet, if there is one.
+    #[cfg(feature = "async")]
+    pub(super) fn fill<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
+        let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside());
+        let missing = parameters.position(|(at, of)| at.is_null() && of.role == Role::Address);
+        if let Some(index) = missing {
+            let two = [from_ref(parts.address).cast::<c_void>(), from_ref(parts.len).cast()];
+            let places = self.pointers().iter_mut().skip(index);
+            places.zip(two).for_each(|(place, at)| *place = at.cast_mut());
+            self.memory.push(Passed { home: parts.home, written, parameter: index as u32 }, ());
+        }
+    }
+
     /// Parameters so far.
     #[cfg(feature = "async")]
     #[inline(always)]

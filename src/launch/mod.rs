@@ -45,6 +45,7 @@ mod timed;
 #[doc(hidden)]
 pub mod typed;
 mod typed_argument;
+mod typed_async;
 mod typed_contract;
 mod typed_expect;
 mod typed_load;

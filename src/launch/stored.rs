@@ -67,6 +67,18 @@ impl<'a> StoredArguments<'a> {
         argument.append_to(&mut self.list);
     }
 
+    /// A slice that is not known yet, as two parameters.
+    #[inline(always)]
+    pub(crate) fn slice_later<T: DeviceCopy>(&mut self) {
+        self.list.slice_later::<T>();
+    }
+
+    /// Says which is the first slice that is not known yet.
+    #[inline(always)]
+    pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, slice: Slice<'a, T, WRITE>) {
+        self.list.fill(slice.0, WRITE);
+    }
+
     /// Parameters so far.
     pub(crate) fn count(&self) -> usize {
         self.list.count()

@@ -3,17 +3,20 @@
 
 /// The methods of one kernel.
 ///
-/// In order: attributes and docs, visibility, `unsafe` or nothing, the names of the methods, generic parameters and bounds, the
-/// names of the method's own arguments, the kernel's parameters as `(name kind [type of the kernel] [type of the method])`, its
-/// function, what is checked first, attributes that are fields of `cuda_launch!`, and others.
+/// In order: attributes and docs, visibility, `unsafe` or nothing, the names of the methods and an error if asynchronous ones
+/// cannot have theirs, generic parameters and bounds, the names of the method's own arguments, the kernel's parameters as `(name
+/// kind [type of the kernel] [type of the method] [of the asynchronous one] [of the owned one])`, generics of the owned one with
+/// what it gives back, the function, what is checked first, attributes that are fields of `cuda_launch!`, and others.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_module_kernel {
     (
-        { $($attributes:tt)* } [$($vis:tt)*] [$($unsafety:tt)*] [$name:ident $name_async:ident $name_owned:ident]
+        { $($attributes:tt)* } [$($vis:tt)*] [$($unsafety:tt)*]
+        [$name:ident $($names:tt)*]
         [$($generics:tt)*] [$($bounds:tt)*]
         [$this:ident $stream:ident $config:ident]
-        [$(($argument:ident $kind:ident [$($element:tt)*] [$($ty:tt)*]))*]
+        [$(($argument:ident $kind:ident [$($element:tt)*] [$($ty:tt)*] $($later:tt)*))*]
+        [$($owned:tt)*]
         { $($function:tt)* }
         { $($checks:tt)* }
         [$($field:expr,)*] [$($attribute:expr),*]
@@ -53,6 +56,17 @@ macro_rules! __cuda_module_kernel {
                     )
                 }
             }
+        }
+
+        $crate::__cuda_module_async! {
+            { $($attributes)* } [$($vis)*] [$($unsafety)*] [$($names)*]
+            [$($generics)*] [$($bounds)*]
+            [$this $config]
+            [$(($argument $kind [$($element)*] $($later)*))*]
+            [$($owned)*]
+            { $($function)* }
+            { $($checks)* }
+            [$($field,)*] [$($attribute),*]
         }
     };
 }

@@ -1,5 +1,5 @@
 //! How the end of work reaches the future that waits for it. No driver call, no time, and nothing else of this crate, so that
-//! loom can try every order of events: `tests/loom_completion.rs` includes this file with loom's types as `super::sync`.
+//! loom can try every order of events: `tests/loom` includes this file with loom's types as `super::sync`.
 //!
 //! A future shares a [`Slot`] with the table of what is in flight. The slot holds the output, so it does not matter who goes
 //! first: a future that is dropped leaves its share, and the output is dropped with the last one, after the work. A future that

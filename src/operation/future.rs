@@ -134,7 +134,9 @@ where
     let (output, chain) = unsafe { run::submit(op, source) };
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
-    let budget = deadline.map_or(inline_wait(), |deadline| deadline.limit.min(inline_wait()));
+    // Behind work that others sleep for it is of no use to stay awake, and a thousand who do are a core for 20 ms.
+    let wait = if stream.is_awaited() { Duration::ZERO } else { inline_wait() };
+    let budget = deadline.map_or(wait, |deadline| deadline.limit.min(wait));
     let idle = done_within(stream, since, budget);
     if !matches!(idle, Ok(false)) {
         let result = idle.map(drop);
@@ -175,7 +177,7 @@ fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
 /// Nanoseconds; the highest number stands for "not asked yet".
 static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// How long a first poll waits for the work before it goes to sleep: 20 microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said
+/// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20 microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said
 /// when it was first asked for, or what [`set_inline_wait`] says.
 pub fn inline_wait() -> Duration {
     match INLINE_WAIT.load(Ordering::Relaxed) {

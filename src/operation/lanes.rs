@@ -112,15 +112,16 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::SeqCst;
 
     /// Done when the number is reached.
-    struct At(usize, Arc<std::sync::atomic::AtomicUsize>, Arc<std::sync::atomic::AtomicUsize>);
+    struct At(usize, Arc<AtomicUsize>, Arc<AtomicUsize>);
 
     impl Mark for At {
         type Error = ();
 
         fn is_done(&self) -> Result<bool, ()> {
-            use std::sync::atomic::Ordering::SeqCst;
             self.2.fetch_add(1, SeqCst);
             match self.1.load(SeqCst) {
                 usize::MAX => Err(()),
@@ -129,14 +130,13 @@ mod tests {
         }
     }
 
-    fn lanes() -> (Lanes<At>, impl Fn(usize, usize) -> Entry<At>, Arc<std::sync::atomic::AtomicUsize>) {
-        let (reached, asked) = (Arc::default(), Arc::default());
-        let (r, a): (Arc<_>, Arc<_>) = (Arc::clone(&reached), Arc::clone(&asked));
-        let _ = asked;
+    fn lanes() -> (Lanes<At>, impl Fn(usize, usize) -> Entry<At>, Arc<AtomicUsize>) {
+        let (reached, asked) = (Arc::<AtomicUsize>::default(), Arc::default());
+        let r = reached.clone();
         let since = Instant::now();
         let entry = move |lane, at| Entry {
             lane,
-            mark: At(at, r.clone(), a.clone()),
+            mark: At(at, r.clone(), Arc::clone(&asked)),
             slot: Arc::new(Slot::new(())),
             since,
             deadline: None,
@@ -151,11 +151,11 @@ mod tests {
         let now = Instant::now();
         let first = entry(0, 9);
         assert!(lanes.sweep(now).is_empty());
-        assert_eq!(first.mark.2.load(std::sync::atomic::Ordering::SeqCst), 1);
-        reached.store(3, std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(first.mark.2.load(SeqCst), 1);
+        reached.store(3, SeqCst);
         assert_eq!(lanes.sweep(now + LONGEST).len(), 3);
         assert!(!lanes.is_empty());
-        reached.store(usize::MAX, std::sync::atomic::Ordering::SeqCst);
+        reached.store(usize::MAX, SeqCst);
         let failed = lanes.sweep(now + 2 * LONGEST);
         assert!(failed.len() == 2 && failed.iter().all(|(_, result)| result.is_err()));
         assert!(lanes.is_empty());

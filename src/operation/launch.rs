@@ -7,6 +7,7 @@ use std::future::IntoFuture;
 use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use super::future::DeviceFuture;
+use super::typed::{Describe, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
 use crate::launch::stored::{Store, StoredArguments};
@@ -46,7 +47,7 @@ pub struct AsyncKernelLaunch<'a> {
     /// Whether there are addresses among the arguments of memory that nobody keeps.
     raw: bool,
     config: Option<LaunchConfig>,
-    arguments: StoredArguments<'a>,
+    pub(super) arguments: StoredArguments<'a>,
     attributes: Vec<Attribute<'a>>,
 }
 
@@ -308,11 +309,13 @@ impl<'a> KernelLaunch<'a> {
 /// assert_eq!(buffer.to_host_vec(&stream)?, [7; 100]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
+///
+/// Methods of typed modules make an `OwnedKernelLaunch<(A, B, C)>` of the buffers they take.
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
-pub struct OwnedKernelLaunch<R, F> {
-    resources: R,
-    launch: F,
+pub struct OwnedKernelLaunch<R, F = TypedLaunch<R>> {
+    pub(super) resources: R,
+    pub(super) launch: F,
 }
 
 impl<R, F> OwnedKernelLaunch<R, F>
@@ -332,13 +335,13 @@ where
 impl<R, F> DeviceOperation for OwnedKernelLaunch<R, F>
 where
     R: Send,
-    F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
+    F: Describe<R>,
 {
     type Output = R;
 
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<R, Error> {
         // SAFETY: whoever made the operation has vouched for it.
-        unsafe { (self.launch)(&mut self.resources)?.execute(cx) }?;
+        unsafe { self.launch.describe(&mut self.resources)?.execute(cx) }?;
         Ok(self.resources)
     }
 }

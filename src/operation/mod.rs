@@ -15,8 +15,8 @@
 //! | file | what |
 //! |---|---|
 //! | `device_operation`, `context` | the trait, and what an operation runs in |
-//! | `leaf`, `memory`, `copy`, `launch`, `interop`, `graph` | operations that are made of no others |
-//! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled` | operations made of others |
+//! | `leaf`, `memory`, `copy`, `launch`, `typed`, `interop`, `graph` | operations that are made of no others |
+//! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations made of others |
 //! | `policy`, `registry` | which stream and which device |
 //! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting, and waiting |
 //! | `completion`, `lanes`, `reactor`, `reaper` | how the end of work reaches a future |
@@ -41,6 +41,7 @@ mod policy;
 mod reactor;
 mod reaper;
 mod registry;
+mod result;
 mod run;
 mod scheduled;
 mod scope;
@@ -49,6 +50,7 @@ mod shared;
 mod sync;
 mod timeout;
 mod tuple;
+mod typed;
 mod zip;
 
 pub use crate::__operation_zip as zip;
@@ -80,4 +82,5 @@ pub use select::{Either, Select, SelectAll, select, select_all};
 pub use shared::{Part, Shared, Unzip};
 pub use timeout::Timeout;
 pub use tuple::{First, Last, PartOf, Split, Tuple};
+pub use typed::{Describe, TypedLaunch};
 pub use zip::{Zip, zip};

@@ -4,6 +4,7 @@
 #![allow(unsafe_code, dead_code, unreachable_pub)] // Launches of kernels whose arguments are the buffers they take.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::operation::DeviceOperation;
 use cuda_launch::{
     CudaFunction, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch, cuda_module,
 };
@@ -31,10 +32,11 @@ pub trait Form: Sync {
 }
 
 /// All of them.
-pub const FORMS: &[&dyn Form] = &[&Macro, &Typed, &Builder, &Prepared];
+pub const FORMS: &[&dyn Form] = &[&Macro, &Typed, &TypedAsync, &Builder, &Prepared];
 
 struct Macro;
 struct Typed;
+struct TypedAsync;
 struct Builder;
 struct Prepared;
 
@@ -110,6 +112,33 @@ impl Form for Typed {
     /// With the length: a typed method takes a bare address as a number, which nobody orders.
     fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
         unsafe { collecting::from_module(module(f)) }?.write(stream, config, x, 0, 0)
+    }
+}
+
+/// Submitted, and not waited for: what is borrowed orders itself.
+impl Form for TypedAsync {
+    fn name(&self) -> &'static str {
+        "a typed asynchronous method"
+    }
+
+    fn collect(&self, (f, stream, config): Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error> {
+        let module = unsafe { collecting::from_module(module(f)) }?;
+        unsafe { module.collect_async(config, to, from)?.async_on(stream) }
+    }
+
+    fn read(&self, (f, stream, config): Call<'_>, x: &Buffer) -> Result<(), Error> {
+        let module = unsafe { collecting::from_module(module(f)) }?;
+        unsafe { module.read_async(config, x, x)?.async_on(stream) }
+    }
+
+    fn step(&self, (f, stream, config): Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error> {
+        let module = unsafe { stepping::from_module(module(f)) }?;
+        unsafe { module.step_async(config, x, m, a)?.async_on(stream) }
+    }
+
+    fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
+        let module = unsafe { collecting::from_module(module(f)) }?;
+        unsafe { module.write_async(config, x, 0, 0)?.async_on(stream) }
     }
 }
 

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const OK: CUresult = CUresult::SUCCESS;
 
@@ -132,6 +133,8 @@ table! {
     cuMemcpyDtoDAsync_v2 = dtod;
     cuStreamCreateWithPriority = stream_create;
     cuStreamSynchronize = stream_synchronize;
+    cuStreamQuery = stream_query;
+    cuEventQuery = event_query;
     cuStreamDestroy_v2 = stream_destroy;
     cuEventCreate = event_create;
     cuEventDestroy_v2 = event_destroy;
@@ -258,6 +261,24 @@ unsafe extern "C" fn mem_free_async(_: sys::CUdeviceptr, stream: sys::CUstream) 
 unsafe extern "C" fn stream_synchronize(_: sys::CUstream) -> CUresult {
     count();
     OK
+}
+
+/// What `cuStreamQuery` and `cuEventQuery` answer, on all threads: a thread of the crate asks.
+static PROGRESS: AtomicU32 = AtomicU32::new(OK.0);
+
+/// What those who ask for the progress of work are told from now on, on all threads.
+pub fn progress(code: CUresult) {
+    PROGRESS.store(code.0, Ordering::SeqCst);
+}
+
+unsafe extern "C" fn stream_query(_: sys::CUstream) -> CUresult {
+    count();
+    CUresult(PROGRESS.load(Ordering::SeqCst))
+}
+
+unsafe extern "C" fn event_query(_: sys::CUevent) -> CUresult {
+    count();
+    CUresult(PROGRESS.load(Ordering::SeqCst))
 }
 
 unsafe extern "C" fn stream_destroy(stream: sys::CUstream) -> CUresult {

@@ -11,6 +11,17 @@ const MIRI: &[&[&str]] = &[
     &["--package", "cuda-driver-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
+    &["--package", "cuda-launch", "--test", "operation_packet"],
+];
+
+/// What runs under ThreadSanitizer.
+const TSAN: &[&str] = &[
+    "operation",
+    "operation_packet",
+    "operation_executors",
+    "operation_random",
+    "operation_fault",
+    "operation_fault_drill",
 ];
 
 /// The oldest Rust that the manifests promise (`rust-version`).
@@ -67,8 +78,12 @@ const STEPS: &[Step] = &[
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
         .needs("valgrind", || answers("valgrind", &["--version"])),
+    Step::new("loom", "no order of events loses a wake-up, an output or an entry", loom),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
+    Step::new("tsan", "no data race in the tests of operations (builds the standard library anew)", tsan)
+        .needs("a nightly toolchain with rust-src", || toolchain("nightly", &["miri", "--version"]))
+        .on_request(),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
         .on_request(),
 ];
@@ -139,8 +154,25 @@ fn oldest() -> Result<()> {
     run(&mut on(OLDEST_RUST, &["check", "--workspace", "--all-features"])?)
 }
 
+fn loom() -> Result<()> {
+    // A folder of its own: with this flag everything would be built anew, and then anew without it.
+    let target = root()?.join("target/loom");
+    let tests = ["test", "--release", "--package", "cuda-launch-loom"];
+    run(cargo(&tests)?.env("RUSTFLAGS", "--cfg cuda_launch_loom").env("CARGO_TARGET_DIR", target))
+}
+
 fn miri() -> Result<()> {
     MIRI.iter().try_for_each(|tests| run(&mut on("nightly", &[&["miri", "test"], *tests].concat())?))
+}
+
+fn tsan() -> Result<()> {
+    let target = root()?.join("target/tsan");
+    let tests = TSAN.iter().flat_map(|test| ["--test", test]);
+    let always = ["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu", "--package", "cuda-launch"];
+    let mut command = on("nightly", &always.into_iter().chain(tests).collect::<Vec<_>>())?;
+    command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_TARGET_DIR", target);
+    // How many times longer the tests with a limit may take.
+    run(command.env("CUDA_LAUNCH_TEST_SLOWER", "20"))
 }
 
 fn kernels() -> Result<()> {
@@ -170,7 +202,7 @@ mod tests {
         let names = |asked: &[&str]| chosen(asked).unwrap().iter().map(|step| step.name).collect::<Vec<_>>();
         assert_eq!(names(&["clippy", "fmt"]), ["fmt", "clippy"]);
         assert_eq!(names(&["kernels"]), ["kernels"]);
-        assert_eq!(names(&[]).len(), STEPS.len() - 1);
+        assert_eq!(names(&[]).len(), STEPS.iter().filter(|step| !step.on_request).count());
         assert!(chosen(&["clipy"]).err().unwrap().to_string().contains("\"clipy\""));
     }
 }

@@ -19,7 +19,7 @@ const LIMIT: u64 = 60 << 20;
 const LEFT_OUT: &[&str] = &["compile_fail", "parity"];
 
 /// Benches that mean something on a GPU; `gpu/run.sh` runs each by its name.
-const BENCHES: &[&str] = &["launch_cost", "launch_plan", "copy_bandwidth"];
+const BENCHES: &[&str] = &["launch_cost", "launch_plan", "async_cost", "copy_bandwidth"];
 
 /// Folders that tests and examples read from at run time, below the package's.
 const DATA: &[&str] = &["examples/kernels", "tests/kernels"];

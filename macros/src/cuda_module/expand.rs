@@ -27,7 +27,7 @@ pub(super) fn module(
     let mut parts = Vec::new();
     for kernel in kernels {
         let verdict = check(kernel, known, path);
-        parts.push(method::method(kernel, path, &verdict.open));
+        parts.push(method::method(kernel, module, path, &verdict.open));
         parts.push(element::element(kernel, path));
         parts.push(findings(kernel, verdict));
     }

@@ -2,24 +2,28 @@
 //! there are, is decided there, where the crate's features are known.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{BinOp, Expr, ExprBinary, GenericParam, Ident, Path};
 
+use super::asynchronous::{self, Owned};
 use super::check::primitive;
 use super::element::trait_name;
 use super::entry::Entry;
 use super::expand::pointer;
 use super::parameter::{Kind, Parameter};
-use super::parse::Kernel;
+use super::parse::{Kernel, Module};
 use super::spans;
 
-pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> TokenStream {
+pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[TokenStream]) -> TokenStream {
     let Kernel { attributes, visibility, ident, options, .. } = kernel;
     let unsafety = (!kernel.safe).then(|| quote!(unsafe));
-    let names = [format_ident!("{}_async", ident.unraw()), format_ident!("{}_async_owned", ident.unraw())];
+    let names = asynchronous::names(ident);
+    let taken = asynchronous::taken(kernel, module);
     let (generics, bounds) = generics(kernel, path);
-    let parameters = kernel.parameters.iter().map(|parameter| argument(parameter, path));
+    let owned = Owned::of(kernel, &generics, path);
+    let parameters =
+        kernel.parameters.iter().zip(&owned.types).map(|(p, owned)| argument(p, owned.as_ref(), path));
     // Of the macro, so that no parameter of the kernel is taken for one of them.
     let [this, stream, config] =
         ["self", "stream", "config"].map(|name| Ident::new(name, Span::mixed_site()));
@@ -36,10 +40,11 @@ pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> Toke
     let docs = docs(kernel);
     quote! {
         #path::__cuda_module_kernel! {
-            { #(#attributes)* #(#[doc = #docs])* } [#visibility] [#unsafety] [#ident #(#names)*]
+            { #(#attributes)* #(#[doc = #docs])* } [#visibility] [#unsafety] [#ident #(#names)* { #taken }]
             [#(#generics),*] [#(#bounds),*]
             [#this #stream #config]
             [#(#parameters)*]
+            [#owned]
             { #function }
             { #(const { #open };)* #checks }
             [#fields] [#(#attributes_),*]
@@ -47,8 +52,8 @@ pub(super) fn method(kernel: &Kernel, path: &Path, open: &[TokenStream]) -> Toke
     }
 }
 
-/// `(name kind [type of the kernel's] [type of the method's])`
-fn argument(parameter: &Parameter, path: &Path) -> TokenStream {
+/// `(name kind [type of the kernel's] [types of the methods': for now, borrowed for later, owned])`
+fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenStream {
     let ident = &parameter.ident;
     // Over the type as it was written: the compiler points there when the caller passes something else.
     let (first, last) = spans::ends(&parameter.ty);
@@ -56,26 +61,36 @@ fn argument(parameter: &Parameter, path: &Path) -> TokenStream {
         let (open, close) = (spans::at(first, &open), spans::at(last, &quote!(>)));
         quote!(#open #inside #close)
     };
+    let value = |ty: TokenStream| {
+        let argument = bound(quote!(impl #path::KernelArgument<), ty.clone());
+        quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
+    };
     match &parameter.kind {
-        Kind::Slice { element, mutable: false } => {
-            let slice = bound(quote!(impl #path::DeviceSlice<Element =), element.to_token_stream());
-            quote!((#ident slice [#element] [&(#slice + ?::core::marker::Sized)]))
-        }
-        Kind::Slice { element, mutable: true } => {
-            let slice = bound(quote!(impl #path::DeviceSliceMut<Element =), element.to_token_stream());
-            quote!((#ident slice_mut [#element] [&mut (#slice + ?::core::marker::Sized)]))
+        Kind::Slice { element, mutable } => {
+            let (kind, reference, memory) = if *mutable {
+                (quote!(slice_mut), quote!(mut), quote!(impl #path::DeviceSliceMut<Element =))
+            } else {
+                (quote!(slice), quote!(), quote!(impl #path::DeviceSlice<Element =))
+            };
+            let slice = bound(memory, element.to_token_stream());
+            let any = quote!((#slice + ?::core::marker::Sized));
+            quote!((#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]))
         }
         Kind::Pointer { element, mutable } => {
             let pointer = pointer(*mutable);
-            let ty = quote!(#path::#pointer<#element>);
-            let argument = bound(quote!(impl #path::KernelArgument<), ty.clone());
-            quote!((#ident value [#ty] [#argument]))
+            value(quote!(#path::#pointer<#element>))
         }
-        Kind::Value(ty) => {
-            let argument = bound(quote!(impl #path::KernelArgument<), ty.to_token_stream());
-            quote!((#ident value [#ty] [#argument]))
-        }
-        Kind::Open(ty) => quote!((#ident open [#ty] [#ty])),
+        Kind::Value(ty) => value(ty.to_token_stream()),
+        Kind::Open(ty) => quote!((#ident open [#ty] [#ty] [#ty] [#ty])),
+    }
+}
+
+/// The trait of what is passed for a slice.
+pub(super) fn memory(element: &syn::Type, mutable: bool, path: &Path) -> TokenStream {
+    if mutable {
+        quote!(#path::DeviceSliceMut<Element = #element>)
+    } else {
+        quote!(#path::DeviceSlice<Element = #element>)
     }
 }
 

@@ -7,9 +7,10 @@
 //! | `image` | what an image says of its kernels and variables |
 //! | `check`, `bounds`, `variable`, `describe` | one against the other, and the words for what differs |
 //! | `spans` | where errors point |
-//! | `expand`, `method`, `element` | the code: `load`, `Module`, one method for each kernel |
+//! | `expand`, `method`, `asynchronous`, `element` | the code: `load`, `Module`, the methods of each kernel |
 
 mod arguments;
+mod asynchronous;
 mod bounds;
 mod check;
 mod contract;

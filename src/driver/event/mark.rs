@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Events that this crate made, which a pool owns between two uses.
 
 use cuda_driver_sys::{CUevent, Driver};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use super::{CudaEvent, EventFlags};
@@ -67,6 +68,7 @@ impl StreamMark {
         };
         let launches = stream.launches().next();
         event.record(stream)?;
+        stream.marks().fetch_add(1, Ordering::Relaxed);
         Ok(Self { event: Some(event), stream: stream.clone(), launches })
     }
 
@@ -91,6 +93,7 @@ impl StreamMark {
 impl Drop for StreamMark {
     fn drop(&mut self) {
         if let Some(event) = self.event.take() {
+            self.stream.marks().fetch_sub(1, Ordering::Relaxed);
             self.stream.context().events().give(event);
         }
     }
@@ -107,6 +110,11 @@ impl CudaStream {
             self.launches().settle(launches);
         }
         Ok(done)
+    }
+
+    /// Whether somebody waits for a mark in it: what it is given now is done after that. No driver call.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.marks().load(Ordering::Relaxed) > 0
     }
 
     /// What tells streams apart as far as their work runs in order; of its own where the handle means several streams.

@@ -1,0 +1,86 @@
+//! What the asynchronous methods of a kernel need besides: their names, and the types of buffers that they own.
+//!
+//! Whether there are such methods is a feature of the crate, which decides it in its own macro.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
+use syn::{Error, Ident, Path};
+
+use super::method::memory;
+use super::parameter::{Kind, Parameter};
+use super::parse::{Kernel, Module, cfgs};
+
+/// Borrowed, owned.
+pub(super) fn names(kernel: &Ident) -> [Ident; 2] {
+    ["async", "async_owned"].map(|suffix| format_ident!("{}_{suffix}", kernel.unraw(), span = kernel.span()))
+}
+
+/// The error for a method that something else in the module is named like; nothing if there is none.
+///
+/// Items under a `cfg` may never be there together: of these the compiler will tell.
+pub(super) fn taken(kernel: &Kernel, module: &Module) -> TokenStream {
+    let kernels = module.kernels.iter().map(|other| (&other.ident, &other.attributes, "kernel"));
+    let variables = module.variables.iter().map(|other| (&other.ident, &other.attributes, "variable"));
+    let mut others = kernels.chain(variables).filter(|(_, attributes, _)| cfgs(attributes).is_empty());
+    let own = names(&kernel.ident);
+    let same = others.find(|(other, ..)| own.iter().any(|name| other.unraw() == *name));
+    let Some((other, _, what)) = same else { return TokenStream::new() };
+    let message = format!(
+        "the kernel `{}` has a method `{}` for asynchronous launches (feature `async` of cuda-launch), which is also the name of \
+         this {what}\nhelp: give this {what} another name here; `#[entry(\"..\")]` says what it is called in the image",
+        kernel.ident,
+        other.unraw(),
+    );
+    Error::new(other.span(), message).into_compile_error()
+}
+
+/// What an owned launch keeps and gives back: its slices, each of a type that the caller chooses.
+pub(super) struct Owned {
+    /// Of each parameter, if it is a slice.
+    pub(super) types: Vec<Option<Ident>>,
+    values: Vec<Ident>,
+    /// Those of the kernel, then the types.
+    generics: Vec<TokenStream>,
+}
+
+impl Owned {
+    pub(super) fn of(kernel: &Kernel, generics: &[TokenStream], path: &Path) -> Self {
+        let (mut taken, mut generics, mut values) = (Vec::new(), generics.to_vec(), Vec::new());
+        let types = kernel.parameters.iter().map(|parameter| {
+            let Kind::Slice { element, mutable } = &parameter.kind else { return None };
+            let (name, memory) = (type_name(parameter, &taken), memory(element, *mutable, path));
+            generics.push(quote!(#name: #memory + ::core::marker::Send));
+            values.push(parameter.ident.clone());
+            taken.push(name.clone());
+            Some(name)
+        });
+        Self { types: types.collect(), values, generics }
+    }
+}
+
+/// `input_x` becomes `BufferInputX`: unlike the type of any element.
+fn type_name(parameter: &Parameter, taken: &[Ident]) -> Ident {
+    let name = parameter.ident.unraw().to_string();
+    let mut camel = String::from("Buffer");
+    for word in name.split('_') {
+        let mut letters = word.chars();
+        camel.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        camel.push_str(letters.as_str());
+    }
+    while taken.iter().any(|other| *other == camel) {
+        camel.push('_');
+    }
+    Ident::new(&camel, Span::call_site())
+}
+
+/// `[generic parameters] [type] [value]`: a tuple, or what there is one of.
+impl ToTokens for Owned {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let (generics, types, values) = (&self.generics, self.types.iter().flatten(), &self.values);
+        tokens.extend(match &**values {
+            [one] => quote!([#(#generics),*] [#(#types)*] [#one]),
+            _ => quote!([#(#generics),*] [(#(#types),*)] [(#(#values),*)]),
+        });
+    }
+}

@@ -1,0 +1,152 @@
+//! The asynchronous methods of a typed module. Feature `async`; without it there are none.
+
+/// The asynchronous methods of one kernel: as `__cuda_module_kernel!`, whose arguments these are, less those of its own method.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "async")]
+macro_rules! __cuda_module_async {
+    (
+        { $($attributes:tt)* } [$($vis:tt)*] [$($unsafety:tt)*] [$name:ident $name_owned:ident { }]
+        [$($generics:tt)*] [$($bounds:tt)*]
+        [$this:ident $config:ident]
+        [$(($argument:ident $kind:ident [$($element:tt)*] [$($borrowed:tt)*] [$($owned:tt)*]))*]
+        [[$($owned_generics:tt)*] [$($resources:tt)*] [$($given:tt)*]]
+        { $($function:tt)* }
+        { $($checks:tt)* }
+        [$($field:expr,)*] [$($attribute:expr),*]
+    ) => {
+        #[allow(dead_code)]
+        impl Module {
+            $($attributes)*
+            ///
+            /// # Asynchronous
+            /// Nothing is launched before the operation runs, on a stream that its schedule chooses. The launch contract is
+            /// checked by this call, and whatever depends on the stream when the operation runs.
+            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            $($vis)* $($unsafety)* fn $name<'launch, $($generics)*>(
+                &$this,
+                $config: $crate::LaunchConfig,
+                $($argument: $($borrowed)*),*
+            ) -> ::core::result::Result<$crate::operation::KernelLaunch<'launch>, $crate::Error>
+            where
+                $($bounds)*
+            {
+                $($crate::__cuda_module_parameter! { $kind $argument [$($element)*] })*
+                $($checks)*
+                let function: &$crate::CudaFunction = $($function)*;
+                let fields: &[$crate::Attribute<'_>] = &[$($field),*];
+                let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
+                // SAFETY: 1: types: compared with the image when this was compiled, and with the driver when it was loaded. The
+                // other duties of `cuda_launch!` are those of whoever calls this method, or, if it is a safe one, of whoever
+                // declared its kernel as `safe fn`.
+                ::core::result::Result::Ok(unsafe {
+                    $crate::operation::KernelLaunch::of(
+                        ::core::result::Result::Ok(::core::clone::Clone::clone(function)),
+                        $config,
+                        fields,
+                        attributes,
+                        $crate::__cuda_module_list!($($kind $argument)*),
+                    )
+                })
+            }
+
+            $($attributes)*
+            ///
+            /// # Asynchronous
+            /// As the method that borrows. The operation takes buffers, or whatever else is device memory: an `Arc` of a buffer
+            /// that is only read, for several operations. It gives them back in order, one as it is, several as a tuple; after
+            /// an error they are dropped.
+            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
+            $($vis)* $($unsafety)* fn $name_owned<$($owned_generics)*>(
+                &$this,
+                $config: $crate::LaunchConfig,
+                $($argument: $($owned)*),*
+            ) -> ::core::result::Result<$crate::operation::OwnedKernelLaunch<$($resources)*>, $crate::Error>
+            where
+                $($bounds)*
+            {
+                $($crate::__cuda_module_parameter! { $kind $argument [$($element)*] })*
+                {
+                    $($crate::__cuda_module_borrow! { $kind $argument })*
+                    $($checks)*
+                }
+                let function: &$crate::CudaFunction = $($function)*;
+                let mut launch = $crate::AsyncKernelLaunch::new(function);
+                launch.set_launch_config($config);
+                $($crate::__cuda_module_push! { launch $kind $argument [$($element)*] })*
+                let fields: &[$crate::Attribute<'_>] = &[$($field),*];
+                let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
+                for attribute in [fields, attributes].concat() {
+                    launch.push_attribute(attribute);
+                }
+                // SAFETY: 1: as above; 2: each slice was pushed, and is filled, in the order of the parameters.
+                ::core::result::Result::Ok(unsafe {
+                    $crate::operation::OwnedKernelLaunch::typed($($given)*, launch, |$($given)*, launch| {
+                        $($crate::__cuda_module_fill! { launch $kind $argument })*
+                    })
+                })
+            }
+        }
+    };
+    (
+        { $($attributes:tt)* } $vis:tt $unsafety:tt [$name:ident $name_owned:ident { $($taken:tt)+ }] $($rest:tt)*
+    ) => {
+        $($taken)+
+    };
+}
+
+/// An owned argument as the launch contract sees it.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "async")]
+macro_rules! __cuda_module_borrow {
+    (slice $argument:ident) => {
+        let $argument = &$argument;
+    };
+    (slice_mut $argument:ident) => {
+        let $argument = &$argument;
+    };
+    ($kind:ident $argument:ident) => {};
+}
+
+/// Values are pushed as they are, slices when the launch runs.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "async")]
+macro_rules! __cuda_module_push {
+    ($launch:ident slice $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: by `__cuda_module_fill`.
+        unsafe { $launch.push_slice_later::<$($element)*>() };
+    };
+    ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: by `__cuda_module_fill`.
+        unsafe { $launch.push_slice_later::<$($element)*>() };
+    };
+    ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {
+        $launch.push_byval($argument);
+    };
+}
+
+/// And then.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "async")]
+macro_rules! __cuda_module_fill {
+    ($launch:ident slice $argument:ident) => {
+        $launch.fill_slice($argument);
+    };
+    ($launch:ident slice_mut $argument:ident) => {
+        $launch.fill_slice_mut($argument);
+    };
+    ($launch:ident $kind:ident $argument:ident) => {};
+}
+
+/// None: this crate was built without feature `async`.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "async"))]
+macro_rules! __cuda_module_async {
+    ($($kernel:tt)*) => {};
+}

@@ -1,0 +1,109 @@
+//! Launches that own their memory, as methods of typed modules make them.
+
+#![allow(unsafe_code)] // Declares how they are made, whose caller vouches for the launch.
+
+use std::fmt;
+
+use super::launch::{AsyncKernelLaunch, OwnedKernelLaunch};
+use crate::error::Error;
+use crate::launch::{slice, slice_mut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+
+/// How an [`OwnedKernelLaunch`] comes to its launch: a closure, or what a method of a typed module left.
+pub trait Describe<R>: Send {
+    /// The launch of what is owned.
+    #[doc(hidden)]
+    fn describe(self, resources: &mut R) -> Result<AsyncKernelLaunch<'_>, Error>;
+}
+
+impl<R, F> Describe<R> for F
+where
+    F: for<'r> FnOnce(&'r mut R) -> Result<AsyncKernelLaunch<'r>, Error> + Send,
+{
+    fn describe(self, resources: &mut R) -> Result<AsyncKernelLaunch<'_>, Error> {
+        self(resources)
+    }
+}
+
+/// What a method of a typed module left: the launch but for its slices, and which these are.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
+/// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, cuda_module};
+/// #[cuda_module("examples/kernels/vecadd.ptx")]
+/// mod kernels {
+///     unsafe extern "C" {
+///         pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+///     }
+/// }
+/// type Buffer = DeviceBuffer<f32>;
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let buffer = |value: f32| DeviceBuffer::from_host(&stream, &[value; 100]);
+/// let module = kernels::load(&ctx)?;
+/// let op: OwnedKernelLaunch<(Buffer, Buffer, Buffer)> =
+///     module.vecadd_async_owned(LaunchConfig::for_num_elems(100), buffer(1.0)?, buffer(2.0)?, buffer(0.0)?)?;
+/// let (_, _, c) = op.sync()?;
+/// assert_eq!(c.to_host_vec(&stream)?, [3.0; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+pub struct TypedLaunch<R> {
+    launch: AsyncKernelLaunch<'static>,
+    fill: Fill<R>,
+}
+
+/// Says which slices a launch is of.
+type Fill<R> = for<'r> fn(&'r mut R, &mut AsyncKernelLaunch<'r>);
+
+impl<R> Describe<R> for TypedLaunch<R> {
+    #[inline]
+    fn describe(self, resources: &mut R) -> Result<AsyncKernelLaunch<'_>, Error> {
+        let mut launch: AsyncKernelLaunch<'_> = self.launch;
+        (self.fill)(resources, &mut launch);
+        Ok(launch)
+    }
+}
+
+impl<R> fmt::Debug for TypedLaunch<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.launch.fmt(f)
+    }
+}
+
+impl<R> OwnedKernelLaunch<R> {
+    /// What methods of typed modules end in.
+    ///
+    /// # Safety
+    /// 1. As [`OwnedKernelLaunch::new`].
+    /// 2. `fill` fills each slice that was pushed for later, in order, with one of its element.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn typed(resources: R, launch: AsyncKernelLaunch<'static>, fill: Fill<R>) -> Self {
+        Self { resources, launch: TypedLaunch { launch, fill } }
+    }
+}
+
+/// Only for [`OwnedKernelLaunch::typed`].
+#[doc(hidden)]
+impl<'a> AsyncKernelLaunch<'a> {
+    /// A slice that is filled before the launch runs.
+    ///
+    /// # Safety
+    /// 1. It is, with one of this element.
+    #[inline]
+    pub unsafe fn push_slice_later<T: DeviceCopy>(&mut self) {
+        self.arguments.slice_later::<T>();
+    }
+
+    /// The first that was not.
+    #[inline]
+    pub fn fill_slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) {
+        self.arguments.fill(slice(memory));
+    }
+
+    /// As [`fill_slice`](Self::fill_slice), to be written.
+    #[inline]
+    pub fn fill_slice_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) {
+        self.arguments.fill(slice_mut(memory));
+    }
+}

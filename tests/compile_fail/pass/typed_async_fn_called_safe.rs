@@ -1,0 +1,17 @@
+use cuda_launch::operation::*;
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/saxpy.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+    }
+}
+
+fn launch(module: &kernels::Module, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+    let (from, to) = (x.as_device_ptr(), x.as_mut_device_ptr());
+    // SAFETY: it has 8 elements.
+    unsafe { module.saxpy_async(LaunchConfig::for_num_elems(8), 8, 2.0, from, to) }?.sync()
+}
+
+fn main() {}

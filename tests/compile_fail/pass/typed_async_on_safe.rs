@@ -1,0 +1,16 @@
+use cuda_launch::operation::*;
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/vecadd.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn add(module: &kernels::Module, stream: &CudaStream, a: &DeviceBuffer<f32>, c: &mut DeviceBuffer<f32>) -> Result<(), Error> {
+    // SAFETY: 1: both outlive the function that calls this.
+    unsafe { module.vecadd_async(LaunchConfig::for_num_elems(8), a, a, c)?.async_on(stream) }
+}
+
+fn main() {}

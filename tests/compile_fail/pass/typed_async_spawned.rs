@@ -1,0 +1,19 @@
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/vecadd.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn add(module: kernels::Module, a: DeviceBuffer<f32>, c: DeviceBuffer<f32>) -> Result<(), Error> {
+    let a = std::sync::Arc::new(a);
+    spawn(module.vecadd_async_owned(LaunchConfig::for_num_elems(8), a.clone(), a, c)?.into_future());
+    Ok(())
+}
+
+/// As of an executor.
+fn spawn(_: impl Future + Send + 'static) {}
+
+fn main() {}

@@ -1,0 +1,21 @@
+use cuda_launch::operation::*;
+use cuda_launch::*;
+
+#[cuda_module("tests/kernels/textures.ptx")]
+mod kernels {
+    use cuda_launch::TextureHandle;
+
+    unsafe extern "C" {
+        pub fn sample_1d(texture: TextureHandle, out: *mut f32, x0: f32, step: f32);
+    }
+}
+
+fn sample(module: &kernels::Module, texture: TextureObject, out: DevicePtrMut<f32>) -> Result<(), Error> {
+    // SAFETY: `out` has 8 elements.
+    let op = unsafe { module.sample_1d_async(LaunchConfig::for_num_elems(8), &texture, out, 0.0, 1.0) }?;
+    op.sync()?;
+    drop(texture);
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+// The operation has the buffers until it gives them back.
+
+use cuda_launch::operation::*;
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/vecadd.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn add(module: &kernels::Module, stream: &CudaStream, a: DeviceBuffer<f32>, b: DeviceBuffer<f32>, c: DeviceBuffer<f32>) -> Result<Vec<f32>, Error> {
+    let op = module.vecadd_async_owned(LaunchConfig::for_num_elems(8), a, b, c)?;
+    op.sync()?;
+    c.to_host_vec(stream)
+}
+
+fn main() {}

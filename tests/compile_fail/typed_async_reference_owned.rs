@@ -1,0 +1,17 @@
+// An owned operation takes the buffers themselves.
+
+use cuda_launch::operation::*;
+use cuda_launch::*;
+
+#[cuda_module("examples/kernels/vecadd.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
+    }
+}
+
+fn add(module: &kernels::Module, a: &DeviceBuffer<f32>, mut c: DeviceBuffer<f32>) -> Result<(), Error> {
+    module.vecadd_async_owned(LaunchConfig::for_num_elems(8), a, a, &mut c)?.sync().map(drop)
+}
+
+fn main() {}

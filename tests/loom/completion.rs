@@ -1,0 +1,20 @@
+//! Every order of events of how the end of work reaches a future, tried by loom: `src/operation/completion.rs` with loom's locks.
+//!
+//! A model is a small program: it submits work, a device comes to the end of it or faults, a future is awaited, dropped or kept,
+//! the worker sleeps, looks and retires. Loom runs it in every order that matters, and fails where a thread waits for ever, where
+//! memory is touched by two at a time, or where a check here fails. `cargo xtask gate loom` runs them, by
+//!
+//! ```text
+//! RUSTFLAGS="--cfg cuda_launch_loom" cargo test --release --package cuda-launch-loom --target-dir target/loom
+//! ```
+
+#![cfg(cuda_launch_loom)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../../src/operation/completion.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod completion;
+#[cfg(test)]
+mod models;
+mod sync;
+mod world;

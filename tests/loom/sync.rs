@@ -1,0 +1,110 @@
+//! What `completion` synchronises with, by loom. Time does not pass by itself: a [`Clock`] ends timed waits.
+
+pub(crate) use loom::sync::Arc;
+use std::cell::RefCell;
+use std::sync::LockResult;
+pub(crate) use std::sync::PoisonError;
+use std::time::Duration;
+
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+/// A guard that can be given up and taken again.
+pub(crate) struct MutexGuard<'a, T> {
+    of: &'a Mutex<T>,
+    guard: loom::sync::MutexGuard<'a, T>,
+}
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(MutexGuard { of: self, guard })
+    }
+}
+
+impl<T> std::ops::Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+/// Loom's has no timeouts: this one keeps what happened behind a lock of its own, which is taken before the user's is given up.
+pub(crate) struct Condvar(Arc<Bell>);
+
+struct Bell {
+    rung: loom::sync::Mutex<Rung>,
+    changed: loom::sync::Condvar,
+}
+
+#[derive(Default)]
+struct Rung {
+    notified: usize,
+    /// Timed waits that are over, now or as soon as they begin.
+    ticks: usize,
+}
+
+/// Ends timed waits of a condition variable.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<Bell>);
+
+thread_local! {
+    // All threads of a model are one of the system's.
+    static LATEST: RefCell<Option<Clock>> = const { RefCell::new(None) };
+}
+
+impl Clock {
+    /// That of the condition variable made last.
+    pub(crate) fn latest() -> Self {
+        LATEST.with(|latest| latest.borrow_mut().take()).unwrap()
+    }
+
+    /// The time of one wait is over.
+    pub(crate) fn tick(&self) {
+        self.0.rung.lock().unwrap().ticks += 1;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Condvar {
+    pub(crate) fn new() -> Self {
+        let bell = Bell { rung: Default::default(), changed: loom::sync::Condvar::new() };
+        let bell = Arc::new(bell);
+        LATEST.with(|latest| *latest.borrow_mut() = Some(Clock(bell.clone())));
+        Self(bell)
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.rung.lock().unwrap().notified += 1;
+        self.0.changed.notify_all();
+    }
+
+    pub(crate) fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _: Duration,
+    ) -> LockResult<(MutexGuard<'a, T>, ())> {
+        let mut rung = self.0.rung.lock().unwrap();
+        let before = rung.notified;
+        let of = guard.of;
+        drop(guard);
+        while rung.notified == before && rung.ticks == 0 {
+            rung = self.0.changed.wait(rung).unwrap();
+        }
+        if rung.notified == before {
+            rung.ticks -= 1;
+        }
+        drop(rung);
+        Ok((of.lock().unwrap_or_else(PoisonError::into_inner), ()))
+    }
+}

@@ -1,0 +1,245 @@
+//! What the models have in common: a device, its outputs, futures that wait, and the worker.
+
+#![allow(unsafe_code)] // The memory of a device, behind a cell that loom watches.
+#![allow(dead_code)] // Only the models use it.
+
+use std::task::{Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread::{self, JoinHandle};
+
+use crate::completion::{Complete, Ended, Entry, Mark, Shared, Slot, Table};
+use crate::sync::{Clock, Condvar, Mutex};
+
+pub(crate) type Fault = &'static str;
+type SlotOf<T> = Arc<Slot<T, Fault>>;
+
+const FAULTED: usize = usize::MAX;
+
+/// One piece of work: the memory that it uses, and how far it is.
+pub(crate) struct Work {
+    done: AtomicUsize,
+    memory: UnsafeCell<u32>,
+    /// Outputs of it that were dropped.
+    pub(crate) ended: AtomicUsize,
+}
+
+// SAFETY: loom finds whoever touches the memory while another does: that is what the models are for.
+unsafe impl Sync for Work {}
+
+impl Work {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { done: AtomicUsize::new(0), memory: UnsafeCell::new(0), ended: AtomicUsize::new(0) })
+    }
+
+    /// What the device does: loom sees it where anybody else touches the memory meanwhile.
+    fn run(&self, end: usize) {
+        // SAFETY: the device has the memory until it is done.
+        self.memory.with_mut(|memory| unsafe { *memory += 1 });
+        self.done.store(end, Ordering::Release);
+    }
+
+    /// The device comes to the end of it; nobody looks because of that.
+    pub(crate) fn finish(&self) {
+        self.run(1);
+    }
+
+    pub(crate) fn ended(&self) -> usize {
+        self.ended.load(Ordering::SeqCst)
+    }
+}
+
+/// The memory of a piece of work: nobody may end it before the work.
+pub(crate) struct Output(pub(crate) Arc<Work>);
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        assert_ne!(self.0.done.load(Ordering::Acquire), 0, "the device still uses it");
+        // SAFETY: as was just asked.
+        self.0.memory.with_mut(|memory| unsafe { *memory += 1 });
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+pub(crate) struct End(Arc<Work>);
+
+impl Mark for End {
+    type Error = Fault;
+
+    fn is_done(&self) -> Result<bool, Fault> {
+        match self.0.done.load(Ordering::Acquire) {
+            FAULTED => Err("kernel k trapped"),
+            done => Ok(done != 0),
+        }
+    }
+}
+
+/// A share of a slot in the table; loom's `Arc` makes no trait object by itself.
+struct Share<T>(SlotOf<T>);
+
+impl<T: Send> Complete<Fault> for Share<T> {
+    fn complete(&self, result: Result<(), Fault>) {
+        self.0.complete(result);
+    }
+
+    fn expire(&self) {
+        self.0.expire();
+    }
+}
+
+/// What a process has one of.
+#[derive(Clone)]
+pub(crate) struct World(Arc<Process>);
+
+struct Process {
+    table: Table<End>,
+    clock: Clock,
+    workers: Mutex<Vec<JoinHandle<()>>>,
+    at_work: AtomicUsize,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let table = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
+        let (workers, at_work) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+        Self(Arc::new(Process { table, clock: Clock::latest(), workers, at_work }))
+    }
+
+    /// Submits the work as a future does in its first poll.
+    pub(crate) fn submit<T: Send + 'static>(&self, work: &Arc<Work>, output: T) -> Waiting<T> {
+        self.submit_until(work, output, None)
+    }
+
+    /// With a deadline, which has come when the worker looks.
+    pub(crate) fn submit_until<T: Send + 'static>(
+        &self,
+        work: &Arc<Work>,
+        output: T,
+        deadline: Option<Instant>,
+    ) -> Waiting<T> {
+        let slot = Arc::new(Slot::new(output));
+        let _ = slot.poll(Waker::noop());
+        let share: std::sync::Arc<dyn Complete<Fault>> = std::sync::Arc::new(Share(slot.clone()));
+        let since = Instant::now();
+        let entry = Entry { lane: 0, mark: End(work.clone()), slot: Arc::from_std(share), since, deadline };
+        if self.0.table.push(entry).is_some() {
+            let world = self.clone();
+            let worker = thread::spawn(move || world.work());
+            self.0.workers.lock().unwrap().push(worker);
+        }
+        Waiting(slot)
+    }
+
+    /// The worker, as in `reactor.rs`.
+    fn work(&self) {
+        assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
+        let mut in_flight = Vec::new();
+        loop {
+            if in_flight.is_empty() {
+                // Before: who is told of a vacancy may start before this one's end.
+                self.0.at_work.fetch_sub(1, Ordering::SeqCst);
+                let Some(arrivals) = self.0.table.next(Duration::ZERO) else { return };
+                assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
+                in_flight = arrivals;
+            } else {
+                in_flight.extend(self.0.table.arrivals(Duration::ZERO));
+            }
+            for entry in std::mem::take(&mut in_flight) {
+                let (result, has_deadline) = (entry.mark.is_done(), entry.deadline.is_some());
+                match result {
+                    Ok(true) => entry.slot.complete(Ok(())),
+                    Err(fault) => entry.slot.complete(Err(fault)),
+                    Ok(false) => {}
+                }
+                // Also where it has just been completed.
+                if has_deadline {
+                    entry.slot.expire();
+                }
+                if result == Ok(false) {
+                    in_flight.push(entry);
+                }
+            }
+        }
+    }
+
+    /// Time passes.
+    pub(crate) fn tick(&self) {
+        self.0.clock.tick();
+    }
+
+    /// The device comes to the end of this work; then time passes.
+    pub(crate) fn finish(&self, work: &Work) {
+        work.finish();
+        self.tick();
+    }
+
+    /// The work of all of them faults.
+    pub(crate) fn fault(&self, works: &[&Work]) {
+        works.iter().for_each(|work| work.run(FAULTED));
+        works.iter().for_each(|_| self.tick());
+    }
+
+    /// Nothing is in flight: the worker retires.
+    pub(crate) fn end(&self) {
+        self.tick();
+        loop {
+            let worker = self.0.workers.lock().unwrap().pop();
+            let Some(worker) = worker else { return };
+            worker.join().unwrap();
+        }
+    }
+}
+
+/// Runs `f` on another thread.
+pub(crate) fn beside(f: impl FnOnce() + 'static) -> JoinHandle<()> {
+    thread::spawn(f)
+}
+
+/// A future that was polled.
+pub(crate) struct Waiting<T>(SlotOf<T>);
+
+impl<T: Send> Waiting<T> {
+    pub(crate) fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<Fault>>> {
+        self.0.poll(waker)
+    }
+
+    /// Sleeps until it is woken, as an executor does. Loom says so where nobody wakes it.
+    pub(crate) fn wait(self) -> Result<T, Ended<Fault>> {
+        let parked = std::sync::Arc::new(Parked {
+            woken: loom::sync::Mutex::new(false),
+            changed: loom::sync::Condvar::new(),
+        });
+        let waker = Waker::from(parked.clone());
+        loop {
+            match self.poll(&waker) {
+                Poll::Ready(result) => return result,
+                Poll::Pending => parked.park(),
+            }
+        }
+    }
+}
+
+struct Parked {
+    woken: loom::sync::Mutex<bool>,
+    changed: loom::sync::Condvar,
+}
+
+impl Parked {
+    fn park(&self) {
+        let mut woken = self.woken.lock().unwrap();
+        while !*woken {
+            woken = self.changed.wait(woken).unwrap();
+        }
+        *woken = false;
+    }
+}
+
+impl Wake for Parked {
+    fn wake(self: std::sync::Arc<Self>) {
+        *self.woken.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}

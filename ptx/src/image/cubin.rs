@@ -18,6 +18,21 @@ pub struct Cubin<'a> {
     arch: Option<Arch>,
     relocatable: bool,
     kernels: Vec<Kernel<'a>>,
+    constant_memory: u32,
+    debug: DebugInfo,
+    ptx: Option<&'a [u8]>,
+}
+
+/// What a cubin has for a debugger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DebugInfo {
+    /// Nothing: names of source lines are gone.
+    None,
+    /// Which instruction comes from which line (`nvcc -lineinfo`).
+    Lines,
+    /// Variables and types too (`nvcc -G`).
+    Full,
 }
 
 impl<'a> Cubin<'a> {
@@ -37,6 +52,9 @@ impl<'a> Cubin<'a> {
             arch: arch(&elf)?,
             relocatable: elf.bytes.u16(16) == 1,
             kernels: kernels(&elf)?,
+            constant_memory: elf.bytes_of(".nv.constant3"),
+            debug: debug(&elf),
+            ptx: elf.section(".nv_debug_ptx_txt").map(|section| section.data),
         })
     }
 
@@ -59,6 +77,24 @@ impl<'a> Cubin<'a> {
         self.relocatable
     }
 
+    /// Bytes of the `__constant__` variables, which all its kernels share.
+    #[must_use]
+    pub fn constant_memory(&self) -> u32 {
+        self.constant_memory
+    }
+
+    /// What it has for a debugger.
+    #[must_use]
+    pub fn debug_info(&self) -> DebugInfo {
+        self.debug
+    }
+
+    /// The PTX it was made of, where it was kept for a debugger: lines that end with NUL.
+    #[must_use]
+    pub fn ptx(&self) -> Option<&'a [u8]> {
+        self.ptx
+    }
+
     /// Its kernels, in the order of the symbol table.
     #[must_use]
     pub fn kernels(&self) -> &[Kernel<'a>] {
@@ -74,6 +110,16 @@ impl fmt::Debug for Cubin<'_> {
             .field("relocatable", &self.relocatable)
             .field("kernels", &self.kernels)
             .finish()
+    }
+}
+
+fn debug(elf: &Elf<'_>) -> DebugInfo {
+    if elf.section(".debug_info").is_some() {
+        return DebugInfo::Full;
+    }
+    match elf.section(".debug_line").or_else(|| elf.section(".nv_debug_line_sass")) {
+        Some(_) => DebugInfo::Lines,
+        None => DebugInfo::None,
     }
 }
 
@@ -98,20 +144,26 @@ fn needs_own_arch(elf: &Elf<'_>) -> Result<bool, ImageError> {
 }
 
 fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
-    let mut registers = HashMap::new();
+    let (mut registers, mut frames) = (HashMap::new(), HashMap::new());
     // Attributes of a function by the index of the section that has its code.
     let mut functions = HashMap::new();
     for section in elf.sections.iter().filter(|s| s.kind == SECTION_INFO) {
         let records = records(section.data, section.offset)?;
         if section.name == ".nv.info" {
-            for record in records.iter().filter(|r| r.attribute == attribute::REGISTERS) {
+            for record in &records {
+                let table = match record.attribute {
+                    attribute::REGISTERS => &mut registers,
+                    attribute::FRAME => &mut frames,
+                    _ => continue,
+                };
                 let [symbol, count] = record.words()?;
-                registers.insert(symbol as usize, count);
+                table.insert(symbol as usize, count);
             }
         } else {
             functions.insert(section.info, records);
         }
     }
+    let shared = SharedMemory::of(elf);
     let mut kernels = Vec::new();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if !symbol.is_kernel() || symbol.section == 0 || symbol.section as usize >= elf.sections.len() {
@@ -119,12 +171,37 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
         }
         let mut kernel = Kernel::named(symbol.name);
         kernel.registers = registers.get(&index).copied();
+        kernel.local_memory = Some(frames.get(&index).copied().unwrap_or(0));
+        kernel.shared_memory = Some(shared.of_kernel(symbol.name));
         if let Some(records) = functions.remove(&symbol.section) {
             describe(&mut kernel, &records)?;
         }
         kernels.push(kernel);
     }
     Ok(kernels)
+}
+
+/// The first bytes of a block's shared memory that are not its own, from sm_80 on: its section counts them.
+const RESERVED_SHARED: u64 = 1024;
+
+/// The sections of shared memory by the names of their kernels: a cubin may have as many of both as it has room for.
+struct SharedMemory<'a> {
+    sections: HashMap<&'a str, u64>,
+    reserved: u64,
+}
+
+impl<'a> SharedMemory<'a> {
+    fn of(elf: &Elf<'a>) -> Self {
+        let named = elf.sections.iter().filter_map(|s| Some((s.name.strip_prefix(".nv.shared.")?, s.size)));
+        let sections: HashMap<_, _> = named.collect();
+        let reserved = if sections.contains_key("reserved.0") { RESERVED_SHARED } else { 0 };
+        Self { sections, reserved }
+    }
+
+    fn of_kernel(&self, name: &str) -> u32 {
+        let size = self.sections.get(name).copied().unwrap_or(0).saturating_sub(self.reserved);
+        u32::try_from(size).unwrap_or(u32::MAX)
+    }
 }
 
 /// Fills in what the records of the kernel's own section say.

@@ -14,6 +14,8 @@ pub enum ImageErrorKind {
     Corrupt,
     /// The image is good but what was asked for is compressed.
     Compressed,
+    /// A compressed entry would be longer than [`MAX_CONTENT`](super::MAX_CONTENT).
+    TooLarge,
     /// The PTX text does not follow the grammar; see [`ImageError::parse_error`].
     Ptx,
 }
@@ -40,6 +42,12 @@ impl ImageError {
 
     pub(crate) fn corrupt(offset: usize, message: impl Into<String>) -> Self {
         Self::new(ImageErrorKind::Corrupt, offset, message)
+    }
+
+    /// A text that its reader takes no more of.
+    #[must_use]
+    pub fn too_large(message: impl Into<String>) -> Self {
+        Self::new(ImageErrorKind::TooLarge, 0, message)
     }
 
     /// The same error of an image that lies `base` bytes inside another.

@@ -1,7 +1,8 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use super::bytes::Bytes;
-use super::{Arch, Cubin, Image, ImageError, ImageErrorKind, ImageKind, Kernel, kernel, ptx_text};
+use super::{Arch, Cubin, Image, ImageError, ImageErrorKind, ImageKind, Kernel, content, kernel, ptx_text};
 
 /// Bytes of the container's header.
 const HEADER: u64 = 16;
@@ -58,7 +59,7 @@ pub struct Entry<'a> {
 
 impl<'a> Fatbin<'a> {
     /// Checks the container, every entry's header and range, and the entries themselves: what is compressed with zstd
-    /// cannot be vouched for. Bytes behind the end of the container are ignored.
+    /// is not vouched for without feature `zstd`. Bytes behind the end of the container are ignored.
     ///
     /// # Errors
     ///
@@ -162,22 +163,34 @@ impl<'a> Entry<'a> {
             (Some(_), _) if self.size == 0 => {
                 Err(ImageError::corrupt(at + 56, "a compressed entry of size 0"))
             }
-            (Some(Compression::Lz4), EntryKind::Cubin | EntryKind::Ptx) => self.check_lz4(),
+            (Some(Compression::Zstd), _) if !cfg!(feature = "zstd") => Ok(()),
+            (Some(_), EntryKind::Cubin | EntryKind::Ptx) => self.check_content(),
             (None, EntryKind::Cubin) => self.cubin().map(drop),
             (None, EntryKind::Ptx) => self.ptx().map(drop),
             _ => Ok(()),
         }
     }
 
-    fn check_lz4(&self) -> Result<(), ImageError> {
-        let corrupt = |message: &str| ImageError::corrupt(self.offset, message);
-        let content = super::lz4::decompress(self.payload, self.size)
-            .ok_or_else(|| corrupt("a corrupt LZ4 block, or one that is longer than the entry says"))?;
+    fn check_content(&self) -> Result<(), ImageError> {
+        let content = self.content()?;
         // Where in the content something is wrong says nothing of the file: all is told of the block.
-        let inside = |_| corrupt("what the LZ4 block holds is damaged");
+        let inside = |_| ImageError::corrupt(self.offset, "what the compressed entry holds is damaged");
         match self.kind {
             EntryKind::Cubin => Cubin::read(&content).map(drop).map_err(inside),
             _ => ptx_text(&content).map(drop).map_err(inside),
+        }
+    }
+
+    /// What it holds, decompressed if need be: PTX text, a cubin, or something else that its kind tells.
+    ///
+    /// # Errors
+    ///
+    /// [`ImageErrorKind::Corrupt`] for a damaged block, [`ImageErrorKind::TooLarge`] for one of more than
+    /// [`MAX_CONTENT`](super::MAX_CONTENT) bytes, [`ImageErrorKind::Compressed`] for zstd without feature `zstd`.
+    pub fn content(&self) -> Result<Cow<'a, [u8]>, ImageError> {
+        match self.compression {
+            None => Ok(Cow::Borrowed(self.payload)),
+            Some(how) => content::decompress(how, self.payload, self.size, self.offset).map(Cow::Owned),
         }
     }
 

@@ -9,6 +9,8 @@ pub(super) mod attribute {
     pub(crate) const MAX_THREADS: u8 = 0x05;
     /// `.reqntid`: three u32.
     pub(crate) const REQUIRED_THREADS: u8 = 0x10;
+    /// Bytes of a function's stack frame: u32 symbol, u32 bytes.
+    pub(crate) const FRAME: u8 = 0x11;
     /// A parameter: u32 0, u16 ordinal, u16 offset, u32 with the size in the upper 14 bits.
     pub(crate) const PARAMETER: u8 = 0x17;
     /// Bytes of all parameters, in the record itself.

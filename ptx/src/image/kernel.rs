@@ -13,6 +13,10 @@ pub struct Kernel<'a> {
     pub parameter_bytes: u32,
     /// Registers per thread; `None` in PTX, where that is not decided.
     pub registers: Option<u32>,
+    /// Bytes of shared memory that a block has without asking, less what the architecture keeps for itself; `None` in PTX.
+    pub shared_memory: Option<u32>,
+    /// Bytes of local memory (its stack frame) of a thread, without those of the functions it calls; `None` in PTX.
+    pub local_memory: Option<u32>,
     /// `__launch_bounds__`, `.maxntid`: a block may not have more threads than the product.
     pub max_threads: Option<[u32; 3]>,
     /// `__block_size__`, `.reqntid`: a block must have this shape.
@@ -44,6 +48,8 @@ impl<'a> Kernel<'a> {
             parameters: None,
             parameter_bytes: 0,
             registers: None,
+            shared_memory: None,
+            local_memory: None,
             max_threads: None,
             required_threads: None,
             cluster: None,

@@ -6,6 +6,7 @@
 pub(super) fn decompress(block: &[u8], limit: u64) -> Option<Vec<u8>> {
     let limit = usize::try_from(limit).ok()?;
     let (mut input, mut content) = (block, Vec::new());
+    content.try_reserve_exact(limit.min(block.len().saturating_mul(255))).ok()?;
     loop {
         let token = usize::from(byte(&mut input)?);
         let literals = length(token >> 4, &mut input)?;

@@ -2,7 +2,8 @@
 //!
 //! The driver takes an image without its length and follows every offset in it: most cut or flipped files crash the
 //! process that loads them. [`Image::read`] checks a file first, whole, so that such a file is an [`ImageError`]
-//! that names the byte. What is compressed with zstd inside a fatbin is not looked at; damage there can still crash a driver.
+//! that names the byte. What is compressed with zstd inside a fatbin is looked at with feature `zstd` only; without it, damage
+//! there can still crash a driver.
 //!
 //! ```no_run
 //! let bytes = std::fs::read("kernels.cubin")?;
@@ -15,6 +16,7 @@
 
 mod arch;
 mod bytes;
+mod content;
 mod cubin;
 mod elf;
 mod error;
@@ -22,9 +24,12 @@ mod fatbin;
 mod info;
 mod kernel;
 mod lz4;
+#[cfg(feature = "zstd")]
+mod zstd;
 
 pub use arch::Arch;
-pub use cubin::Cubin;
+pub use content::MAX_CONTENT;
+pub use cubin::{Cubin, DebugInfo};
 pub use error::{ImageError, ImageErrorKind};
 pub use fatbin::{Compression, Entry, EntryKind, Fatbin};
 pub use kernel::{Kernel, KernelParameter};
@@ -70,7 +75,7 @@ impl<'a> Image<'a> {
     }
 
     /// Reads an image and checks everything that a driver would follow: for a cubin all its tables, for a fatbin its
-    /// entries and the cubins in them as far as they are not compressed with zstd, for PTX that it is text.
+    /// entries and the cubins in them (those compressed with zstd with feature `zstd` only), for PTX that it is text.
     ///
     /// Bytes behind the end of a cubin or fatbin are ignored, as drivers do.
     ///

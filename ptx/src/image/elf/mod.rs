@@ -35,7 +35,8 @@ pub(super) struct Section<'a> {
     pub(super) info: u32,
     /// Place of the section's header in the file.
     header: usize,
-    size: u64,
+    /// Bytes in memory; those in the file are `data`.
+    pub(super) size: u64,
     link: u32,
     entry_size: u64,
     flags: u64,
@@ -58,6 +59,15 @@ impl<'a> Elf<'a> {
         let symbols = contents::symbols(&sections)?;
         contents::check(&sections, &symbols)?;
         Ok(Self { bytes, sections, symbols, extent })
+    }
+
+    pub(super) fn section(&self, name: &str) -> Option<&Section<'a>> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// Bytes in memory of a section; 0 if there is none.
+    pub(super) fn bytes_of(&self, name: &str) -> u32 {
+        self.section(name).map_or(0, |section| u32::try_from(section.size).unwrap_or(u32::MAX))
     }
 }
 

@@ -1,0 +1,297 @@
+//! The functions that do more than pass their arguments on.
+//!
+//! Each has the one duty of the driver's function of its name: its contract, which the caller of the export keeps to.
+
+#![allow(unsafe_code)] // Each passes on what its caller gave.
+#![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
+
+use cuda_driver_sys::*;
+use serde_json::{Value, json};
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+
+use crate::kernel;
+use crate::real::driver;
+use crate::timeline::{at_exit, call, close, described, wait, work};
+
+struct Shape {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: CUstream,
+}
+
+unsafe fn launch(
+    name: &str,
+    function: CUfunction,
+    shape: Shape,
+    parameters: *mut *mut c_void,
+    forward: impl FnOnce() -> CUresult,
+) -> CUresult {
+    if function.is_null() {
+        return call(name, forward);
+    }
+    // SAFETY: the caller's duty.
+    let known = unsafe { kernel::known(function) };
+    let arguments = json!({
+        "kernel": known.name,
+        "grid": shape.grid,
+        "block": shape.block,
+        "shared_bytes": shape.shared,
+        // SAFETY: the caller's duty.
+        "arguments": unsafe { kernel::arguments(&known, parameters) },
+    });
+    work(name, "kernel", || known.name.clone(), arguments, shape.stream, forward)
+}
+
+pub(crate) unsafe fn cuLaunchKernel(
+    f: CUfunction,
+    gx: c_uint,
+    gy: c_uint,
+    gz: c_uint,
+    bx: c_uint,
+    by: c_uint,
+    bz: c_uint,
+    shared: c_uint,
+    stream: CUstream,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
+    // SAFETY: the caller's duty.
+    unsafe {
+        launch("cuLaunchKernel", f, shape, parameters, || {
+            driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+        })
+    }
+}
+
+pub(crate) unsafe fn cuLaunchCooperativeKernel(
+    f: CUfunction,
+    gx: c_uint,
+    gy: c_uint,
+    gz: c_uint,
+    bx: c_uint,
+    by: c_uint,
+    bz: c_uint,
+    shared: c_uint,
+    stream: CUstream,
+    parameters: *mut *mut c_void,
+) -> CUresult {
+    let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
+    // SAFETY: the caller's duty.
+    unsafe {
+        launch("cuLaunchCooperativeKernel", f, shape, parameters, || {
+            driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
+        })
+    }
+}
+
+pub(crate) unsafe fn cuLaunchKernelEx(
+    config: *const CUlaunchConfig,
+    f: CUfunction,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    // SAFETY: the caller's duty: null, or a whole configuration.
+    let Some(asked) = (unsafe { config.as_ref() }) else {
+        // SAFETY: as above.
+        return call("cuLaunchKernelEx", || unsafe {
+            driver().cuLaunchKernelEx(config, f, parameters, extra)
+        });
+    };
+    let shape = Shape {
+        grid: [asked.gridDimX, asked.gridDimY, asked.gridDimZ],
+        block: [asked.blockDimX, asked.blockDimY, asked.blockDimZ],
+        shared: asked.sharedMemBytes,
+        stream: asked.hStream,
+    };
+    // SAFETY: the caller's duty.
+    unsafe {
+        launch("cuLaunchKernelEx", f, shape, parameters, || {
+            driver().cuLaunchKernelEx(config, f, parameters, extra)
+        })
+    }
+}
+
+pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUresult {
+    let name = || format!("graph {:#x}", graph.addr());
+    // SAFETY: the caller's duty.
+    work("cuGraphLaunch", "graph", name, json!({}), stream, || unsafe {
+        driver().cuGraphLaunch(graph, stream)
+    })
+}
+
+/// Copies and fills that return when they are done: their time on the host is all that can be known.
+macro_rules! blocking {
+    ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
+        pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
+            // SAFETY: the caller's duty.
+            described(stringify!($name), "copy", || json!({ "bytes": bytes }), || unsafe { driver().$name($to, $from, bytes) })
+        }
+    )*};
+}
+blocking! {
+    cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void);
+    cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr);
+    cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr);
+    cuMemcpy(to: CUdeviceptr, from: CUdeviceptr);
+}
+
+/// Copies and fills on a stream: the last number before the stream, times the unit, is their bytes.
+macro_rules! queued {
+    ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty) $shown:literal $unit:literal;)*) => {$(
+        pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, count: usize, stream: CUstream) -> CUresult {
+            let arguments = json!({ "bytes": count.saturating_mul($unit) });
+            // SAFETY: the caller's duty.
+            work(stringify!($name), "copy", || $shown.to_owned(), arguments, stream, || unsafe {
+                driver().$name($to, $from, count, stream)
+            })
+        }
+    )*};
+}
+queued! {
+    cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void) "host to device" 1;
+    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr) "device to host" 1;
+    cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr) "device to device" 1;
+    cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr) "copy" 1;
+    cuMemsetD8Async(to: CUdeviceptr, value: c_uchar) "fill" 1;
+    cuMemsetD16Async(to: CUdeviceptr, value: c_ushort) "fill" 2;
+    cuMemsetD32Async(to: CUdeviceptr, value: c_uint) "fill" 4;
+}
+
+fn stream_json(stream: CUstream) -> Value {
+    json!({ "stream": format!("{:#x}", stream.addr()) })
+}
+
+pub(crate) unsafe fn cuStreamSynchronize(stream: CUstream) -> CUresult {
+    // SAFETY: the caller's duty.
+    wait("cuStreamSynchronize", || stream_json(stream), || unsafe { driver().cuStreamSynchronize(stream) })
+}
+
+pub(crate) unsafe fn cuEventSynchronize(event: CUevent) -> CUresult {
+    // SAFETY: the caller's duty.
+    wait("cuEventSynchronize", || json!({}), || unsafe { driver().cuEventSynchronize(event) })
+}
+
+pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
+    // SAFETY: the caller's duty.
+    wait("cuCtxSynchronize", || json!({}), || unsafe { driver().cuCtxSynchronize() })
+}
+
+/// The stream waits, not the host.
+pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult {
+    let event_json =
+        || json!({ "stream": format!("{:#x}", stream.addr()), "event": format!("{:#x}", event.addr()) });
+    // SAFETY: the caller's duty.
+    described("cuStreamWaitEvent", "wait", event_json, || unsafe {
+        driver().cuStreamWaitEvent(stream, event, flags)
+    })
+}
+
+pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
+    close();
+    // SAFETY: the caller's duty.
+    call("cuCtxDestroy_v2", || unsafe { driver().cuCtxDestroy_v2(context) })
+}
+
+pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
+    close();
+    // SAFETY: the caller's duty.
+    call("cuDevicePrimaryCtxRelease_v2", || unsafe { driver().cuDevicePrimaryCtxRelease_v2(device) })
+}
+
+pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult {
+    close();
+    // SAFETY: the caller's duty.
+    call("cuDevicePrimaryCtxReset_v2", || unsafe { driver().cuDevicePrimaryCtxReset_v2(device) })
+}
+
+pub(crate) unsafe fn cuModuleUnload(module: CUmodule) -> CUresult {
+    kernel::forget();
+    // SAFETY: the caller's duty.
+    call("cuModuleUnload", || unsafe { driver().cuModuleUnload(module) })
+}
+
+pub(crate) unsafe fn cuLibraryUnload(library: CUlibrary) -> CUresult {
+    kernel::forget();
+    // SAFETY: the caller's duty.
+    call("cuLibraryUnload", || unsafe { driver().cuLibraryUnload(library) })
+}
+
+pub(crate) unsafe fn cuInit(flags: c_uint) -> CUresult {
+    // SAFETY: the caller's duty.
+    let code = call("cuInit", || unsafe { driver().cuInit(flags) });
+    at_exit();
+    code
+}
+
+/// The exports that stand in for a function that is asked for by name: those whose signature has been one since CUDA 4.0, or
+/// since they are there.
+macro_rules! stand_ins {
+    ($($asked:literal $name:ident;)*) => {
+        fn stand_in(asked: &str) -> Option<*mut c_void> {
+            Some(match asked {
+                $($asked => crate::$name as *mut c_void,)*
+                _ => return None,
+            })
+        }
+    };
+}
+stand_ins! {
+    "cuLaunchKernel" cuLaunchKernel;
+    "cuLaunchKernelEx" cuLaunchKernelEx;
+    "cuLaunchCooperativeKernel" cuLaunchCooperativeKernel;
+    "cuGraphLaunch" cuGraphLaunch;
+    "cuMemcpyHtoD" cuMemcpyHtoD_v2;
+    "cuMemcpyDtoH" cuMemcpyDtoH_v2;
+    "cuMemcpyDtoD" cuMemcpyDtoD_v2;
+    "cuMemcpy" cuMemcpy;
+    "cuMemcpyHtoDAsync" cuMemcpyHtoDAsync_v2;
+    "cuMemcpyDtoHAsync" cuMemcpyDtoHAsync_v2;
+    "cuMemcpyDtoDAsync" cuMemcpyDtoDAsync_v2;
+    "cuMemcpyAsync" cuMemcpyAsync;
+    "cuMemsetD8Async" cuMemsetD8Async;
+    "cuMemsetD16Async" cuMemsetD16Async;
+    "cuMemsetD32Async" cuMemsetD32Async;
+    "cuStreamSynchronize" cuStreamSynchronize;
+    "cuEventSynchronize" cuEventSynchronize;
+    "cuCtxSynchronize" cuCtxSynchronize;
+    "cuStreamWaitEvent" cuStreamWaitEvent;
+    "cuModuleUnload" cuModuleUnload;
+    "cuLibraryUnload" cuLibraryUnload;
+    "cuInit" cuInit;
+}
+
+/// Flag of those who want the functions of the thread's own default stream.
+const PER_THREAD: cuuint64_t = 2;
+
+pub(crate) unsafe fn cuGetProcAddress_v2(
+    symbol: *const c_char,
+    function: *mut *mut c_void,
+    version: c_int,
+    flags: cuuint64_t,
+    status: *mut CUdriverProcAddressQueryResult,
+) -> CUresult {
+    // SAFETY: the caller's duty.
+    let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, flags, status) };
+    // SAFETY: the caller's duty: null, or a place for a pointer.
+    let place = unsafe { function.as_mut() };
+    let Some(place) = place.filter(|place| code == CUresult::SUCCESS && !place.is_null()) else {
+        return code;
+    };
+    if symbol.is_null() || flags & PER_THREAD != 0 || version < 4000 {
+        return code;
+    }
+    // SAFETY: the caller's duty: a string.
+    let asked = unsafe { CStr::from_ptr(symbol) };
+    if let Some(own) = asked.to_str().ok().and_then(stand_in) {
+        *place = own;
+    } else if asked == c"cuGetProcAddress" {
+        *place = if version >= 12000 {
+            crate::cuGetProcAddress_v2 as *mut c_void
+        } else {
+            crate::cuGetProcAddress as *mut c_void
+        };
+    }
+    code
+}

@@ -1,0 +1,107 @@
+//! Names and arguments of kernels, as the driver tells them.
+
+#![allow(unsafe_code)] // Reads the arguments of a launch, whose sizes the driver tells.
+
+use cuda_driver_sys::*;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use crate::real::driver;
+
+/// What is known of a kernel.
+pub(crate) struct Known {
+    pub(crate) name: String,
+    /// Bytes of each parameter; `None` before CUDA 12.4.
+    sizes: Option<Vec<usize>>,
+}
+
+static KNOWN: LazyLock<Mutex<HashMap<usize, Arc<Known>>>> = LazyLock::new(Mutex::default);
+
+/// Parameters that a kernel has at most: 32,764 bytes of them.
+const MOST: usize = 32_764;
+
+/// After a module is gone, another kernel may have the same handle.
+pub(crate) fn forget() {
+    KNOWN.lock().unwrap_or_else(|e| e.into_inner()).clear();
+}
+
+/// # Safety
+/// 1. The function is one of the driver's, or a `CUkernel`, as a launch takes it.
+pub(crate) unsafe fn known(function: CUfunction) -> Arc<Known> {
+    let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
+    let found = known.entry(function.addr()).or_insert_with(|| {
+        // SAFETY: duty 1.
+        Arc::new(unsafe { ask(function) })
+    });
+    Arc::clone(found)
+}
+
+/// # Safety
+/// 1. As [`known`].
+unsafe fn ask(function: CUfunction) -> Known {
+    let kernel: CUkernel = function.cast();
+    let mut name: *const c_char = null();
+    // SAFETY: the place lives; a driver tells a handle of the other kind by answering an error.
+    let found = unsafe {
+        driver().cuFuncGetName(&mut name, function) == CUresult::SUCCESS
+            || driver().cuKernelGetName(&mut name, kernel) == CUresult::SUCCESS
+    };
+    let name = if found && !name.is_null() {
+        // SAFETY: the driver answers with a string that lives as long as the module.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    } else {
+        format!("kernel {:#x}", function.addr())
+    };
+    let mut sizes = Vec::new();
+    let complete = loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: as above.
+        let code = unsafe {
+            match driver().cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) {
+                CUresult::CUDA_ERROR_INVALID_HANDLE => {
+                    driver().cuKernelGetParamInfo(kernel, sizes.len(), &mut offset, &mut size)
+                }
+                code => code,
+            }
+        };
+        match code {
+            CUresult::SUCCESS if sizes.len() < MOST => sizes.push(size),
+            // There is no such parameter: those before it were all.
+            CUresult::CUDA_ERROR_INVALID_VALUE => break true,
+            _ => break false,
+        }
+    };
+    Known { name, sizes: complete.then_some(sizes) }
+}
+
+/// The arguments, each as a number in hex, or as bytes if it is longer.
+///
+/// # Safety
+/// 1. `parameters` is null, or has a pointer for each parameter of the kernel to as many bytes as that has.
+pub(crate) unsafe fn arguments(known: &Known, parameters: *mut *mut c_void) -> Value {
+    let Some(sizes) = known.sizes.as_ref().filter(|_| !parameters.is_null()) else { return Value::Null };
+    let mut list = Vec::new();
+    for (index, size) in sizes.iter().enumerate() {
+        // SAFETY: duty 1.
+        let bytes = unsafe {
+            let argument = *parameters.add(index);
+            if argument.is_null() {
+                list.push(Value::Null);
+                continue;
+            }
+            std::slice::from_raw_parts(argument.cast::<u8>(), *size)
+        };
+        let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
+            bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        list.push(json!(match size {
+            1 | 2 | 4 | 8 => format!("0x{}", digits(&mut bytes.iter().rev())),
+            0..=32 => digits(&mut bytes.iter()),
+            _ => format!("{}.. ({size} bytes)", digits(&mut bytes.iter().take(32))),
+        }));
+    }
+    Value::Array(list)
+}

@@ -1,0 +1,131 @@
+//! A CUDA driver that hands every call on to the real one and records it.
+//!
+//! `cuda-launch trace` starts a program with this library as its `libcuda.so.1`. Two variables tell it what to do:
+//! `CUDA_LAUNCH_TRACE_DRIVER` is the path of the real library, or `emulator`; `CUDA_LAUNCH_TRACE_FILE` is where the timeline goes, a
+//! JSON object in each line, as the trace format of Chrome has them.
+//!
+//! | file | part |
+//! |---|---|
+//! | `hooks` | the functions that do more than pass on: launches, copies, waits, ends of contexts |
+//! | `kernel` | names and arguments of kernels |
+//! | `timeline` | what happened when, on the host and between two events on a stream |
+//! | `real` | the driver behind |
+//!
+//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere. What
+//! works on the default stream of each thread (`_ptsz`) is not seen.
+//!
+//! Relies on callers to keep to the contracts of the driver's functions: each export passes its arguments on.
+#![allow(unsafe_code)]
+#![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
+
+mod hooks;
+mod kernel;
+mod real;
+mod timeline;
+
+use cuda_driver_sys::CUresult;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+use real::driver;
+
+macro_rules! exports {
+    ($($name:ident($($argument:ident: $type:ty),*) $since:tt;)*) => {
+        $(export! { $name($($argument: $type),*) })*
+    };
+}
+
+/// One export: a hook, or what passes its arguments on between two looks at the clock.
+macro_rules! export {
+    (cuLaunchKernel $($rest:tt)*) => { hooked! { cuLaunchKernel $($rest)* } };
+    (cuLaunchKernelEx $($rest:tt)*) => { hooked! { cuLaunchKernelEx $($rest)* } };
+    (cuLaunchCooperativeKernel $($rest:tt)*) => { hooked! { cuLaunchCooperativeKernel $($rest)* } };
+    (cuGraphLaunch $($rest:tt)*) => { hooked! { cuGraphLaunch $($rest)* } };
+    (cuMemcpyHtoD_v2 $($rest:tt)*) => { hooked! { cuMemcpyHtoD_v2 $($rest)* } };
+    (cuMemcpyDtoH_v2 $($rest:tt)*) => { hooked! { cuMemcpyDtoH_v2 $($rest)* } };
+    (cuMemcpyDtoD_v2 $($rest:tt)*) => { hooked! { cuMemcpyDtoD_v2 $($rest)* } };
+    (cuMemcpy $($rest:tt)*) => { hooked! { cuMemcpy $($rest)* } };
+    (cuMemcpyHtoDAsync_v2 $($rest:tt)*) => { hooked! { cuMemcpyHtoDAsync_v2 $($rest)* } };
+    (cuMemcpyDtoHAsync_v2 $($rest:tt)*) => { hooked! { cuMemcpyDtoHAsync_v2 $($rest)* } };
+    (cuMemcpyDtoDAsync_v2 $($rest:tt)*) => { hooked! { cuMemcpyDtoDAsync_v2 $($rest)* } };
+    (cuMemcpyAsync $($rest:tt)*) => { hooked! { cuMemcpyAsync $($rest)* } };
+    (cuMemsetD8Async $($rest:tt)*) => { hooked! { cuMemsetD8Async $($rest)* } };
+    (cuMemsetD16Async $($rest:tt)*) => { hooked! { cuMemsetD16Async $($rest)* } };
+    (cuMemsetD32Async $($rest:tt)*) => { hooked! { cuMemsetD32Async $($rest)* } };
+    (cuStreamSynchronize $($rest:tt)*) => { hooked! { cuStreamSynchronize $($rest)* } };
+    (cuEventSynchronize $($rest:tt)*) => { hooked! { cuEventSynchronize $($rest)* } };
+    (cuCtxSynchronize $($rest:tt)*) => { hooked! { cuCtxSynchronize $($rest)* } };
+    (cuStreamWaitEvent $($rest:tt)*) => { hooked! { cuStreamWaitEvent $($rest)* } };
+    (cuCtxDestroy_v2 $($rest:tt)*) => { hooked! { cuCtxDestroy_v2 $($rest)* } };
+    (cuDevicePrimaryCtxRelease_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxRelease_v2 $($rest)* } };
+    (cuDevicePrimaryCtxReset_v2 $($rest:tt)*) => { hooked! { cuDevicePrimaryCtxReset_v2 $($rest)* } };
+    (cuModuleUnload $($rest:tt)*) => { hooked! { cuModuleUnload $($rest)* } };
+    (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };
+    (cuInit $($rest:tt)*) => { hooked! { cuInit $($rest)* } };
+    (cuGetProcAddress_v2 $($rest:tt)*) => { hooked! { cuGetProcAddress_v2 $($rest)* } };
+    ($name:ident($($argument:ident: $type:ty),*)) => {
+        #[doc = concat!("`", stringify!($name), "`")]
+        #[allow(clippy::too_many_arguments, reason = "a C function")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            timeline::call(stringify!($name), || unsafe { driver().$name($($argument),*) })
+        }
+    };
+}
+
+/// An export that a function of `hooks` serves.
+macro_rules! hooked {
+    ($name:ident($($argument:ident: $type:ty),*)) => {
+        #[doc = concat!("`", stringify!($name), "`")]
+        #[allow(clippy::too_many_arguments, reason = "a C function")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe { hooks::$name($($argument),*) }
+        }
+    };
+}
+cuda_driver_sys::for_each_function!(exports);
+
+/// `cuGetProcAddress`, as programs of CUDA 11 know it.
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGetProcAddress(
+    symbol: *const c_char,
+    function: *mut *mut c_void,
+    version: c_int,
+    flags: cuda_driver_sys::cuuint64_t,
+) -> CUresult {
+    // SAFETY: the caller keeps to the function's documented contract; the status may be null.
+    unsafe { hooks::cuGetProcAddress_v2(symbol, function, version, flags, null_mut()) }
+}
+
+/// A function of the driver that the main header does not have.
+fn other(name: &std::ffi::CStr) -> CUresult {
+    let mut function = null_mut();
+    // SAFETY: the name is a string, the pointer lives, the status may be null.
+    let code = unsafe { driver().cuGetProcAddress_v2(name.as_ptr(), &mut function, 12000, 0, null_mut()) };
+    if code != CUresult::SUCCESS || function.is_null() {
+        return CUresult::CUDA_ERROR_NOT_FOUND;
+    }
+    // SAFETY: the driver's functions of these names take nothing and return a code.
+    let function: extern "C" fn() -> CUresult = unsafe { std::mem::transmute(function) };
+    function()
+}
+
+/// `cuProfilerStart`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuProfilerStart() -> CUresult {
+    other(c"cuProfilerStart")
+}
+
+/// `cuProfilerStop`
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuProfilerStop() -> CUresult {
+    other(c"cuProfilerStop")
+}

@@ -1,0 +1,313 @@
+//! What happened when: on the host by its clock, on a stream between two events of the driver.
+//!
+//! A line of the file is an event of Chrome's trace format: process 1 is the host with its threads, process 2 the device with
+//! its streams. Work on a stream is written once its second event is done, which is looked at whenever the program waits.
+
+#![allow(unsafe_code)] // Calls of the driver with events that this file makes, on streams that the program passes.
+
+use cuda_driver_sys::*;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard};
+use std::time::Instant;
+
+use crate::real::driver;
+
+/// Where the lines go.
+const VARIABLE: &str = "CUDA_LAUNCH_TRACE_FILE";
+/// Lines that are written at most: some 300 MB.
+const MOST: u64 = 2_000_000;
+/// Calls that say nothing by themselves.
+const QUIET: &[&str] =
+    &["cuCtxGetCurrent", "cuCtxSetCurrent", "cuGetErrorString", "cuGetErrorName", "cuStreamIsCapturing"];
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+static FILE: LazyLock<Option<Mutex<BufWriter<File>>>> = LazyLock::new(|| {
+    let path = std::env::var_os(VARIABLE)?;
+    File::create(path).ok().map(|file| Mutex::new(BufWriter::new(file)))
+});
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static THREADS: AtomicU32 = AtomicU32::new(1);
+
+thread_local! {
+    static THREAD: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// An address of the driver's, only compared and handed back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Handle(usize);
+
+#[derive(Default)]
+struct State {
+    /// For each context an event whose time on the host's clock is known.
+    bases: HashMap<Handle, (Handle, f64)>,
+    /// Events that can be used again.
+    spare: HashMap<Handle, Vec<Handle>>,
+    pending: Vec<Pending>,
+}
+
+/// Work between two events.
+struct Pending {
+    context: Handle,
+    stream: usize,
+    name: String,
+    category: &'static str,
+    arguments: Value,
+    start: Handle,
+    end: Handle,
+    called: f64,
+}
+
+/// Two events, and where they are recorded.
+struct Timing {
+    context: Handle,
+    start: Handle,
+    end: Handle,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Microseconds since the first call.
+fn now() -> f64 {
+    START.elapsed().as_nanos() as f64 / 1e3
+}
+
+fn line(event: &Value) {
+    let Some(file) = &*FILE else { return };
+    if WRITTEN.fetch_add(1, Ordering::Relaxed) < MOST {
+        // A full disk must not stop the program that is traced.
+        let _ = writeln!(lock(file), "{event}");
+    }
+}
+
+fn flush() {
+    if let Some(file) = &*FILE {
+        let _ = lock(file).flush();
+    }
+}
+
+fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: Value) {
+    if code != CUresult::SUCCESS {
+        arguments["answer"] = format!("{code:?}").into();
+    }
+    let thread = THREAD.try_with(|thread| *thread).unwrap_or(0);
+    line(&json!({
+        "ph": "X", "pid": 1, "tid": thread, "ts": start, "dur": now() - start, "name": name, "cat": category, "args": arguments,
+    }));
+}
+
+/// A call that is passed on.
+pub(crate) fn call(name: &str, forward: impl FnOnce() -> CUresult) -> CUresult {
+    described(name, "call", || json!({}), forward)
+}
+
+/// The same with more to say.
+pub(crate) fn described(
+    name: &str,
+    category: &str,
+    describe: impl FnOnce() -> Value,
+    forward: impl FnOnce() -> CUresult,
+) -> CUresult {
+    let start = now();
+    let code = forward();
+    if !QUIET.contains(&name) {
+        host(name, category, start, code, describe());
+    }
+    code
+}
+
+/// A wait: what it waited for is done, so there may be something to write.
+pub(crate) fn wait(
+    name: &str,
+    describe: impl FnOnce() -> Value,
+    forward: impl FnOnce() -> CUresult,
+) -> CUresult {
+    let code = described(name, "wait", describe, forward);
+    write_done();
+    code
+}
+
+/// Work on a stream: its call, and how long it took there.
+pub(crate) fn work(
+    call: &str,
+    category: &'static str,
+    name: impl FnOnce() -> String,
+    arguments: Value,
+    stream: CUstream,
+    forward: impl FnOnce() -> CUresult,
+) -> CUresult {
+    let timing = begin(stream);
+    let called = now();
+    let code = forward();
+    host(call, "call", called, code, arguments.clone());
+    let Some(Timing { context, start, end }) = timing else { return code };
+    // SAFETY: the event is of the current context, and the stream is the program's.
+    let ended = code == CUresult::SUCCESS
+        && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
+    let mut state = lock(&STATE);
+    if ended {
+        let (name, stream) = (name(), stream.addr());
+        state.pending.push(Pending { context, stream, name, category, arguments, start, end, called });
+    } else {
+        state.spare.entry(context).or_default().extend([start, end]);
+    }
+    code
+}
+
+impl Handle {
+    fn event(self) -> CUevent {
+        std::ptr::with_exposed_provenance_mut(self.0)
+    }
+
+    fn context(self) -> CUcontext {
+        std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}
+
+fn current() -> Option<Handle> {
+    let mut context: CUcontext = null_mut();
+    // SAFETY: the pointer lives.
+    let code = unsafe { driver().cuCtxGetCurrent(&mut context) };
+    (code == CUresult::SUCCESS && !context.is_null()).then(|| Handle(context.expose_provenance()))
+}
+
+/// Records the first event; nothing where the stream captures, and the work runs later or never.
+fn begin(stream: CUstream) -> Option<Timing> {
+    FILE.as_ref()?;
+    let mut status = CUstreamCaptureStatus(0);
+    // SAFETY: the stream is the program's, the place lives.
+    let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
+    if code != CUresult::SUCCESS || status.0 != 0 {
+        return None;
+    }
+    let context = current()?;
+    base(context, stream)?;
+    let (start, end) = (event(context)?, event(context)?);
+    // SAFETY: the event is of the current context, and the stream is the program's.
+    let code = unsafe { driver().cuEventRecord(start.event(), stream) };
+    if code != CUresult::SUCCESS {
+        lock(&STATE).spare.entry(context).or_default().extend([start, end]);
+        return None;
+    }
+    Some(Timing { context, start, end })
+}
+
+fn event(context: Handle) -> Option<Handle> {
+    if let Some(event) = lock(&STATE).spare.get_mut(&context).and_then(Vec::pop) {
+        return Some(event);
+    }
+    let mut event: CUevent = null_mut();
+    // SAFETY: the place lives; a context is current.
+    let code = unsafe { driver().cuEventCreate(&mut event, 0) };
+    (code == CUresult::SUCCESS).then(|| Handle(event.expose_provenance()))
+}
+
+/// Once for a context: an event that is waited for, so that host and device agree on a moment.
+fn base(context: Handle, stream: CUstream) -> Option<()> {
+    if lock(&STATE).bases.contains_key(&context) {
+        return Some(());
+    }
+    let event = event(context)?;
+    // SAFETY: as in `begin`.
+    let codes = unsafe {
+        [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
+    };
+    if codes != [CUresult::SUCCESS; 2] {
+        return None;
+    }
+    lock(&STATE).bases.insert(context, (event, now()));
+    Some(())
+}
+
+/// Writes the work of the current context that is done.
+fn write_done() {
+    let Some(context) = current() else { return };
+    let state = &mut *lock(&STATE);
+    // What this asks of the driver is harmless to a capture, but the driver cannot know.
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the place lives; the mode is put back below.
+    let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+    let (own, other) = std::mem::take(&mut state.pending).into_iter().partition(|one| one.context == context);
+    state.pending = other;
+    for one in Vec::<Pending>::into_iter(own) {
+        // SAFETY: the event is of the current context, and lives as long as that.
+        if unsafe { driver().cuEventQuery(one.end.event()) } == CUresult::CUDA_ERROR_NOT_READY {
+            state.pending.push(one);
+        } else {
+            write(state, one);
+        }
+    }
+    // SAFETY: as above.
+    let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+}
+
+fn write(state: &mut State, one: Pending) {
+    let Pending { context, stream, name, category, mut arguments, start, end, called } = one;
+    let between = |from: Handle, to: Handle| -> Option<f64> {
+        let mut milliseconds = 0.0;
+        // SAFETY: the place lives, and so do the events.
+        let code = unsafe { driver().cuEventElapsedTime_v2(&mut milliseconds, from.event(), to.event()) };
+        (code == CUresult::SUCCESS).then(|| f64::from(milliseconds) * 1e3)
+    };
+    let base = state.bases.get(&context).copied();
+    let began = base.and_then(|(event, at)| Some(at + between(event, start)?));
+    state.spare.entry(context).or_default().extend([start, end]);
+    match (began, between(start, end)) {
+        (Some(began), Some(took)) => {
+            arguments["called_us"] = called.into();
+            line(&json!({
+                "ph": "X", "pid": 2, "tid": stream, "ts": began, "dur": took, "name": name, "cat": category, "args": arguments,
+            }));
+        }
+        // A fault: when it ended, nobody knows.
+        _ => line(&json!({
+            "ph": "i", "s": "p", "pid": 2, "tid": stream, "ts": called, "name": format!("{name}: not finished"), "cat": category,
+            "args": arguments,
+        })),
+    }
+}
+
+/// Before contexts end: everything that runs is waited for and written, and no event is used again.
+pub(crate) fn close() {
+    let before = current();
+    let mut state = std::mem::take(&mut *lock(&STATE));
+    for one in std::mem::take(&mut state.pending) {
+        // SAFETY: the context is not gone yet, nor is its event.
+        unsafe {
+            let _ = driver().cuCtxSetCurrent(one.context.context());
+            let _ = driver().cuEventSynchronize(one.end.event());
+        }
+        write(&mut state, one);
+    }
+    let spare = state.spare.into_values().flatten();
+    for event in spare.chain(state.bases.into_values().map(|(event, _)| event)) {
+        // SAFETY: as above; nobody has the event any more.
+        let _ = unsafe { driver().cuEventDestroy_v2(event.event()) };
+    }
+    // SAFETY: that was current before, or nothing was.
+    let _ = unsafe { driver().cuCtxSetCurrent(before.map_or(null_mut(), Handle::context)) };
+    flush();
+}
+
+/// Asks to be called when the program ends. After `cuInit`, so that it comes before the driver's own end.
+pub(crate) fn at_exit() {
+    static ASKED: std::sync::Once = std::sync::Once::new();
+    unsafe extern "C" {
+        fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+    }
+    extern "C" fn end() {
+        write_done();
+        flush();
+    }
+    ASKED.call_once(|| {
+        // SAFETY: the function takes nothing, and the library stays loaded: programs do not close their driver.
+        unsafe { atexit(end) };
+    });
+}

@@ -1,0 +1,44 @@
+//! `cuda-launch bind FILE`: the typed module for a kernel file.
+
+mod names;
+mod write;
+
+use serde_json::json;
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use crate::image::File;
+use crate::output::Outcome;
+
+#[derive(clap::Args)]
+#[command(after_help = crate::failure::CODES)]
+pub(crate) struct Arguments {
+    /// A PTX, cubin or fatbin file
+    file: PathBuf,
+    /// Path of it in the program's source, relative to its Cargo.toml [default: FILE]
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// Name of the module [default: that of the file]
+    #[arg(long, value_name = "NAME")]
+    module: Option<String>,
+    /// Where the program has the crate cuda_launch
+    #[arg(long = "crate", value_name = "PATH", default_value = "cuda_launch")]
+    krate: String,
+    /// Writes to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let file = File::read(&arguments.file)?;
+    let stem = arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let module = names::snake(arguments.module.as_deref().unwrap_or(&stem));
+    let path = arguments.path.clone().unwrap_or_else(|| arguments.file.display().to_string());
+    let source = write::module(&file, &module, &path, &arguments.krate);
+    let mut json =
+        json!({ "schema": "cuda-launch.bind.1", "module": module, "source": source, "output": null });
+    let Some(output) = &arguments.output else { return Ok(Outcome::new(source, json)) };
+    std::fs::write(output, &source).map_err(|error| Failure::io(output, &error))?;
+    json["output"] = output.display().to_string().into();
+    Ok(Outcome::new(format!("wrote {}\n", output.display()), json))
+}

@@ -1,0 +1,179 @@
+//! A kernel file with everything that can be known of it without a driver.
+
+mod cubin;
+mod fatbin;
+mod ptx;
+
+use cuda_ptx::image::{Arch, Image, ImageError, ImageKind};
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Exit, Failure};
+use crate::signature::Signature;
+
+/// Bytes of the largest file that is read; what it holds compressed may be as long again.
+const MAX_FILE: u64 = 256 << 20;
+/// Bytes of the longest PTX that is read: its tree takes some twenty times as much.
+const MAX_PTX: usize = 16 << 20;
+/// Kernels that a message lists.
+const LISTED: usize = 20;
+
+/// A kernel file.
+pub(crate) struct File {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) kind: ImageKind,
+    /// The images in it: one, or the entries of a fatbin.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One image.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// `ptx`, `cubin`, `lto-ir`, or the number of something newer.
+    pub(crate) kind: String,
+    pub(crate) arch: Option<Arch>,
+    /// `.version`
+    pub(crate) version: Option<(u32, u32)>,
+    /// Bytes, decompressed.
+    pub(crate) bytes: usize,
+    /// Where it lies in a fatbin.
+    pub(crate) offset: Option<usize>,
+    pub(crate) compression: Option<&'static str>,
+    pub(crate) source: Option<String>,
+    pub(crate) debug: Debug,
+    /// Bytes of PTX that a cubin keeps for a debugger.
+    pub(crate) ptx_bytes: usize,
+    /// To be linked before it can be loaded.
+    pub(crate) relocatable: bool,
+    /// `__constant__` variables, in bytes.
+    pub(crate) constant_bytes: Option<u64>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+/// What there is for a debugger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Debug {
+    #[default]
+    None,
+    Lines,
+    Full,
+}
+
+/// A variable of the module that programs can look up.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// `global`, `const`, `shared`.
+    pub(crate) space: &'static str,
+    pub(crate) ty: String,
+    pub(crate) bytes: u64,
+}
+
+/// A kernel. `None` where the image does not say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    /// As it stood in the source, where the name is mangled.
+    pub(crate) source_name: Option<String>,
+    pub(crate) line: Option<u32>,
+    pub(crate) signature: Option<Signature>,
+    pub(crate) parameter_bytes: u32,
+    pub(crate) registers: Option<u32>,
+    pub(crate) shared_bytes: Option<u64>,
+    pub(crate) dynamic_shared: Option<bool>,
+    pub(crate) local_bytes: Option<u64>,
+    pub(crate) max_threads: Option<[u32; 3]>,
+    pub(crate) required_threads: Option<[u32; 3]>,
+    pub(crate) max_registers: Option<u32>,
+    pub(crate) min_blocks: Option<u32>,
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) max_cluster_blocks: Option<u32>,
+    pub(crate) requires_cluster: bool,
+    pub(crate) grid_counts_clusters: bool,
+}
+
+impl File {
+    /// Reads and checks it, whole.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let bytes = bytes(path)?;
+        let (kind, parts) = parts(&bytes).map_err(|error| Failure::image(path, &error))?;
+        Ok(Self { path: path.to_owned(), bytes, kind, parts })
+    }
+
+    /// The kernels, each once: as the entry that says most of it has it.
+    pub(crate) fn kernels(&self) -> Vec<&Kernel> {
+        let mut kernels: Vec<&Kernel> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let known = |kernel: &Kernel| kernel.signature.as_ref().map_or(0, Signature::known);
+        for kernel in self.parts.iter().flat_map(|part| &part.kernels) {
+            let place = *places.entry(&kernel.name).or_insert(kernels.len());
+            match kernels.get_mut(place) {
+                Some(found) if known(kernel) > known(found) => *found = kernel,
+                Some(_) => {}
+                None => kernels.push(kernel),
+            }
+        }
+        kernels
+    }
+
+    /// The kernel of this name, also as it stood in the source.
+    pub(crate) fn kernel(&self, name: &str) -> Result<&Kernel, Failure> {
+        let kernels = self.kernels();
+        let own = |kernel: &&&Kernel| kernel.name == name;
+        let plain = |kernel: &&&Kernel| {
+            kernel.source_name.as_ref().is_some_and(|source| source.split(['(', '<']).next() == Some(name))
+        };
+        let mut alike = kernels.iter().filter(plain);
+        match (kernels.iter().find(own), alike.next(), alike.next()) {
+            (Some(kernel), ..) | (None, Some(kernel), None) => Ok(kernel),
+            _ => {
+                let names: Vec<&str> =
+                    kernels.iter().take(LISTED).map(|kernel| kernel.name.as_str()).collect();
+                let more = kernels.len().saturating_sub(LISTED);
+                let has = match (names.is_empty(), more) {
+                    (true, _) => "no kernel".to_owned(),
+                    (false, 0) => names.join(", "),
+                    (false, more) => format!("{}, and {more} more", names.join(", ")),
+                };
+                Err(Failure::usage(format!("{} has no kernel `{name}`; it has {has}", self.path.display())))
+            }
+        }
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| Failure::io(path, &error))?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io(path, &error))?;
+    if bytes.len() as u64 > MAX_FILE {
+        let message = format!("{}: over the limit of {MAX_FILE} bytes", path.display());
+        return Err(Failure::new(Exit::File, message));
+    }
+    Ok(bytes)
+}
+
+fn parts(bytes: &[u8]) -> Result<(ImageKind, Vec<Part>), ImageError> {
+    Ok(match Image::read(bytes)? {
+        Image::Ptx(text) => (ImageKind::Ptx, vec![ptx::read(text)?]),
+        Image::Cubin(cubin) => (ImageKind::Cubin, vec![cubin::read(&cubin)]),
+        Image::Fatbin(fatbin) => (ImageKind::Fatbin, fatbin::read(&fatbin)?),
+        _ => (Image::identify(bytes)?, Vec::new()),
+    })
+}
+
+/// Threads of a block with these dimensions, which may be any numbers.
+pub(crate) fn volume(dimensions: [u32; 3]) -> u64 {
+    dimensions.iter().map(|axis| u64::from(*axis)).fold(1, u64::saturating_mul)
+}
+
+/// The name as it stood in the source, if it is mangled.
+fn source_name(name: &str) -> Option<String> {
+    crate::signature::demangled(name)
+}
+
+fn too_long(bytes: usize) -> Option<String> {
+    (bytes > MAX_PTX).then(|| format!("PTX of {bytes} bytes, over the limit of {MAX_PTX}"))
+}

@@ -1,0 +1,91 @@
+//! What a file holds, for programs. The schema is in docs/tool.md.
+
+use cuda_ptx::image::ImageKind;
+use serde_json::{Value, json};
+
+use crate::image::{Debug, File, Kernel, Part, Variable};
+use crate::signature::{Meaning, Parameter};
+
+pub(super) fn file(file: &File) -> Value {
+    json!({
+        "schema": "cuda-launch.inspect.1",
+        "file": file.path.display().to_string(),
+        "kind": match file.kind {
+            ImageKind::Ptx => "ptx",
+            ImageKind::Cubin => "cubin",
+            ImageKind::Fatbin => "fatbin",
+        },
+        "bytes": file.bytes.len(),
+        "images": file.parts.iter().map(part).collect::<Vec<_>>(),
+    })
+}
+
+fn part(part: &Part) -> Value {
+    json!({
+        "kind": part.kind,
+        "arch": part.arch.map(|arch| arch.to_string()),
+        "ptx_version": part.version.map(|(major, minor)| format!("{major}.{minor}")),
+        "bytes": part.bytes,
+        "offset": part.offset,
+        "compression": part.compression,
+        "source": part.source,
+        "debug": match part.debug {
+            Debug::None => "none",
+            Debug::Lines => "lines",
+            Debug::Full => "full",
+        },
+        "ptx_bytes": part.ptx_bytes,
+        "relocatable": part.relocatable,
+        "constant_bytes": part.constant_bytes,
+        "variables": part.variables.iter().map(variable).collect::<Vec<_>>(),
+        "kernels": part.kernels.iter().map(kernel).collect::<Vec<_>>(),
+    })
+}
+
+fn variable(variable: &Variable) -> Value {
+    json!({ "name": variable.name, "space": variable.space, "type": variable.ty, "bytes": variable.bytes })
+}
+
+fn kernel(kernel: &Kernel) -> Value {
+    let parameters = kernel.signature.as_ref().map(|signature| {
+        signature.0.iter().enumerate().map(|(index, p)| parameter(index, p)).collect::<Vec<_>>()
+    });
+    json!({
+        "name": kernel.name,
+        "source_name": kernel.source_name,
+        "line": kernel.line,
+        "parameters": parameters,
+        "parameter_bytes": kernel.parameter_bytes,
+        "registers": kernel.registers,
+        "shared_bytes": kernel.shared_bytes,
+        "dynamic_shared": kernel.dynamic_shared,
+        "local_bytes": kernel.local_bytes,
+        "max_threads": kernel.max_threads,
+        "required_threads": kernel.required_threads,
+        "max_registers": kernel.max_registers,
+        "min_blocks": kernel.min_blocks,
+        "cluster": kernel.cluster,
+        "max_cluster_blocks": kernel.max_cluster_blocks,
+        "requires_cluster": kernel.requires_cluster,
+        "grid_counts_clusters": kernel.grid_counts_clusters,
+    })
+}
+
+fn parameter(index: usize, parameter: &Parameter) -> Value {
+    let Parameter { name, offset, size, align, ptx, meaning } = parameter;
+    let known = *meaning != Meaning::Unknown;
+    json!({
+        "index": index,
+        "name": name,
+        "offset": offset,
+        "bytes": size,
+        "align": ptx.is_some().then_some(align),
+        "ptx": ptx,
+        "c": (known && *meaning != Meaning::Bytes).then(|| meaning.c(*size)),
+        "rust": known.then(|| meaning.rust(*size, *align)),
+        "access": match meaning {
+            Meaning::Pointer { access, .. } => access.word(),
+            _ => None,
+        },
+    })
+}

@@ -1,0 +1,29 @@
+//! `cuda-launch inspect FILE`.
+
+mod json;
+mod text;
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use crate::image::File;
+use crate::output::Outcome;
+
+#[derive(clap::Args)]
+#[command(after_help = crate::failure::CODES)]
+pub(crate) struct Arguments {
+    /// A PTX, cubin or fatbin file
+    file: PathBuf,
+    /// Only this kernel
+    #[arg(long)]
+    kernel: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut file = File::read(&arguments.file)?;
+    if let Some(name) = &arguments.kernel {
+        let name = file.kernel(name)?.name.clone();
+        file.parts.iter_mut().for_each(|part| part.kernels.retain(|kernel| kernel.name == name));
+    }
+    Ok(Outcome::new(text::file(&file), json::file(&file)))
+}

@@ -1,0 +1,73 @@
+//! `cuda-launch`: what is in a kernel file, the typed module for it, and a run of it, with or without a GPU.
+//!
+//! | file | part |
+//! |---|---|
+//! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace` | the commands |
+//! | `image` | reading a kernel file, with what can be known of its parameters |
+//! | `output`, `table`, `style` | one answer, as text or JSON |
+//! | `failure` | what goes wrong, and the exit codes |
+
+mod bind;
+mod doctor;
+mod failure;
+mod image;
+mod inspect;
+mod occupancy;
+mod output;
+mod run;
+mod signature;
+mod style;
+mod table;
+mod trace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+use output::Outcome;
+
+/// Looks into CUDA kernel files, writes typed Rust modules for them, and runs them, with or without a GPU.
+#[derive(Parser)]
+#[command(name = "cuda-launch", version, after_help = failure::CODES, max_term_width = 80)]
+struct Cli {
+    /// Answers in JSON, errors too; each answer names its schema
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What CUDA there is on this machine, and what is wrong with it
+    Doctor,
+    /// What is in a PTX, cubin or fatbin: kernels, parameters, resources
+    Inspect(inspect::Arguments),
+    /// Writes the `#[cuda_module]` source for a kernel file
+    Bind(bind::Arguments),
+    /// Launches a kernel, shows or saves what it writes; checks or times it
+    Run(run::Arguments),
+    /// How many blocks fit on a multiprocessor, over block size and shared memory
+    Occupancy(occupancy::Arguments),
+    /// Runs a program and writes a timeline of its launches, copies and waits
+    Trace(trace::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
+            let failure = failure::Failure::usage(error.to_string().trim_start_matches("error: "));
+            return output::print(&failure.into(), true);
+        }
+        Err(error) => error.exit(),
+    };
+    let answer = match &cli.command {
+        Command::Doctor => Ok(doctor::run()),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Bind(arguments) => bind::run(arguments),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Occupancy(arguments) => occupancy::run(arguments),
+        Command::Trace(arguments) => trace::run(arguments, cli.json),
+    };
+    output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
+}

@@ -1,0 +1,132 @@
+//! `cuda-launch occupancy FILE KERNEL`.
+
+mod limits;
+mod source;
+mod svg;
+mod text;
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use crate::image::File;
+use crate::output::Outcome;
+use crate::run::Place;
+use limits::{Fit, Machine, Resources};
+
+#[derive(clap::Args)]
+#[command(after_help = crate::failure::CODES)]
+pub(crate) struct Arguments {
+    /// A PTX, cubin or fatbin file
+    file: PathBuf,
+    /// Its name, mangled or as in the source
+    kernel: String,
+    /// Threads of a block, for the plot over shared memory [default: the size that
+    /// fills a multiprocessor best]
+    #[arg(long)]
+    block: Option<u32>,
+    /// Bytes of dynamic shared memory, for the plot over block sizes
+    #[arg(long, default_value_t = 0)]
+    shared: u32,
+    /// Computes for this architecture, without a driver: sm_86; the image must tell
+    /// the registers, or --registers
+    #[arg(long)]
+    arch: Option<String>,
+    /// Registers of a thread, instead of what image or driver say
+    #[arg(long)]
+    registers: Option<u32>,
+    /// Writes both plots to this file too
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Everything that is shown.
+struct Answer {
+    kernel: String,
+    /// Where the numbers are from.
+    origin: String,
+    machine: Machine,
+    resources: Resources,
+    shared: u32,
+    block: u32,
+    /// Over block sizes, with `shared` bytes.
+    by_block: Vec<(u32, Fit)>,
+    /// Over bytes of dynamic shared memory, with `block` threads.
+    by_shared: Vec<(u32, Fit)>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let file = File::read(&arguments.file)?;
+    let kernel = file.kernel(&arguments.kernel)?;
+    let mut known = source::find(&file, kernel, arguments)?;
+    if let Some(registers) = arguments.registers {
+        known.resources.registers = registers;
+    }
+    let answer = answer(kernel.name.clone(), known, arguments)?;
+    if let Some(path) = &arguments.svg {
+        std::fs::write(path, svg::draw(&answer)).map_err(|error| Failure::io(path, &error))?;
+    }
+    Ok(Outcome::new(text::show(&answer), json(&answer)))
+}
+
+fn answer(kernel: String, known: source::Known, arguments: &Arguments) -> Result<Answer, Failure> {
+    let source::Known { origin, machine, resources } = known;
+    let largest = resources.max_threads.min(machine.max_block);
+    let sizes = (1..=largest / 32).map(|warps| warps * 32).chain((largest < 32).then_some(largest.max(1)));
+    let by_block: Vec<(u32, Fit)> =
+        sizes.map(|threads| (threads, machine.fit(&resources, threads, arguments.shared))).collect();
+    // The largest of the best: fewer blocks to start.
+    let best = by_block.iter().max_by_key(|(threads, fit)| (fit.blocks * threads, *threads));
+    let block = arguments.block.or(best.map(|(threads, _)| *threads)).unwrap_or(32);
+    if block == 0 || block > machine.max_block {
+        return Err(Failure::usage(format!(
+            "--block {block}: a block has 1 to {} threads",
+            machine.max_block
+        )));
+    }
+    let room = machine.shared_optin.saturating_sub(resources.shared);
+    let steps = std::iter::successors(Some(0u32), |bytes| {
+        bytes.checked_add(room.max(1).div_ceil(64).next_multiple_of(1024))
+    });
+    let by_shared = steps
+        .take_while(|bytes| *bytes <= room)
+        .map(|bytes| (bytes, machine.fit(&resources, block, bytes)))
+        .collect();
+    Ok(Answer { kernel, origin, machine, resources, shared: arguments.shared, block, by_block, by_shared })
+}
+
+fn json(answer: &Answer) -> Value {
+    let Answer { machine, resources, .. } = answer;
+    let row = |name: &str, list: &[(u32, Fit)], threads: Option<u32>| -> Vec<Value> {
+        list.iter()
+            .map(|(x, fit)| {
+                let threads = threads.unwrap_or(*x);
+                json!({
+                    name: x,
+                    "blocks": fit.blocks,
+                    "warps": fit.blocks * threads.div_ceil(32),
+                    "occupancy": machine.occupancy(fit, threads),
+                    "limiter": fit.limiter.name(),
+                })
+            })
+            .collect()
+    };
+    json!({
+        "schema": "cuda-launch.occupancy.1",
+        "kernel": answer.kernel,
+        "origin": answer.origin,
+        "registers": resources.registers,
+        "static_shared_bytes": resources.shared,
+        "max_threads": resources.max_threads,
+        "multiprocessor": {
+            "threads": machine.threads, "blocks": machine.blocks, "registers": machine.registers,
+            "shared_bytes": machine.shared, "shared_bytes_per_block": machine.shared_optin,
+        },
+        "dynamic_shared_bytes": answer.shared,
+        "block": answer.block,
+        "by_block": row("threads", &answer.by_block, None),
+        "by_shared": row("dynamic_shared_bytes", &answer.by_shared, Some(answer.block)),
+    })
+}

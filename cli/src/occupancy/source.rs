@@ -1,0 +1,87 @@
+//! Registers, shared memory and limits: from the image, or from a driver that compiled it.
+
+use cuda_launch::{CudaContext, DeviceAttribute, Error};
+use cuda_ptx::image::Arch;
+
+use super::Arguments;
+use super::limits::{Machine, Resources};
+use crate::failure::Failure;
+use crate::image::{File, Kernel, Part, volume};
+
+pub(super) struct Known {
+    pub(super) origin: String,
+    pub(super) machine: Machine,
+    pub(super) resources: Resources,
+}
+
+/// With `--arch` the image answers, else the driver; a cubin that the driver does not take answers for itself.
+pub(super) fn find(file: &File, kernel: &Kernel, arguments: &Arguments) -> Result<Known, Failure> {
+    if let Some(name) = &arguments.arch {
+        let arch = Arch::from_name(name)
+            .ok_or_else(|| Failure::usage(format!("no architecture `{name}`; sm_90 is one")))?;
+        return of_image(file, kernel, Some(arch), arguments.registers.is_some());
+    }
+    let context = arguments.place.context()?;
+    match of_driver(&context, file, kernel) {
+        Ok(known) => Ok(known),
+        Err(error) if error.is_invalid_image() => {
+            of_image(file, kernel, None, false).map_err(|_| error.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn of_driver(context: &CudaContext, file: &File, kernel: &Kernel) -> Result<Known, Error> {
+    let function = context.load_module(&file.bytes)?.load_function(&kernel.name)?;
+    let number = |attribute: DeviceAttribute| -> Result<u32, Error> {
+        Ok(u32::try_from(context.device_attribute(attribute)?).unwrap_or(0))
+    };
+    let limits = context.limits();
+    let machine = Machine {
+        threads: number(DeviceAttribute::MAX_THREADS_PER_MULTIPROCESSOR)?,
+        blocks: number(DeviceAttribute::MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+        registers: number(DeviceAttribute::MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+        shared: number(DeviceAttribute::MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        shared_reserved: number(DeviceAttribute::RESERVED_SHARED_MEMORY_PER_BLOCK)?,
+        shared_optin: limits.max_shared_memory_optin,
+        max_block: limits.max_threads_per_block,
+    };
+    let resources = Resources {
+        registers: function.registers()?,
+        shared: function.static_shared_memory(),
+        max_threads: function.max_threads_per_block(),
+    };
+    Ok(Known { origin: context.device_name()?, machine, resources })
+}
+
+fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: bool) -> Result<Known, Failure> {
+    let has =
+        |part: &&Part| part.kernels.iter().any(|own| own.name == kernel.name && own.registers.is_some());
+    // The entry for that architecture, or for the nearest before it.
+    let cubins = file
+        .parts
+        .iter()
+        .filter(has)
+        .filter(|part| arch.is_none_or(|arch| part.arch.is_some_and(|own| own.sm <= arch.sm)));
+    let part = cubins.max_by_key(|part| part.arch.map_or(0, |own| own.sm));
+    let own = part.and_then(|part| part.kernels.iter().find(|own| own.name == kernel.name));
+    if own.is_none() && !has_registers {
+        return Err(Failure::usage(
+            "PTX does not tell the registers: give --registers with --arch, or let a driver compile it",
+        ));
+    }
+    let arch = arch
+        .or(part.and_then(|part| part.arch))
+        .ok_or_else(|| Failure::usage("the image names no architecture: give --arch"))?;
+    let machine = Machine::of_arch(arch)
+        .ok_or_else(|| Failure::usage(format!("the limits of {arch} are not known here")))?;
+    let kernel = own.unwrap_or(kernel);
+    let declared = kernel.max_threads.or(kernel.required_threads);
+    let threads = declared.map_or(u64::from(machine.max_block), volume);
+    let resources = Resources {
+        registers: kernel.registers.unwrap_or(0),
+        shared: kernel.shared_bytes.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0),
+        max_threads: u32::try_from(threads).unwrap_or(u32::MAX).min(machine.max_block),
+    };
+    Ok(Known { origin: format!("{arch}, by its published limits"), machine, resources })
+}

@@ -1,0 +1,84 @@
+//! One answer: text for people, JSON for programs, an exit code.
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::failure::{Exit, Failure};
+use crate::style;
+use crate::table::wrap_lines;
+
+/// What a command answers.
+pub(crate) struct Outcome {
+    /// With styles, which a pipe does not get.
+    pub(crate) text: String,
+    /// With a field `schema`.
+    pub(crate) json: Value,
+    pub(crate) exit: Exit,
+    /// The text is for standard error.
+    pub(crate) is_error: bool,
+    /// The code of a program that was started, which stands for the tool's own.
+    pub(crate) program: Option<u8>,
+}
+
+impl Outcome {
+    pub(crate) fn new(text: String, json: Value) -> Self {
+        Self { text, json, exit: Exit::Well, is_error: false, program: None }
+    }
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        let mut error = json!({ "kind": failure.kind(), "message": failure.message });
+        if let (Some(error), Value::Object(place)) = (error.as_object_mut(), &failure.place) {
+            error.extend(place.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        Self {
+            text: wrap_lines(&format!("{} {}", style::bad("error:"), failure.message), ""),
+            json: json!({ "schema": "cuda-launch.error.1", "error": error }),
+            exit: failure.exit,
+            is_error: true,
+            program: None,
+        }
+    }
+}
+
+/// Without what a name in an image could tell a terminal to do. Colours stay.
+fn harmless(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let is_colour = |rest: &str| {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            rest.starts_with('m')
+        };
+        let kept = match c {
+            '\n' | '\t' => true,
+            '\x1b' => text[at + 1..].strip_prefix('[').is_some_and(is_colour),
+            c => !c.is_control(),
+        };
+        clean.push(if kept { c } else { '\u{fffd}' });
+    }
+    clean
+}
+
+/// Prints the answer. A reader who has gone away is no error of the command.
+pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
+    let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
+    let written = if json {
+        serde_json::to_string_pretty(&outcome.json)
+            .map_err(std::io::Error::other)
+            .and_then(|text| writeln!(std::io::stdout().lock(), "{text}"))
+    } else if outcome.is_error {
+        anstream::stderr().lock().write_all(harmless(&outcome.text).as_bytes())
+    } else {
+        let mut out = anstream::stdout().lock();
+        out.write_all(harmless(&outcome.text).as_bytes()).and_then(|()| out.flush())
+    };
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(std::io::stderr(), "error: standard output: {error}");
+            ExitCode::from(Exit::File as u8)
+        }
+        _ => code,
+    }
+}

@@ -1,0 +1,216 @@
+//! Numbers as text and as bytes, from files and to files.
+
+use std::path::Path;
+
+use super::argument::{Argument, Direction, Form, Source};
+use super::npy;
+use crate::failure::{Exit, Failure};
+use crate::signature::Scalar;
+
+/// Bytes that one argument may have.
+const MOST: usize = 4 << 30;
+
+/// An argument with its contents.
+pub(crate) struct Input<'a> {
+    pub(crate) argument: &'a Argument,
+    /// Of a value or of memory; zeros for an output.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn load(argument: &'a Argument) -> Result<Self, Failure> {
+        let usage = |message: String| Failure::usage(format!("argument `{}`: {message}", argument.text));
+        let bytes = match &argument.form {
+            Form::Raw(bytes) => bytes.clone(),
+            Form::Value { scalar, numbers } => parse_list(numbers, *scalar).map_err(usage)?,
+            Form::Memory { scalar, source, .. } => match source {
+                Source::File(path) => read(path, *scalar)?,
+                Source::Text(text) => parse(text, *scalar).map_err(usage)?,
+                Source::Count(count) => zeros(*count, *scalar).map_err(usage)?,
+            },
+        };
+        Ok(Self { argument, bytes })
+    }
+
+    /// Elements, if it is memory.
+    pub(super) fn elements(&self) -> Option<usize> {
+        match self.argument.form {
+            Form::Memory { scalar, .. } => Some(self.bytes.len() / scalar.size()),
+            _ => None,
+        }
+    }
+
+    /// Type and direction, if it is memory.
+    pub(super) fn memory(&self) -> Option<(Direction, Scalar)> {
+        match self.argument.form {
+            Form::Memory { direction, scalar, .. } => Some((direction, scalar)),
+            _ => None,
+        }
+    }
+}
+
+fn length(count: usize, scalar: Scalar) -> Result<usize, String> {
+    let bytes = count.checked_mul(scalar.size()).filter(|bytes| *bytes <= MOST);
+    bytes.ok_or_else(|| format!("{count} elements are over the limit of {MOST} bytes"))
+}
+
+fn zeros(count: usize, scalar: Scalar) -> Result<Vec<u8>, String> {
+    let size = length(count, scalar)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| format!("no memory for {count} elements"))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
+fn read(path: &Path, scalar: Scalar) -> Result<Vec<u8>, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| Failure::io(path, &error))?;
+    let damaged = |message: String| Failure::new(Exit::File, format!("{}: {message}", path.display()));
+    match extension(path) {
+        "npy" => npy::read(&bytes, scalar).map(<[u8]>::to_vec).map_err(damaged),
+        "txt" => {
+            let text = String::from_utf8(bytes).map_err(|_| damaged("the file is no text".into()))?;
+            parse_list(&text, scalar).map_err(damaged)
+        }
+        _ if bytes.len().is_multiple_of(scalar.size()) => Ok(bytes),
+        _ => Err(damaged(format!("{} bytes are no whole number of {}", bytes.len(), scalar.rust()))),
+    }
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+}
+
+/// `1,2,3`, `0..8`, `1024*0.5`.
+fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
+    if let Some((start, end)) = text.split_once("..") {
+        let number =
+            |text: &str| text.trim().parse::<i64>().map_err(|_| format!("`{text}` is no whole number"));
+        let (start, end) = (number(start)?, number(end)?);
+        let count =
+            usize::try_from(i128::from(end) - i128::from(start)).map_err(|_| format!("`{text}` is empty"))?;
+        length(count, scalar)?;
+        let mut bytes = Vec::new();
+        for number in start..end {
+            bytes.extend(one(&number.to_string(), scalar)?);
+        }
+        return Ok(bytes);
+    }
+    if let Some((count, value)) = text.split_once('*') {
+        let count = count.trim().parse().map_err(|_| format!("`{count}` is no count"))?;
+        length(count, scalar)?;
+        return Ok(one(value, scalar)?.repeat(count));
+    }
+    parse_list(text, scalar)
+}
+
+fn parse_list(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
+    let numbers = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
+    let mut bytes = Vec::new();
+    for number in numbers {
+        bytes.extend(one(number, scalar)?);
+    }
+    if bytes.is_empty() { Err("no numbers".into()) } else { Ok(bytes) }
+}
+
+/// One number, in little-endian bytes.
+fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
+    let text = text.trim();
+    let float = || text.parse::<f64>().map_err(|_| format!("`{text}` is no number"));
+    if let Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 = scalar {
+        return Ok(match scalar {
+            Scalar::F16 => half::f16::from_f64(float()?).to_le_bytes().to_vec(),
+            Scalar::Bf16 => half::bf16::from_f64(float()?).to_le_bytes().to_vec(),
+            // Not by way of f64, which rounds twice.
+            Scalar::F32 => {
+                text.parse::<f32>().map_err(|_| format!("`{text}` is no number"))?.to_le_bytes().to_vec()
+            }
+            _ => float()?.to_le_bytes().to_vec(),
+        });
+    }
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let magnitude = match hexadecimal {
+        Some(digits) => i128::from_str_radix(&digits.replace('_', ""), 16),
+        None => digits.replace('_', "").parse::<i128>(),
+    };
+    let number =
+        magnitude.map_err(|_| format!("`{text}` is no whole number"))? * if negative { -1 } else { 1 };
+    let bits = scalar.size() as u32 * 8;
+    let signed = matches!(scalar, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
+    let (least, most) = match (signed, bits) {
+        (true, _) => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        (false, 128) => (0, i128::MAX),
+        (false, _) => (0, (1i128 << bits) - 1),
+    };
+    if number < least || number > most {
+        return Err(format!("{text} does not fit in {}", scalar.rust()));
+    }
+    Ok(number.to_le_bytes()[..scalar.size()].to_vec())
+}
+
+/// The elements as text, each as short as it can be and still be the same number.
+pub(super) fn show(bytes: &[u8], scalar: Scalar) -> impl Iterator<Item = String> {
+    bytes.chunks_exact(scalar.size()).map(move |element| {
+        let mut wide = [0; 16];
+        wide[..element.len()].copy_from_slice(element);
+        let number = u128::from_le_bytes(wide);
+        match scalar {
+            Scalar::I8 => (number as i8).to_string(),
+            Scalar::I16 => (number as i16).to_string(),
+            Scalar::I32 => (number as i32).to_string(),
+            Scalar::I64 => (number as i64).to_string(),
+            Scalar::F16 => half::f16::from_bits(number as u16).to_string(),
+            Scalar::Bf16 => half::bf16::from_bits(number as u16).to_string(),
+            Scalar::F32 => short(f32::from_bits(number as u32)),
+            Scalar::F64 => short(f64::from_bits(number as u64)),
+            _ => number.to_string(),
+        }
+    })
+}
+
+/// Very large and very small numbers with an exponent.
+fn short<T: std::fmt::Display + std::fmt::LowerExp>(number: T) -> String {
+    let plain = number.to_string();
+    if plain.len() > 16 { format!("{number:e}") } else { plain }
+}
+
+/// Writes the outputs that have a file.
+pub(super) fn save(inputs: &[Input<'_>], outputs: &[Vec<u8>]) -> Result<(), Failure> {
+    for (input, bytes) in inputs.iter().zip(outputs) {
+        let Form::Memory { save: Some(path), scalar, .. } = &input.argument.form else { continue };
+        let file = match extension(path) {
+            "npy" => npy::write(bytes, *scalar).map_err(Failure::usage)?,
+            "txt" => show(bytes, *scalar).map(|number| number + "\n").collect::<String>().into_bytes(),
+            _ => bytes.clone(),
+        };
+        std::fs::write(path, file).map_err(|error| Failure::io(path, &error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn numbers_go_in_and_come_out() {
+        let round =
+            |text: &str, scalar| show(&parse(text, scalar).unwrap(), scalar).collect::<Vec<_>>().join(" ");
+        assert_eq!(round("1,-2.5,inf,1e30", Scalar::F32), "1 -2.5 inf 1e30");
+        assert_eq!(round("-1..2", Scalar::I8), "-1 0 1");
+        assert_eq!(round("3*0x10", Scalar::U16), "16 16 16");
+        assert_eq!(round("0.5,65504", Scalar::F16), "0.5 65504");
+        assert_eq!(round("18446744073709551615", Scalar::U64), "18446744073709551615");
+        for (text, scalar) in [
+            ("256", Scalar::U8),
+            ("-1", Scalar::U32),
+            ("", Scalar::F32),
+            ("1.5", Scalar::I32),
+            ("5..1", Scalar::I32),
+        ] {
+            assert!(parse(text, scalar).is_err(), "{text}");
+        }
+        assert!(parse("99999999999999*1", Scalar::F64).is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! Which driver and device serve.
+
+#![allow(unsafe_code)] // A library that the command line names is loaded as a driver: whoever wrote that line vouches for it.
+
+use cuda_launch::{CudaContext, Driver};
+use std::sync::Arc;
+
+use crate::failure::{Exit, Failure};
+
+/// Where kernels run.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Place {
+    /// system, emulator, or the path of a libcuda [default: the system's if it has
+    /// a device, else the emulator]
+    #[arg(long)]
+    driver: Option<String>,
+    /// Number of the device
+    #[arg(long, default_value_t = 0)]
+    device: u32,
+}
+
+impl Place {
+    /// Only the emulator sees what `--check` is after.
+    pub(super) fn for_check(&self) -> Result<Self, Failure> {
+        match self.driver.as_deref() {
+            None | Some("emulator") => Ok(Self { driver: Some("emulator".into()), ..self.clone() }),
+            Some(other) => Err(Failure::usage(format!("--check runs on the emulator, not on `{other}`"))),
+        }
+    }
+
+    pub(crate) fn context(&self) -> Result<CudaContext, Failure> {
+        let load = |error: cuda_launch::LoadError| Failure::new(Exit::Driver, error.to_string());
+        let driver = match self.driver.as_deref() {
+            None => cuda_launch::default_driver()?,
+            Some("emulator") => cuda_emulator::driver(),
+            Some("system") => Arc::new(Driver::system().map_err(load)?),
+            // SAFETY: 1, 2: that the file is a CUDA driver is what the option means.
+            Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(load)?),
+        };
+        Ok(CudaContext::with_driver(&driver, self.device)?)
+    }
+}

@@ -1,0 +1,216 @@
+//! Memory on the device, the launch, and what it leaves.
+
+#![allow(unsafe_code)] // Launching a kernel with the arguments that the command line gives.
+
+use cuda_launch::{
+    CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, ErrorKind, EventFlags, LaunchBuilder,
+    LaunchConfig,
+};
+
+use super::Arguments;
+use super::argument::{Direction, Form};
+use super::data::Input;
+use crate::failure::Failure;
+use crate::image::{File, Kernel};
+
+/// A kernel that is ready to be launched.
+pub(crate) struct Launcher {
+    pub(crate) context: CudaContext,
+    pub(crate) function: CudaFunction,
+    pub(crate) config: LaunchConfig,
+    stream: CudaStream,
+    cluster: Option<(u32, u32, u32)>,
+    cooperative: bool,
+}
+
+/// What is in the memory of an output before the kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    Zero,
+    /// This byte everywhere.
+    Byte(u8),
+}
+
+/// How a launch ended.
+pub(crate) enum Finished {
+    /// The contents of each argument's memory; nothing for values.
+    Outputs(Vec<Vec<u8>>),
+    /// The kernel was stopped: why, as the emulator or the driver says it.
+    Fault(Fault),
+}
+
+/// Why a kernel was stopped.
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    /// From the emulator, with its place.
+    pub(crate) report: Option<std::sync::Arc<cuda_emulator::Fault>>,
+}
+
+/// An argument on the device.
+enum Held<'a> {
+    Value(&'a [u8]),
+    Memory { buffer: DeviceBuffer<u8>, written: bool, length: Option<u64> },
+}
+
+impl Launcher {
+    pub(super) fn new(
+        context: &CudaContext,
+        file: &File,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: &Arguments,
+    ) -> Result<Self, Failure> {
+        let function = context.load_module(&file.bytes)?.load_function(&kernel.name)?;
+        Ok(Self {
+            context: context.clone(),
+            function,
+            config,
+            stream: context.new_stream()?,
+            cluster: arguments.cluster.map(super::shape::Shape::tuple),
+            cooperative: arguments.cooperative,
+        })
+    }
+
+    /// Runs the kernel once on fresh memory.
+    pub(crate) fn once(&self, inputs: &[Input<'_>], fill: Fill) -> Result<Finished, Failure> {
+        let mut held = self.hold(inputs, fill)?;
+        match self.launch(&mut held).and_then(|()| self.outputs(&held)) {
+            Ok(outputs) => Ok(Finished::Outputs(outputs)),
+            Err(error) => fault(error),
+        }
+    }
+
+    /// Runs it again and again on the same memory: milliseconds of each, measured by events.
+    pub(super) fn times(
+        &self,
+        inputs: &[Input<'_>],
+        count: u32,
+        mut done: impl FnMut(u32),
+    ) -> Result<(Finished, Vec<f32>), Failure> {
+        /// Launches that the clock does not see: code is loaded, caches fill.
+        const WARM: u32 = 3;
+        let mut held = self.hold(inputs, Fill::Zero)?;
+        let mut times = Vec::new();
+        for index in 0..WARM + count {
+            match self.timed(&mut held) {
+                Ok(time) if index >= WARM => {
+                    times.push(time);
+                    done(index - WARM + 1);
+                }
+                Ok(_) => {}
+                Err(error) => return Ok((fault(error)?, times)),
+            }
+        }
+        Ok((Finished::Outputs(self.outputs(&held)?), times))
+    }
+
+    fn hold<'a>(&self, inputs: &'a [Input<'_>], fill: Fill) -> Result<Vec<Held<'a>>, Failure> {
+        let hold = |input: &'a Input<'_>| -> Result<Held<'a>, Failure> {
+            let Form::Memory { direction, scalar, with_length, .. } = &input.argument.form else {
+                let (text, size) = (&input.argument.text, input.bytes.len());
+                let odd = || {
+                    Failure::usage(format!(
+                        "argument `{text}`: no value of {size} bytes can be passed from here"
+                    ))
+                };
+                return is_passable(size).then_some(Held::Value(&input.bytes)).ok_or_else(odd);
+            };
+            let buffer = match (direction, fill) {
+                (Direction::Out, Fill::Byte(byte)) => {
+                    DeviceBuffer::from_host(&self.stream, &vec![byte; input.bytes.len()])?
+                }
+                _ => DeviceBuffer::from_host(&self.stream, &input.bytes)?,
+            };
+            let length = with_length.then(|| (input.bytes.len() / scalar.size()) as u64);
+            Ok(Held::Memory { buffer, written: *direction != Direction::In, length })
+        };
+        inputs.iter().map(hold).collect()
+    }
+
+    fn builder<'a>(&'a self, held: &'a mut [Held<'_>]) -> LaunchBuilder<'a, 'static> {
+        let mut builder = self.stream.launch_builder(&self.function);
+        for argument in held {
+            match argument {
+                Held::Value(bytes) => pass(&mut builder, bytes),
+                Held::Memory { buffer, written, length } => {
+                    if *written {
+                        builder.arg(buffer);
+                    } else {
+                        builder.arg(&*buffer);
+                    }
+                    if let Some(length) = length {
+                        builder.arg(&*length);
+                    }
+                }
+            }
+        }
+        if let Some(cluster) = self.cluster {
+            builder.cluster_dim(cluster);
+        }
+        builder.cooperative(self.cooperative);
+        builder
+    }
+
+    fn launch(&self, held: &mut [Held<'_>]) -> Result<(), Error> {
+        let mut builder = self.builder(held);
+        // SAFETY: 1, 2, 5, 6: the command line asks for this kernel with these arguments, and number and sizes are checked.
+        // 3, 4: the builder borrows and orders the buffers, which nobody else uses.
+        unsafe { builder.launch(self.config) }?;
+        self.stream.synchronize()
+    }
+
+    fn timed(&self, held: &mut [Held<'_>]) -> Result<f32, Error> {
+        let mut builder = self.builder(held);
+        builder.record_kernel_launch(EventFlags::empty());
+        // SAFETY: as in `launch`.
+        let times = unsafe { builder.launch(self.config) }?;
+        self.stream.synchronize()?;
+        times.map_or(Ok(0.0), |(start, end)| start.elapsed_ms(&end))
+    }
+
+    fn outputs(&self, held: &[Held<'_>]) -> Result<Vec<Vec<u8>>, Error> {
+        let read = |argument: &Held<'_>| match argument {
+            Held::Memory { buffer, written: true, .. } => self.stream.clone_dtoh(buffer),
+            _ => Ok(Vec::new()),
+        };
+        held.iter().map(read).collect()
+    }
+}
+
+/// A kernel that was stopped is an answer; everything else is a failure.
+fn fault(error: Error) -> Result<Finished, Failure> {
+    let report = cuda_emulator::last_fault();
+    if report.is_none() && !error.is_sticky() && !matches!(error.kind(), ErrorKind::Faulted(_)) {
+        return Err(error.into());
+    }
+    let message = report.as_ref().map_or_else(|| error.to_string(), |report| report.to_string());
+    Ok(Finished::Fault(Fault { message, report }))
+}
+
+/// The sizes that a value on the command line may have, in one list for the two places that need it.
+macro_rules! sizes {
+    ($use:ident) => {
+        $use!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 18 20 21 22 24 26 27 28 30 32 36 40 44 48 52 56 60 64 68 72 76 80 84 88 92 96
+            100 104 108 112 116 120 124 128 136 144 152 160 168 176 184 192 200 208 216 224 232 240 248 256 512 1024 2048 4096)
+    };
+}
+
+fn is_passable(size: usize) -> bool {
+    macro_rules! any {
+        ($($size:literal)*) => { matches!(size, $($size)|*) };
+    }
+    sizes!(any)
+}
+
+/// A value of as many bytes as there are, if [`is_passable`].
+fn pass<'a>(builder: &mut LaunchBuilder<'a, 'static>, bytes: &'a [u8]) {
+    macro_rules! each {
+        ($($size:literal)*) => {
+            match bytes.len() {
+                $($size => if let Ok(value) = <&[u8; $size]>::try_from(bytes) { builder.byval(value); },)*
+                _ => {}
+            }
+        };
+    }
+    sizes!(each);
+}

@@ -1,0 +1,112 @@
+//! `cuda-launch run FILE KERNEL`.
+
+mod argument;
+mod bench;
+mod check;
+mod data;
+mod device;
+mod launch;
+mod npy;
+mod progress;
+mod report;
+mod shape;
+
+use std::path::PathBuf;
+
+use crate::failure::{Exit, Failure};
+use crate::image::File;
+use crate::output::Outcome;
+use argument::Argument;
+use launch::{Finished, Launcher};
+
+pub(crate) use device::Place;
+
+/// How an argument is written.
+const ARGUMENTS: &str = "\
+Arguments, in the order of the kernel's parameters:
+  TYPE:VALUE            a number; TYPE:1,2,3 an array by value
+  hex:00ff              bytes by value
+  in:TYPE:DATA          memory that the kernel reads
+  inout:TYPE:DATA       memory that it reads and writes, shown afterwards
+  out:TYPE:COUNT        memory that it writes, zeroed first, shown afterwards
+  TYPE[] for TYPE       two parameters: the address, and the length as a u64
+TYPE is one of u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64.
+DATA is @FILE (.npy, .txt, or raw bytes), 1,2,3, START..END, or COUNT*VALUE.
+An inout or out may end in @FILE to be saved there: out:f32:1024@sum.npy
+
+Example:
+  cuda-launch run vecadd.ptx vecadd --arg in:f32[]:0..1024 \\
+      --arg in:f32[]:1024*0.5 --arg out:f32[]:1024@sum.npy
+";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{ARGUMENTS}\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// A PTX, cubin or fatbin file
+    file: PathBuf,
+    /// Its name, mangled or as in the source
+    kernel: String,
+    /// Blocks, as X, X,Y or X,Y,Z [default: one thread for each element]
+    #[arg(long)]
+    grid: Option<shape::Shape>,
+    /// Threads of a block [default: 256, or what the kernel asks for]
+    #[arg(long)]
+    block: Option<shape::Shape>,
+    /// Bytes of dynamic shared memory
+    #[arg(long, default_value_t = 0)]
+    shared: u32,
+    /// Blocks of a cluster
+    #[arg(long)]
+    cluster: Option<shape::Shape>,
+    /// All blocks run at once
+    #[arg(long)]
+    cooperative: bool,
+    /// An argument, once for each; see below
+    #[arg(long = "arg", value_name = "SPEC")]
+    arguments: Vec<Argument>,
+    /// Elements to show of each output
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    print: usize,
+    /// Runs on the emulator with different contents of memory, and tells what is
+    /// wrong: faults, results that differ, memory that was read but never written
+    #[arg(long)]
+    check: bool,
+    /// Times so many launches [default: 30]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
+    bench: Option<u32>,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.check && arguments.bench.is_some() {
+        return Err(Failure::usage("--check and --bench are two runs: ask for one of them"));
+    }
+    let file = File::read(&arguments.file)?;
+    let kernel = file.kernel(&arguments.kernel)?;
+    let inputs = arguments.arguments.iter().map(data::Input::load).collect::<Result<Vec<_>, _>>()?;
+    argument::compare(&arguments.arguments, kernel)?;
+    let config = shape::config(arguments, kernel, &inputs)?;
+    let place = if arguments.check { arguments.place.for_check()? } else { arguments.place.clone() };
+    let context = place.context()?;
+    let launcher = Launcher::new(&context, &file, kernel, config, arguments)?;
+    let (finished, checked, timed) = if arguments.check {
+        let (finished, found) = check::run(&launcher, &inputs)?;
+        (finished, Some(found), None)
+    } else if let Some(times) = arguments.bench {
+        let (finished, timed) = bench::run(&launcher, &inputs, times)?;
+        (finished, None, Some(timed))
+    } else {
+        (launcher.once(&inputs, launch::Fill::Zero)?, None, None)
+    };
+    if let Finished::Outputs(outputs) = &finished {
+        data::save(&inputs, outputs)?;
+    }
+    let (text, json) =
+        report::answer(&launcher, &inputs, &finished, checked.as_ref(), timed.as_ref(), arguments.print);
+    let mut outcome = Outcome::new(text, json);
+    if matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| !found.is_empty()) {
+        outcome.exit = Exit::Found;
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,184 @@
+//! What a run says.
+
+use serde_json::{Value, json};
+
+use super::argument::Direction;
+use super::bench::Timed;
+use super::check::Finding;
+use super::data::{Input, show};
+use super::launch::{Fault, Finished, Launcher};
+use crate::signature::Scalar;
+use crate::style;
+use crate::table::{WIDTH, count, wrap, wrap_lines};
+
+/// Text and JSON.
+pub(super) fn answer(
+    launcher: &Launcher,
+    inputs: &[Input<'_>],
+    finished: &Finished,
+    checked: Option<&Vec<Finding>>,
+    timed: Option<&Timed>,
+    most: usize,
+) -> (String, Value) {
+    let (mut text, mut json) = heading(launcher);
+    json["findings"] = checked.map(|found| found.iter().map(finding_json).collect::<Vec<_>>()).into();
+    json["bench"] = timed.map(timed_json).into();
+    match finished {
+        Finished::Fault(fault) => {
+            text += &fault_text(fault);
+            json["fault"] = fault_json(fault);
+        }
+        Finished::Outputs(outputs) => {
+            let (shown, list) = written(inputs, outputs, most);
+            text += &shown;
+            json["outputs"] = Value::Array(list);
+            text.extend(checked.map(|found| findings_text(found, inputs)));
+        }
+    }
+    text.extend(timed.map(timed_text));
+    (text, json)
+}
+
+/// What ran where.
+fn heading(launcher: &Launcher) -> (String, Value) {
+    let (kernel, config) = (launcher.function.name(), launcher.config);
+    let device = launcher.context.device_name().unwrap_or_default();
+    let ((gx, gy, gz), (bx, by, bz)) = (config.grid_dim, config.block_dim);
+    let shared = config.shared_mem_bytes;
+    let name = style::strong(kernel);
+    let text = format!(
+        "{name} on {device}: grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}, {shared} bytes of dynamic shared memory"
+    );
+    let json = json!({
+        "schema": "cuda-launch.run.1",
+        "kernel": kernel,
+        "device": device,
+        "grid": [gx, gy, gz],
+        "block": [bx, by, bz],
+        "shared_bytes": shared,
+        "fault": null,
+        "outputs": [],
+    });
+    (wrap(&text, ""), json)
+}
+
+/// The memory that the kernel may have written.
+fn written(inputs: &[Input<'_>], outputs: &[Vec<u8>], most: usize) -> (String, Vec<Value>) {
+    let (mut text, mut list) = (String::new(), Vec::new());
+    for (index, (input, bytes)) in inputs.iter().zip(outputs).enumerate() {
+        let Some((direction, scalar)) = input.memory().filter(|(d, _)| *d != Direction::In) else { continue };
+        text += &output_text(index, direction, scalar, bytes, most);
+        list.push(output_json(index, scalar, bytes, most));
+    }
+    (text, list)
+}
+
+fn output_text(index: usize, direction: Direction, scalar: Scalar, bytes: &[u8], most: usize) -> String {
+    if most == 0 {
+        return String::new();
+    }
+    let total = bytes.len() / scalar.size();
+    let word = if direction == Direction::Out { "out" } else { "inout" };
+    let mut text =
+        format!("{} {word} {} x {total}\n", style::strong(&format!("arg {index}:")), scalar.rust());
+    let cells: Vec<String> = show(bytes, scalar).take(most).collect();
+    let wide = cells.iter().map(String::len).max().unwrap_or(1);
+    let label = total.saturating_sub(1).to_string().len();
+    // A number of columns that people can count in.
+    let room = (WIDTH - 4 - label) / (wide + 1);
+    let columns = [16, 10, 8, 5, 4, 2].into_iter().find(|n| *n <= room).unwrap_or(1);
+    for (row, cells) in cells.chunks(columns).enumerate() {
+        let line: Vec<String> = cells.iter().map(|cell| format!("{cell:>wide$}")).collect();
+        text += &format!("  {:>label$}  {}\n", row * columns, line.join(" "));
+    }
+    if total > most {
+        text +=
+            &style::faint(&format!("  and {} more; --print N shows more, @FILE saves all\n", total - most));
+    }
+    text
+}
+
+fn output_json(index: usize, scalar: Scalar, bytes: &[u8], most: usize) -> Value {
+    // Infinities and NaN are no numbers of JSON: they stay words.
+    let value = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let values: Vec<Value> = show(bytes, scalar).take(most).map(value).collect();
+    json!({ "argument": index, "type": scalar.rust(), "elements": bytes.len() / scalar.size(), "values": values })
+}
+
+fn fault_text(fault: &Fault) -> String {
+    format!("{}\n{}", style::bad("the kernel was stopped"), wrap_lines(&fault.message, "  "))
+}
+
+fn fault_json(fault: &Fault) -> Value {
+    let report = fault.report.as_ref();
+    json!({
+        "message": fault.message,
+        "kind": report.map(|report| format!("{:?}", report.kind)),
+        "block": report.map(|report| report.block),
+        "thread": report.map(|report| report.thread),
+        "address": report.and_then(|report| report.address),
+        "ptx_line": report.map(|report| report.ptx_line).filter(|line| *line > 0),
+        "source": report.and_then(|report| report.source.as_ref()).map(|(file, line)| json!({ "file": file, "line": line })),
+    })
+}
+
+fn findings_text(found: &[Finding], inputs: &[Input<'_>]) -> String {
+    if found.is_empty() {
+        return format!("{}\n", style::good("check: nothing found"));
+    }
+    let mut text = format!("{}\n", style::bad(&format!("check: {}", count(found.len(), "finding"))));
+    for finding in found {
+        let Finding { kind, argument, elements, first } = finding;
+        let total = inputs.get(*argument).and_then(Input::elements).unwrap_or(0);
+        let sentence = kind.sentence();
+        text += &wrap(
+            &format!("arg {argument}: {elements} of {total} elements, the first at {first}, are {sentence}"),
+            "  ",
+        );
+    }
+    text
+}
+
+fn finding_json(finding: &Finding) -> Value {
+    let Finding { kind, argument, elements, first } = finding;
+    json!({ "kind": kind.name(), "argument": argument, "elements": elements, "first": first })
+}
+
+fn timed_text(timed: &Timed) -> String {
+    let Timed { launches, median, least, most, spread: (low, high), bytes } = timed;
+    let mut text = format!(
+        "{} median {} in {launches} launches\n  10 to 90 %: {} to {}, all: {} to {}\n",
+        style::strong("bench:"),
+        time(*median),
+        time(*low),
+        time(*high),
+        time(*least),
+        time(*most)
+    );
+    if let Some(bandwidth) = timed.bandwidth() {
+        text += &format!("  {:.2} GB/s, if each of the {bytes} bytes is moved once\n", bandwidth / 1e9);
+    }
+    text
+}
+
+/// Microseconds in the unit in which people read them.
+fn time(microseconds: f64) -> String {
+    match microseconds {
+        us if us < 1e3 => format!("{us:.2} us"),
+        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        us => format!("{:.2} s", us / 1e6),
+    }
+}
+
+fn timed_json(timed: &Timed) -> Value {
+    json!({
+        "launches": timed.launches,
+        "median_us": timed.median,
+        "least_us": timed.least,
+        "most_us": timed.most,
+        "p10_us": timed.spread.0,
+        "p90_us": timed.spread.1,
+        "bytes": timed.bytes,
+        "bytes_per_second": timed.bandwidth(),
+    })
+}

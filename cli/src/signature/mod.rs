@@ -1,0 +1,205 @@
+//! What the parameters of a kernel are: from PTX types, from how the body uses them, from a mangled name, from sizes.
+
+mod flow;
+mod mangled;
+mod scalar;
+
+use cuda_ptx::image::KernelParameter;
+use cuda_ptx::{Function, Operand, Statement};
+
+pub(crate) use mangled::demangled;
+pub(crate) use scalar::Scalar;
+
+/// The parameters of a kernel, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signature(pub(crate) Vec<Parameter>);
+
+/// One parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    /// Where the image has one that no compiler invented.
+    pub(crate) name: Option<String>,
+    pub(crate) offset: usize,
+    pub(crate) size: usize,
+    pub(crate) align: usize,
+    /// `.u64`, `.b8[24]`; `None` in a cubin.
+    pub(crate) ptx: Option<String>,
+    pub(crate) meaning: Meaning,
+}
+
+/// What a parameter is, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Nothing but its size.
+    Unknown,
+    /// A number.
+    Value(Scalar),
+    /// An address.
+    Pointer {
+        /// What it points to.
+        element: Option<Scalar>,
+        access: Access,
+    },
+    /// A struct or array.
+    Bytes,
+}
+
+/// What a kernel does with the memory that it is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+}
+
+impl Signature {
+    /// Of a kernel in PTX with these statements.
+    pub(crate) fn of_ptx(function: &Function<'_>, statements: &[Statement<'_>]) -> Self {
+        let declared = function.parameters();
+        let mut meanings = flow::meanings(&declared, statements);
+        if let Some(named) = mangled::meanings(function.name).filter(|named| named.len() == declared.len()) {
+            meanings.iter_mut().zip(named).for_each(|(found, named)| found.refine(named));
+        }
+        let parameters = declared.into_iter().zip(meanings).map(|(parameter, meaning)| Parameter {
+            name: own_name(&parameter.name, function.name),
+            offset: parameter.offset,
+            size: parameter.size,
+            align: parameter.align,
+            ptx: Some(match parameter.array {
+                true => format!("{}[{}]", parameter.ty, parameter.size / parameter.ty.size().max(1)),
+                false => parameter.ty.to_string(),
+            }),
+            meaning,
+        });
+        Self(parameters.collect())
+    }
+
+    /// Of a kernel of which only sizes and places are known, and its name.
+    pub(crate) fn of_sizes(kernel: &str, places: &[KernelParameter]) -> Self {
+        let named = mangled::meanings(kernel).filter(|named| named.len() == places.len());
+        let meaning = |index: usize| named.as_ref().and_then(|list| list.get(index).cloned());
+        let parameter = |(index, place): (usize, &KernelParameter)| {
+            let (offset, size) = (place.offset as usize, place.size as usize);
+            let align = if size.is_power_of_two() { size.min(8) } else { 1 };
+            let meaning = meaning(index).filter(|m| m.fits(size)).unwrap_or(match size {
+                1 | 2 | 4 | 8 => Meaning::Unknown,
+                _ => Meaning::Bytes,
+            });
+            Parameter { name: None, offset, size, align, ptx: None, meaning }
+        };
+        Self(places.iter().enumerate().map(parameter).collect())
+    }
+
+    /// Takes over what another image of the same source knows, where it fits.
+    pub(crate) fn learn(&mut self, other: &Self) {
+        let fits =
+            self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.size == b.size);
+        if fits {
+            for (own, known) in self.0.iter_mut().zip(&other.0) {
+                *own = Parameter { offset: own.offset, ..known.clone() };
+            }
+        }
+    }
+
+    /// How many parameters are more than a size.
+    pub(crate) fn known(&self) -> usize {
+        self.0.iter().filter(|parameter| parameter.meaning != Meaning::Unknown).count()
+    }
+}
+
+impl Meaning {
+    fn fits(&self, size: usize) -> bool {
+        match self {
+            Self::Value(scalar) => scalar.size() == size,
+            Self::Pointer { .. } => size == 8,
+            Self::Unknown | Self::Bytes => true,
+        }
+    }
+
+    /// What a mangled name says is sure, but it does not say what is done with the memory.
+    fn refine(&mut self, named: Meaning) {
+        *self = match (&*self, named) {
+            (own @ (Self::Value(_) | Self::Pointer { .. }), Self::Unknown | Self::Bytes) => own.clone(),
+            (Self::Pointer { element, access }, Self::Pointer { element: named, access: allowed }) => {
+                let access = if *access == Access::default() { allowed } else { *access };
+                Self::Pointer { element: named.or(*element), access }
+            }
+            (_, named) => named,
+        };
+    }
+
+    /// As it would stand in C, for a parameter of this many bytes.
+    pub(crate) fn c(&self, size: usize) -> String {
+        match self {
+            Self::Value(scalar) => scalar.c().to_owned(),
+            Self::Pointer { element, access } => {
+                let constant = if access.is_read_only() { "const " } else { "" };
+                format!("{constant}{} *", element.map_or("void", Scalar::c))
+            }
+            Self::Unknown | Self::Bytes => format!("{size} bytes"),
+        }
+    }
+
+    /// As it stands in a typed module.
+    pub(crate) fn rust(&self, size: usize, align: usize) -> String {
+        match self {
+            Self::Value(scalar) => scalar.rust().to_owned(),
+            Self::Pointer { element, access } => {
+                let of = if access.is_read_only() { "*const" } else { "*mut" };
+                format!("{of} {}", element.map_or("u8", Scalar::rust))
+            }
+            Self::Unknown => format!("u{}", size * 8),
+            Self::Bytes => bytes(size, align),
+        }
+    }
+}
+
+impl Access {
+    pub(crate) fn is_read_only(self) -> bool {
+        self.reads && !self.writes
+    }
+
+    /// The word for it.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match (self.reads, self.writes) {
+            (true, true) => Some("read-write"),
+            (true, false) => Some("read"),
+            (false, true) => Some("write"),
+            (false, false) => None,
+        }
+    }
+}
+
+/// An array of this size and alignment.
+fn bytes(size: usize, align: usize) -> String {
+    let unit =
+        [16, 8, 4, 2].into_iter().find(|unit| align >= *unit && size.is_multiple_of(*unit)).unwrap_or(1);
+    format!("[u{}; {}]", unit * 8, size / unit)
+}
+
+/// Compilers number the parameters: `vecadd_param_0`, `scale_param_1_param`.
+fn own_name(name: &str, kernel: &str) -> Option<String> {
+    let rest = name.strip_prefix(kernel).and_then(|rest| rest.strip_prefix("_param"));
+    let invented = rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_'));
+    (!name.is_empty() && !invented).then(|| name.to_owned())
+}
+
+/// The names in an operand.
+pub(crate) fn names<'a>(operand: &Operand<'a>, found: &mut Vec<&'a str>) {
+    match operand {
+        Operand::Name(name)
+        | Operand::Not(name)
+        | Operand::Negated(name)
+        | Operand::Offset(name, _)
+        | Operand::Indexed(name, _)
+        | Operand::Element(name, _) => found.push(name),
+        Operand::Address { base, .. } => names(base, found),
+        Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
+            list.iter().for_each(|operand| names(operand, found));
+        }
+        Operand::Pair(a, b) => {
+            names(a, found);
+            names(b, found);
+        }
+        Operand::Literal(_) => {}
+    }
+}

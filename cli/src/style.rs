@@ -1,0 +1,27 @@
+//! Colours, each with a meaning. What is no terminal does not get them.
+
+use anstyle::{AnsiColor, Style};
+
+fn painted(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Names and headings.
+pub(crate) fn strong(text: &str) -> String {
+    painted(Style::new().bold(), text)
+}
+
+/// What may be passed over.
+pub(crate) fn faint(text: &str) -> String {
+    painted(Style::new().dimmed(), text)
+}
+
+/// What works.
+pub(crate) fn good(text: &str) -> String {
+    painted(AnsiColor::Green.on_default(), text)
+}
+
+/// What does not.
+pub(crate) fn bad(text: &str) -> String {
+    painted(AnsiColor::Red.on_default().bold(), text)
+}

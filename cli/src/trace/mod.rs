@@ -1,0 +1,162 @@
+//! `cuda-launch trace -- PROGRAM`: the program runs with the recorder (the package `cuda-launch-recorder`) as its driver.
+
+mod summary;
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use crate::failure::{Exit, Failure};
+use crate::output::Outcome;
+use summary::Summary;
+
+/// What the recorder's file is called.
+const LIBRARY: (&str, &str) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+
+/// What `--help` ends with.
+const NOTES: &str = "\
+Open the file at https://ui.perfetto.dev, or in chrome://tracing. The exit code
+is that of the program, or 2 to 4 where it did not start. Programs find the
+recorder as libcuda.so.1 (Linux), and those of the crate cuda-launch by the
+variable CUDA_LAUNCH_DRIVER. Work on the default streams of single threads and
+what graphs do inside are not seen.";
+
+#[derive(clap::Args)]
+#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+pub(crate) struct Arguments {
+    /// The timeline
+    #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
+    output: PathBuf,
+    /// system, emulator, or the path of a libcuda [default: the system's if it has
+    /// a device, else the emulator]
+    #[arg(long)]
+    driver: Option<String>,
+    /// The library libcuda_launch_recorder.so [default: beside this program]
+    #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_RECORDER", hide_env_values = true)]
+    recorder: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    program: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
+    let recorder = recorder(arguments.recorder.as_deref())?;
+    let driver = driver(arguments.driver.as_deref())?;
+    let folder = Folder::new(&recorder)?;
+    let lines = folder.0.join("lines");
+    let status = start(arguments, json, &recorder, &driver, &folder.0)?;
+    let summary = convert(&lines, &arguments.output)?;
+    let (text, answer) = summary.show(&arguments.output, status.code());
+    let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Found as u8);
+    Ok(Outcome { is_error: true, program: Some(code), ..Outcome::new(text, answer) })
+}
+
+/// Beside this program, as cargo builds it, or in the folder above: tests lie in one of their own.
+fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let name = format!("{}cuda_launch_recorder{}", LIBRARY.0, LIBRARY.1);
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(&name));
+    let candidates = given.map(Path::to_owned).or(beside);
+    let found = candidates.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
+    found.ok_or_else(|| {
+        Failure::new(
+            Exit::File,
+            format!(
+                "the recorder `{name}` is not beside this program: `cargo build --release -p cuda-launch-recorder`, then \
+                 --recorder target/release/{name}"
+            ),
+        )
+    })
+}
+
+/// The path of the driver that works: the recorder would find itself by the name.
+fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
+    let system = || cuda_launch::Driver::system().ok().and_then(|driver| driver.file());
+    match wish {
+        Some("system") => {
+            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver"))
+        }
+        Some(name) => Ok(name.into()),
+        None => match cuda_launch::doctor().serving().map(|serving| serving.source) {
+            Some(cuda_launch::DriverSource::System) => Ok(system().map_or("emulator".into(), Into::into)),
+            Some(cuda_launch::DriverSource::Variable) => {
+                Ok(std::env::var_os("CUDA_LAUNCH_DRIVER").unwrap_or_default())
+            }
+            _ => Ok("emulator".into()),
+        },
+    }
+}
+
+/// A folder in which the recorder is called `libcuda.so.1`; gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(recorder: &Path) -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("cuda-launch-trace-{}", std::process::id()));
+        std::fs::create_dir(&path).map_err(|error| Failure::io(&path, &error))?;
+        let folder = Self(path);
+        let link = folder.0.join("libcuda.so.1");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(recorder, &link).map_err(|error| Failure::io(&link, &error))?;
+        #[cfg(not(unix))]
+        let _ = (recorder, link);
+        Ok(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left in a folder for temporary files harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn start(
+    arguments: &Arguments,
+    json: bool,
+    recorder: &Path,
+    driver: &OsString,
+    folder: &Path,
+) -> Result<ExitStatus, Failure> {
+    let (program, rest) = arguments.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
+    let mut path = folder.as_os_str().to_owned();
+    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
+        path.push(":");
+        path.push(before);
+    }
+    let mut command = Command::new(program);
+    command
+        .args(rest)
+        .env("LD_LIBRARY_PATH", path)
+        .env("CUDA_LAUNCH_DRIVER", recorder)
+        .env("CUDA_LAUNCH_TRACE_DRIVER", driver)
+        .env("CUDA_LAUNCH_TRACE_FILE", folder.join("lines"));
+    if json {
+        // Standard output has the answer, and nothing else.
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    command.status().map_err(|error| Failure::io(Path::new(program), &error))
+}
+
+/// The recorder's lines as one file that every reader of the format takes.
+fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
+    let mut summary = Summary::default();
+    let file = std::fs::File::create(output).map_err(|error| Failure::io(output, &error))?;
+    let mut out = BufWriter::new(file);
+    let failed = |error: std::io::Error| Failure::io(output, &error);
+    out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").map_err(failed)?;
+    // No file: the program made no call of the driver.
+    if let Ok(lines) = std::fs::File::open(lines) {
+        for line in BufReader::new(lines).lines() {
+            let Ok(line) = line else { break };
+            // A program that was killed leaves the last line cut.
+            let Ok(mut event) = serde_json::from_str(&line) else { continue };
+            summary.add(&mut event);
+            writeln!(out, "{event},").map_err(failed)?;
+        }
+    }
+    out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;
+    out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(failed)?;
+    Ok(summary)
+}

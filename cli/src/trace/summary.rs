@@ -1,0 +1,137 @@
+//! What a timeline holds, in a few lines.
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::style;
+use crate::table::{Table, count, wrap};
+
+/// Kernels that are listed.
+const LISTED: usize = 12;
+
+#[derive(Default)]
+pub(super) struct Summary {
+    events: usize,
+    calls: usize,
+    waits: f64,
+    bytes: u64,
+    threads: BTreeSet<u64>,
+    /// Handles, in the order in which they were first used.
+    streams: Vec<u64>,
+    /// For each kernel or kind of copy: how often, and microseconds.
+    work: BTreeMap<String, (usize, f64)>,
+    unfinished: usize,
+}
+
+impl Summary {
+    /// Counts an event. Streams get small numbers: viewers take no handles.
+    pub(super) fn add(&mut self, event: &mut Value) {
+        self.events += 1;
+        let track = event["tid"].as_u64().unwrap_or(0);
+        let took = event["dur"].as_f64().unwrap_or(0.0);
+        let category = event["cat"].as_str().unwrap_or_default().to_owned();
+        if event["pid"] == 1 {
+            self.threads.insert(track);
+            self.calls += 1;
+            if category == "wait" {
+                self.waits += took;
+            }
+            if category == "copy" {
+                self.bytes += event["args"]["bytes"].as_u64().unwrap_or(0);
+            }
+            return;
+        }
+        let number = self.streams.iter().position(|known| *known == track).unwrap_or_else(|| {
+            self.streams.push(track);
+            self.streams.len() - 1
+        });
+        event["tid"] = (number + 1).into();
+        event["args"]["stream"] = format!("{track:#x}").into();
+        if event["ph"] != "X" {
+            self.unfinished += 1;
+            return;
+        }
+        self.bytes += if category == "copy" { event["args"]["bytes"].as_u64().unwrap_or(0) } else { 0 };
+        let work = self.work.entry(event["name"].as_str().unwrap_or_default().to_owned()).or_default();
+        *work = (work.0 + 1, work.1 + took);
+    }
+
+    /// Events that name the tracks.
+    pub(super) fn names(&self) -> Vec<String> {
+        let name = |kind: &str, process: u32, track: u64, name: String| {
+            json!({ "ph": "M", "pid": process, "tid": track, "name": kind, "args": { "name": name } })
+                .to_string()
+        };
+        let mut names = vec![
+            name("process_name", 1, 0, "host: driver calls".into()),
+            name("process_name", 2, 0, "device: streams".into()),
+        ];
+        names.extend(self.threads.iter().map(|id| name("thread_name", 1, *id, format!("thread {id}"))));
+        let streams = self.streams.iter().zip(1..);
+        names.extend(streams.map(|(id, number)| name("thread_name", 2, number, stream(*id))));
+        names
+    }
+
+    pub(super) fn show(&self, file: &Path, code: Option<i32>) -> (String, Value) {
+        let file = file.display().to_string();
+        let mut work: Vec<(&String, &(usize, f64))> = self.work.iter().collect();
+        work.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+        let json = self.json(&file, code, &work);
+        let facts = format!(
+            "{} {}, {} on {}, {} bytes copied, {:.1} ms waited",
+            style::strong(&format!("{file}:")),
+            count(self.calls, "call"),
+            count(self.work.values().map(|(times, _)| times).sum(), "piece") + " of work",
+            count(self.streams.len(), "stream"),
+            self.bytes,
+            self.waits / 1e3
+        );
+        let mut text = wrap(&facts, "");
+        if self.events == 0 {
+            text += "  the program made no call of the driver, or does not look for libcuda.so.1\n";
+        }
+        if self.unfinished > 0 {
+            text += &format!("  {} not finished\n", count(self.unfinished, "piece") + " of work");
+        }
+        if !work.is_empty() {
+            let mut table = Table::new(&["times", "total us", "each us", "work"], &[0, 1, 2]);
+            for (name, (times, us)) in work.iter().take(LISTED) {
+                let each = us / *times as f64;
+                table.row(vec![
+                    times.to_string(),
+                    format!("{us:.1}"),
+                    format!("{each:.1}"),
+                    name.to_string(),
+                ]);
+            }
+            text += &table.print("  ");
+        }
+        (text, json)
+    }
+
+    fn json(&self, file: &str, code: Option<i32>, work: &[(&String, &(usize, f64))]) -> Value {
+        let work = work.iter().map(|(name, (times, us))| json!({ "name": name, "times": times, "us": us }));
+        json!({
+            "schema": "cuda-launch.trace.1",
+            "file": file,
+            "program_code": code,
+            "events": self.events,
+            "calls": self.calls,
+            "streams": self.streams.len(),
+            "bytes_copied": self.bytes,
+            "waited_us": self.waits,
+            "unfinished": self.unfinished,
+            "work": work.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Handles 0, 1 and 2 are the default streams.
+fn stream(id: u64) -> String {
+    match id {
+        0 | 1 => "default stream".into(),
+        2 => "default stream of a thread".into(),
+        id => format!("stream {id:#x}"),
+    }
+}

@@ -1,0 +1,104 @@
+//! Files that are well formed, and meant to harm whoever looks into them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use support::{json, root, run, scratch};
+
+const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+fn written(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = scratch("hostile").join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Every command that only looks.
+fn looks(path: &str, kernel: &str) {
+    for arguments in [&["inspect", path][..], &["bind", path], &["occupancy", path, kernel]] {
+        let run = run(arguments);
+        assert!(run.code == 0 || run.code == 2 || run.code == 4, "{arguments:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn numbers_that_multiply_to_more_than_there_is() {
+    let text =
+        format!("{HEADER}.visible .entry k(.param .u64 x)\n.maxntid {0}, {0}, {0}\n{{ ret; }}\n", u32::MAX);
+    let path = written("maxntid.ptx", text);
+    looks(path.to_str().unwrap(), "k");
+    let path = root().join("ptx/tests/data/attributes.sm_90.cubin");
+    for registers in ["0", "4294967295"] {
+        let code = run(&[
+            "occupancy",
+            path.to_str().unwrap(),
+            "bounds",
+            "--arch",
+            "sm_90",
+            "--registers",
+            registers,
+        ])
+        .code;
+        assert_eq!(code, 0);
+    }
+}
+
+/// A name that would clear the screen, and one that would end a comment.
+#[test]
+fn names_do_nothing_to_a_terminal_or_to_source() {
+    for (name, replaced) in [("\u{1b}[2Jx!", "vecadd"), ("a\n]b()", "vecadd")] {
+        let bytes = std::fs::read(root().join("ptx/tests/data/basic.sm_90.cubin")).unwrap();
+        let mut bytes = bytes.clone();
+        let places: Vec<usize> =
+            bytes.windows(6).enumerate().filter(|(_, w)| *w == replaced.as_bytes()).map(|(i, _)| i).collect();
+        assert!(!places.is_empty());
+        for place in places {
+            bytes[place..place + 6].copy_from_slice(&name.as_bytes()[..6]);
+        }
+        let path = written("name.cubin", bytes);
+        let path = path.to_str().unwrap();
+        let shown = run(&["inspect", path]);
+        assert!(shown.code == 0 && !shown.out.contains('\u{1b}'), "{}", shown.out);
+        let bound = run(&["bind", path]);
+        // The second line of the name would stand for itself.
+        assert!(bound.code == 0 && !bound.out.lines().any(|line| line.starts_with(']')), "{}", bound.out);
+    }
+}
+
+#[test]
+fn many_kernels_take_no_longer_than_their_length() {
+    let kernels: String = (0..20_000)
+        .map(|i| format!(".entry k{}$() {{ ret; }}\n", "$_".repeat(i % 7) + &i.to_string()))
+        .collect();
+    let same: String = (0..1u32 << 14)
+        .map(|i| {
+            let name: String = (0..14).map(|bit| if i >> bit & 1 == 0 { '$' } else { '_' }).collect();
+            format!(".entry s{name}() {{ ret; }}\n.shared .b8 v{name}[4];\n")
+        })
+        .collect();
+    let path = written("many.ptx", format!("{HEADER}{kernels}{same}"));
+    let path = path.to_str().unwrap();
+    let start = Instant::now();
+    assert_eq!(run(&["inspect", path]).code, 0);
+    assert_eq!(run(&["bind", path]).code, 0);
+    let missing = run(&["occupancy", path, "missing"]);
+    assert!(missing.code == 2 && missing.says("more") && missing.err.len() < 2000, "{}", missing.err.len());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+#[test]
+fn numbers_on_the_command_line_ask_for_no_more_than_there_is() {
+    let vecadd = ["run", "examples/kernels/vecadd.ptx", "vecadd"];
+    for spec in [
+        "out:f64[]:99999999999999",
+        "inout:f64[]:0..9223372036854775807",
+        "inout:u8[]:18446744073709551615*1",
+    ] {
+        let (code, answer) = json(&[&vecadd[..], &["--arg", spec]].concat());
+        assert_eq!((code, &answer["error"]["kind"]), (2, &"usage".into()), "{spec}");
+    }
+    let (code, answer) = json(&["inspect"]);
+    assert_eq!((code, &answer["error"]["kind"]), (2, &"usage".into()));
+}

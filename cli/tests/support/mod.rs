@@ -1,0 +1,87 @@
+//! Runs the tool that was built, in the folder of the workspace, on the emulator.
+#![allow(dead_code)] // each test file uses a part of it
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A folder for what this test writes.
+pub(crate) fn scratch(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The tool, with nothing of this machine's settings.
+pub(crate) fn tool() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-launch"));
+    command
+        .current_dir(root())
+        .env("CUDA_LAUNCH_DRIVER", "emulator")
+        .env("CUDA_LAUNCH_EMULATOR_MEMORY", "2G");
+    for name in
+        ["CLICOLOR_FORCE", "CUDA_VISIBLE_DEVICES", "CUDA_EMULATOR_DEVICES", "CUDA_LAUNCH_EMULATOR_DEVICES"]
+    {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What a run of the tool leaves.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Run {
+    finished(&tool().args(arguments).output().unwrap())
+}
+
+pub(crate) fn finished(output: &Output) -> Run {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let err = text(&output.stderr);
+    assert!(!err.contains("panicked"), "{err}");
+    Run { code: output.status.code().expect("ended by a signal"), out: text(&output.stdout), err }
+}
+
+/// The answer of a command with `--json`.
+pub(crate) fn json(arguments: &[&str]) -> (i32, serde_json::Value) {
+    let run = run(&[arguments, &["--json"]].concat());
+    let value = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}{}", run.out, run.err));
+    (run.code, value)
+}
+
+/// Every kernel image of the tree.
+pub(crate) fn images() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in ["examples/kernels", "tests/kernels", "ptx/tests/data"] {
+        collect(&root().join(folder), &mut found);
+    }
+    found.sort();
+    assert!(found.len() > 50, "{found:?}");
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|e| ["ptx", "cubin", "fatbin"].iter().any(|known| e == *known))
+        {
+            found.push(path);
+        }
+    }
+}
+
+impl Run {
+    /// Whether these words stand on standard error, wherever its lines end.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(words)
+    }
+}

@@ -1,0 +1,39 @@
+//! What compressed entries of a fatbin hold, with bounded memory.
+
+use super::{Compression, ImageError, ImageErrorKind, lz4};
+
+/// Most bytes that a compressed entry may hold: half of the memory that this crate takes for any file.
+pub const MAX_CONTENT: u64 = 256 << 20;
+
+/// The content of a block that lies at `offset` and says that it has `size` bytes.
+pub(super) fn decompress(
+    how: Compression,
+    block: &[u8],
+    size: u64,
+    offset: usize,
+) -> Result<Vec<u8>, ImageError> {
+    if size > MAX_CONTENT {
+        let message = format!("an entry of {size} bytes, over the limit of {MAX_CONTENT}");
+        return Err(ImageError::new(ImageErrorKind::TooLarge, offset, message));
+    }
+    let (content, name) = match how {
+        Compression::Lz4 => (lz4::decompress(block, size), "LZ4"),
+        Compression::Zstd => (zstd(block, size, offset)?, "zstd"),
+    };
+    content.ok_or_else(|| {
+        let message = format!("a corrupt {name} block, or one that is longer than the entry says");
+        ImageError::corrupt(offset, message)
+    })
+}
+
+#[cfg(feature = "zstd")]
+#[allow(clippy::unnecessary_wraps)] // the other build cannot
+fn zstd(block: &[u8], size: u64, _: usize) -> Result<Option<Vec<u8>>, ImageError> {
+    Ok(super::zstd::decompress(block, size))
+}
+
+#[cfg(not(feature = "zstd"))]
+fn zstd(_: &[u8], _: u64, offset: usize) -> Result<Option<Vec<u8>>, ImageError> {
+    let message = "the entry is compressed with zstd, which this build does not read (feature `zstd`)";
+    Err(ImageError::new(ImageErrorKind::Compressed, offset, message))
+}

@@ -1,0 +1,84 @@
+//! What compressed entries hold, and what cubins say of resources.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::data;
+use cuda_ptx::image::{Cubin, DebugInfo, Entry, Fatbin, ImageErrorKind, MAX_CONTENT};
+
+#[cfg(feature = "zstd")]
+const COMPRESSED: &[&str] = &["basic.lz4.fatbin", "basic.zstd.fatbin"];
+#[cfg(not(feature = "zstd"))]
+const COMPRESSED: &[&str] = &["basic.lz4.fatbin"];
+
+#[test]
+fn compressed_entries_hold_what_plain_ones_hold() {
+    let plain = data("basic.plain.fatbin");
+    let plain = Fatbin::read(&plain).unwrap();
+    for name in COMPRESSED {
+        let packed = data(name);
+        let packed = Fatbin::read(&packed).unwrap();
+        assert_eq!(packed.entries().len(), plain.entries().len());
+        assert!(packed.entries().iter().any(|entry| entry.compression().is_some()), "{name}");
+        for (packed, plain) in packed.entries().iter().zip(plain.entries()) {
+            let trimmed = |entry: &Entry<'_>| {
+                let content = entry.content().unwrap().into_owned();
+                let length = content.iter().rposition(|b| *b != 0).unwrap() + 1;
+                content[..length].to_vec()
+            };
+            assert_eq!(packed.kind(), plain.kind());
+            assert!(trimmed(packed) == trimmed(plain), "{name}: {:?}", packed.kind());
+        }
+    }
+}
+
+/// Place of the header of the first compressed entry: what is compressed says how long it is at 16.
+fn compressed_entry(bytes: &[u8]) -> usize {
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let mut at = 16;
+    while number(at + 16) == 0 {
+        at += number(at + 4) + number(at + 8);
+    }
+    at
+}
+
+/// The size that an entry claims lies at 56 of its header.
+#[test]
+fn an_entry_that_claims_too_much_is_refused_before_it_is_read() {
+    for name in COMPRESSED {
+        let mut bytes = data(name);
+        let claim = compressed_entry(&bytes) + 56;
+        bytes[claim..][..8].copy_from_slice(&(MAX_CONTENT + 1).to_le_bytes());
+        let error = Fatbin::read(&bytes).unwrap_err();
+        assert_eq!(error.kind(), ImageErrorKind::TooLarge, "{name}: {error}");
+        // Less than it holds is damage, and so is a block that is cut.
+        bytes[claim..][..8].copy_from_slice(&10u64.to_le_bytes());
+        assert_eq!(Fatbin::read(&bytes).unwrap_err().kind(), ImageErrorKind::Corrupt, "{name}");
+    }
+}
+
+#[cfg(not(feature = "zstd"))]
+#[test]
+fn zstd_without_the_feature_says_so() {
+    let bytes = data("basic.zstd.fatbin");
+    let error = Fatbin::read(&bytes).unwrap().entries()[0].content().unwrap_err();
+    assert_eq!(error.kind(), ImageErrorKind::Compressed);
+    assert!(error.message().contains("feature `zstd`"), "{error}");
+}
+
+/// attributes.cu: `bounds` has 100 ints of shared memory, `aligned` a copy of its argument on the stack.
+#[test]
+fn cubins_tell_memory() {
+    let bytes = data("attributes.sm_90.cubin");
+    let cubin = Cubin::read(&bytes).unwrap();
+    let of = |name: &str| cubin.kernels().iter().find(|kernel| kernel.name == name).unwrap();
+    assert_eq!((of("bounds").shared_memory, of("bounds").local_memory), (Some(400), Some(0)));
+    assert_eq!((of("aligned").shared_memory, of("aligned").local_memory), (Some(0), Some(112)));
+    assert_eq!((cubin.constant_memory(), cubin.debug_info(), cubin.ptx()), (0, DebugInfo::None, None));
+    let bytes = data("features.sm_90.cubin");
+    let features = Cubin::read(&bytes).unwrap();
+    // Eight ints and six floats; the dynamic shared memory of `reduce` is none of its own.
+    assert_eq!(features.constant_memory(), 56);
+    let reduce = features.kernels().iter().find(|kernel| kernel.name == "reduce").unwrap();
+    assert_eq!(reduce.shared_memory, Some(0));
+}

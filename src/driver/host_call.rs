@@ -74,6 +74,14 @@ static LATER: Mutex<Vec<Call>> = Mutex::new(Vec::new());
 
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
+    /// Whether what users own must not be dropped here.
+    static WATCHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Others wait for this thread: what a fault leaves behind is dropped on another one.
+#[cfg(feature = "async")]
+pub(crate) fn drop_nothing_here() {
+    WATCHES.set(true);
 }
 
 impl CudaStream {
@@ -174,10 +182,7 @@ extern "C" fn run(data: *mut c_void) {
         let text = text(&*payload);
         locked(&PANICS).push((place, text));
         PANIC_COUNT.fetch_add(1, Ordering::Release);
-        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            // Whoever panics with a value that panics when dropped gets no third chance.
-            std::mem::forget(another);
-        }
+        end(payload);
     }
     drop(context);
     RUNNING.set(outer);
@@ -249,10 +254,29 @@ pub(super) fn reclaim(context: usize) {
         pending.iter().filter(|(_, p)| p.place.context == context).map(|(number, _)| *number).collect();
     let dropped: Vec<_> = numbers.iter().filter_map(|number| pending.remove(number)).collect();
     drop(pending);
-    for Pending { call, context, .. } in dropped {
+    if dropped.is_empty() || !WATCHES.get() {
+        return drop_all(dropped);
+    }
+    let named = thread::Builder::new().name("cuda-launch drop".into());
+    // Where there is no thread to be had, it is done here.
+    let _ = named.spawn(move || drop_all(dropped));
+}
+
+fn drop_all(pending: Vec<Pending>) {
+    for Pending { call, context, .. } in pending {
         // What a function owns may panic when dropped; the others still have to go.
-        let _ = catch_unwind(AssertUnwindSafe(move || drop(call)));
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(call))) {
+            end(payload);
+        }
         drop(context);
+    }
+}
+
+/// Drops what a panic gave.
+fn end(payload: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // Whoever panics with a value that panics when dropped gets no third chance.
+        std::mem::forget(another);
     }
 }
 

@@ -334,6 +334,12 @@ impl CudaStream {
         &self.inner.launches
     }
 
+    /// Lets go of the handle. If it was the last one, what is to be dropped.
+    #[cfg(feature = "async")]
+    pub(super) fn into_last(self) -> Option<Box<dyn std::any::Any + Send>> {
+        Arc::into_inner(self.inner).map(|inner| Box::new(inner) as _)
+    }
+
     /// How many marks there are in it.
     #[cfg(feature = "async")]
     pub(in crate::driver) fn marks(&self) -> &std::sync::atomic::AtomicUsize {

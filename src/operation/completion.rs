@@ -1,11 +1,14 @@
 //! How the end of work reaches the future that waits for it. No driver call, no time, and nothing else of this crate, so that
 //! loom can try every order of events: `tests/loom` includes this file with loom's types as `super::sync`.
 //!
-//! A future shares a [`Slot`] with the table of what is in flight. The slot holds the output, so it does not matter who goes
-//! first: a future that is dropped leaves its share, and the output is dropped with the last one, after the work. A future that
-//! is forgotten is one that does not go. Entries go through the [`Table`] to one worker, which is started with the first, and
-//! retires when it has been idle. No lock is held while foreign code runs: wakers, drops, marks.
+//! A future has a [`Claim`] to a [`Slot`], which it shares with the table of what is in flight. The slot holds the output. A claim
+//! that ends while the work runs leaves the output to the worker, which gets it back when the work is done
+//! ([`Complete::complete`]); later the claim drops it. Which of the two is decided under the lock of the slot, so that nothing of
+//! a user ends with a share of a slot, on whatever thread that is. A future that is forgotten is a claim that does not end.
+//! Entries go through the [`Table`] to one worker, which is started with the first, and retires when it has been idle. No lock is
+//! held while foreign code runs: wakers, drops, marks.
 
+use std::any::Any;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -20,10 +23,15 @@ pub(super) trait Mark: Send {
     fn is_done(&self) -> Result<bool, Self::Error>;
 }
 
+/// What nobody wants any more.
+pub(super) type Left = Box<dyn Any + Send>;
+
 /// What happens at a mark.
 pub(super) trait Complete<E>: Send + Sync {
-    /// The work is done, or nobody can tell any more.
-    fn complete(&self, result: Result<(), E>);
+    /// The work is done, or nobody can tell any more. Gives back the output that nobody wants: the caller drops it, where its end
+    /// may take its time.
+    #[must_use = "it may be of a user, whose `Drop` may do anything"]
+    fn complete(&self, result: Result<(), E>) -> Option<Left>;
 
     /// Whoever waits was promised an end by now.
     fn expire(&self);
@@ -40,7 +48,9 @@ struct State<T, E> {
 
 enum Progress<E> {
     Running,
-    /// Nobody wants the output any more, which is kept until the work is done.
+    /// Nobody waits any more; the output is kept until the work is done.
+    Abandoned,
+    /// As that, and whoever asks is told that it took too long.
     Expired,
     Done,
     Failed(E),
@@ -56,12 +66,11 @@ pub(super) enum Ended<E> {
 }
 
 impl<T, E> Slot<T, E> {
-    pub(super) fn new(output: T) -> Self {
+    fn new(output: T) -> Self {
         Self(Mutex::new(State { progress: Progress::Running, output: Some(output), waker: None }))
     }
 
-    /// The output if the work is done; otherwise `waker` is woken when it is.
-    pub(super) fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<E>>> {
+    fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<E>>> {
         // Cloned before and dropped after the lock: both are foreign code.
         let mut waker = Some(waker.clone());
         let mut state = locked(&self.0);
@@ -77,41 +86,93 @@ impl<T, E> Slot<T, E> {
             }
             Progress::Done => Poll::Ready(state.output.take().ok_or(Ended::Taken)),
             Progress::Failed(error) => Poll::Ready(Err(Ended::Failed(error))),
-            Progress::Taken => Poll::Ready(Err(Ended::Taken)),
+            // There is one claim, which has not ended.
+            Progress::Abandoned | Progress::Taken => Poll::Ready(Err(Ended::Taken)),
         };
         drop(state);
         drop(waker);
         result
     }
+
+    /// The claim ends. While the work runs, the output stays for the worker; else it ends here.
+    fn abandon(&self) {
+        let mut state = locked(&self.0);
+        let waker = state.waker.take();
+        let output = match state.progress {
+            Progress::Running => {
+                state.progress = Progress::Abandoned;
+                None
+            }
+            Progress::Abandoned | Progress::Expired => None,
+            Progress::Done | Progress::Failed(_) | Progress::Taken => state.output.take(),
+        };
+        drop(state);
+        drop(waker);
+        drop(output);
+    }
 }
 
-impl<T: Send, E: Send> Complete<E> for Slot<T, E> {
-    fn complete(&self, result: Result<(), E>) {
+impl<T: Send + 'static, E: Send> Complete<E> for Slot<T, E> {
+    fn complete(&self, result: Result<(), E>) -> Option<Left> {
         let mut state = locked(&self.0);
-        if matches!(state.progress, Progress::Running) {
-            state.progress = match result {
-                Ok(()) => Progress::Done,
-                Err(error) => Progress::Failed(error),
-            };
+        match state.progress {
+            Progress::Running => {}
+            Progress::Abandoned | Progress::Expired => {
+                let output = state.output.take();
+                drop(state);
+                return output.map(|output| Box::new(output) as Left);
+            }
+            Progress::Done | Progress::Failed(_) | Progress::Taken => return None,
         }
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        state.progress = match result {
+            Ok(()) => Progress::Done,
+            Err(error) => Progress::Failed(error),
+        };
+        wake(state);
+        None
     }
 
     fn expire(&self) {
         let mut state = locked(&self.0);
-        if !matches!(state.progress, Progress::Running) {
-            return;
+        if matches!(state.progress, Progress::Running) {
+            state.progress = Progress::Expired;
+            wake(state);
         }
-        state.progress = Progress::Expired;
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+    }
+}
+
+/// Wakes whoever waits, outside the lock.
+fn wake<T, E>(mut state: MutexGuard<'_, State<T, E>>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The one right to the output of a slot.
+pub(super) struct Claim<T, E>(Arc<Slot<T, E>>);
+
+impl<T, E> Claim<T, E> {
+    /// To the output of work that is under way: [`slot`](Self::slot) is to be completed.
+    pub(super) fn new(output: T) -> Self {
+        Self(Arc::new(Slot::new(output)))
+    }
+
+    /// What is to be completed.
+    pub(super) fn slot(&self) -> &Arc<Slot<T, E>> {
+        &self.0
+    }
+
+    /// The output if the work is done; otherwise `waker` is woken when it is.
+    pub(super) fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<E>>> {
+        self.0.poll(waker)
+    }
+}
+
+impl<T, E> Drop for Claim<T, E> {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
 }
 
@@ -127,15 +188,15 @@ pub(super) struct Entry<M: Mark> {
     pub(super) deadline: Option<Instant>,
 }
 
-/// The way of entries to the worker that watches them.
-pub(super) struct Table<M: Mark> {
-    shared: Mutex<Shared<M>>,
+/// The way of things to one worker.
+pub(super) struct Table<T> {
+    shared: Mutex<Shared<T>>,
     arrived: Condvar,
 }
 
 /// What its users and its worker share.
-pub(super) struct Shared<M: Mark> {
-    arrivals: Vec<Entry<M>>,
+pub(super) struct Shared<T> {
+    arrivals: Vec<T>,
     worker: Worker,
 }
 
@@ -148,26 +209,26 @@ enum Worker {
     Asleep,
 }
 
-/// Nobody watches the table: whoever is told so runs a worker.
+/// Nobody looks at the table: whoever is told so runs a worker.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a worker must be started"]
 pub(super) struct Vacancy;
 
-impl<M: Mark> Shared<M> {
-    /// Nothing in flight, and no worker.
+impl<T> Shared<T> {
+    /// Nothing on its way, and no worker.
     pub(super) const EMPTY: Self = Self { arrivals: Vec::new(), worker: Worker::Absent };
 }
 
-impl<M: Mark> Table<M> {
+impl<T> Table<T> {
     /// A table of these, which are empty; loom's types know no constants.
-    pub(super) const fn of(shared: Mutex<Shared<M>>, arrived: Condvar) -> Self {
+    pub(super) const fn of(shared: Mutex<Shared<T>>, arrived: Condvar) -> Self {
         Self { shared, arrived }
     }
 
-    /// Hands an entry to the worker; the caller starts one if there is none.
-    pub(super) fn push(&self, entry: Entry<M>) -> Option<Vacancy> {
+    /// Hands things to the worker; the caller starts one if there is none.
+    pub(super) fn push(&self, things: impl IntoIterator<Item = T>) -> Option<Vacancy> {
         let mut shared = locked(&self.shared);
-        shared.arrivals.push(entry);
+        shared.arrivals.extend(things);
         match std::mem::replace(&mut shared.worker, Worker::Awake) {
             Worker::Absent => Some(Vacancy),
             Worker::Awake => None,
@@ -179,11 +240,10 @@ impl<M: Mark> Table<M> {
         }
     }
 
-    /// For a worker with nothing in flight: sleeps until something arrives. `None` if nothing did for so long; the worker is
+    /// For a worker with nothing in hand: sleeps until something arrives. `None` if nothing did for so long; the worker is
     /// then one no more.
-    pub(super) fn next(&self, idle: Duration) -> Option<Vec<Entry<M>>> {
-        let shared = self.sleep(locked(&self.shared), idle);
-        let mut shared = shared;
+    pub(super) fn next(&self, idle: Duration) -> Option<Vec<T>> {
+        let mut shared = self.sleep(locked(&self.shared), idle);
         if shared.arrivals.is_empty() {
             shared.worker = Worker::Absent;
             return None;
@@ -191,13 +251,13 @@ impl<M: Mark> Table<M> {
         Some(std::mem::take(&mut shared.arrivals))
     }
 
-    /// For a worker with something in flight: what has arrived, after this time or as soon as something does.
-    pub(super) fn arrivals(&self, pause: Duration) -> Vec<Entry<M>> {
+    /// For a worker with something in hand: what has arrived, after this time or as soon as something does.
+    pub(super) fn arrivals(&self, pause: Duration) -> Vec<T> {
         let mut shared = self.sleep(locked(&self.shared), pause);
         std::mem::take(&mut shared.arrivals)
     }
 
-    fn sleep<'a>(&self, mut shared: MutexGuard<'a, Shared<M>>, time: Duration) -> MutexGuard<'a, Shared<M>> {
+    fn sleep<'a>(&self, mut shared: MutexGuard<'a, Shared<T>>, time: Duration) -> MutexGuard<'a, Shared<T>> {
         if shared.arrivals.is_empty() {
             shared.worker = Worker::Asleep;
             // Woken too early, the worker looks too early: that does no harm.

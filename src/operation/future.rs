@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::completion::{Ended, Slot};
+use super::completion::{Claim, Ended};
 use super::context::Source;
 use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
@@ -22,11 +22,12 @@ use crate::error::{Error, ErrorKind, OperationError};
 ///
 /// A poll first looks whether the work is done for a short time ([`inline_wait`]); short work is ready then, with no allocation
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
-/// a kernel faulted; then the error names the launches that it may have been.
+/// a kernel faulted; then the error names the launches that it may have been. That thread runs the waker, which must not wait:
+/// all futures would wait with it.
 ///
 /// # Dropping, forgetting, panics
 /// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
-/// when the work is done, on a thread of this crate. So the future can be dropped, forgotten, or lost with its executor; the
+/// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or lost with its executor; the
 /// work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on into the poll; what was
 /// submitted before is treated as that of a dropped future.
 ///
@@ -44,7 +45,7 @@ pub struct DeviceFuture<Op: DeviceOperation> {
 
 enum State<Op: DeviceOperation> {
     Described(Op, Source),
-    InFlight(Arc<Slot<Op::Output, Error>>),
+    InFlight(Claim<Op::Output, Error>),
     Over,
 }
 
@@ -98,34 +99,34 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let deadline = self.deadline;
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Described(op, source) => match begin(op, source, deadline, cx.waker()) {
-                Ok(slot) => {
-                    self.state = State::InFlight(slot);
-                    Poll::Pending
-                }
+            State::Described(op, source) => match begin(op, source, deadline) {
+                Ok(claim) => self.wait(claim, cx.waker()),
                 Err(ready) => Poll::Ready(ready),
             },
-            State::InFlight(slot) => match slot.poll(cx.waker()) {
-                Poll::Ready(result) => Poll::Ready(result.map_err(|ended| why(ended, deadline))),
-                Poll::Pending => {
-                    self.state = State::InFlight(slot);
-                    Poll::Pending
-                }
-            },
+            State::InFlight(claim) => self.wait(claim, cx.waker()),
             State::Over => Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into())),
         }
     }
 }
 
-type SharedSlot<T> = Arc<Slot<T, Error>>;
+impl<Op: DeviceOperation> DeviceFuture<Op> {
+    fn wait(&mut self, claim: Claim<Op::Output, Error>, waker: &Waker) -> Poll<Result<Op::Output, Error>> {
+        match claim.poll(waker) {
+            Poll::Ready(result) => Poll::Ready(result.map_err(|ended| why(ended, self.deadline))),
+            Poll::Pending => {
+                self.state = State::InFlight(claim);
+                Poll::Pending
+            }
+        }
+    }
+}
 
-/// Submits the work. Where it is not done soon, a slot that will be.
+/// Submits the work. Where it is not done soon, a claim to its output.
 fn begin<Op: DeviceOperation>(
     op: Op,
     source: Source,
     deadline: Option<Deadline>,
-    waker: &Waker,
-) -> Result<SharedSlot<Op::Output>, Result<Op::Output, Error>>
+) -> Result<Claim<Op::Output, Error>, Result<Op::Output, Error>>
 where
     Op::Output: 'static,
 {
@@ -143,12 +144,10 @@ where
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
     }
-    let slot = Arc::new(Slot::new(output));
-    // Before anybody else has it, so that no wake is lost.
-    let _ = slot.poll(waker);
+    let claim = Claim::new(output);
     let deadline = deadline.map(|deadline| since + deadline.limit);
-    reactor::watch(stream, chain.0.take_kept(), slot.clone(), since, deadline);
-    Ok(slot)
+    reactor::watch(stream, chain.0.take_kept(), claim.slot().clone(), since, deadline);
+    Ok(claim)
 }
 
 /// Whether the stream is done within this time, counted from now on.

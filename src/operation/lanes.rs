@@ -54,16 +54,14 @@ impl<M: Mark> Lanes<M> {
         }
     }
 
-    /// Asks the marks whose time has come; takes out what is over.
-    pub(super) fn sweep(&mut self, now: Instant) -> Vec<Over<M>> {
-        let mut over = Vec::new();
+    /// Asks the marks whose time has come; adds what is over.
+    pub(super) fn sweep(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
         self.lanes.retain(|_, lane| {
             if lane.due <= now {
-                lane.look(now, &mut over);
+                lane.look(now, over);
             }
             !lane.entries.is_empty()
         });
-        over
     }
 
     /// Those whose deadline has come.
@@ -85,16 +83,16 @@ impl<M: Mark> Lanes<M> {
 }
 
 impl<M: Mark> Lane<M> {
-    fn look(&mut self, now: Instant, over: &mut Vec<Over<M>>) {
-        while let Some(oldest) = self.entries.pop_front() {
+    fn look(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
+        // Also where a question panics.
+        self.due = now + LONGEST;
+        while let Some(oldest) = self.entries.front() {
             match oldest.mark.is_done() {
                 Ok(false) => {
                     self.due = now + pace(now.saturating_duration_since(oldest.since));
-                    self.entries.push_front(oldest);
                     return;
                 }
-                Ok(true) => over.push((oldest, Ok(()))),
-                Err(error) => over.push((oldest, Err(error))),
+                answer => over.extend(self.entries.pop_front().map(|entry| (entry, answer.map(drop)))),
             }
         }
     }
@@ -108,7 +106,7 @@ fn pace(age: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::completion::Slot;
+    use crate::operation::completion::Claim;
     use std::cell::Cell;
     use std::rc::Rc;
     use std::sync::Arc;
@@ -116,49 +114,81 @@ mod tests {
     use std::sync::atomic::Ordering::SeqCst;
 
     /// Done when the number is reached.
-    struct At(usize, Arc<AtomicUsize>, Arc<AtomicUsize>);
+    #[derive(Clone, Default)]
+    struct Stream {
+        reached: Arc<AtomicUsize>,
+        asked: Arc<AtomicUsize>,
+    }
+
+    struct At(usize, Stream);
 
     impl Mark for At {
         type Error = ();
 
         fn is_done(&self) -> Result<bool, ()> {
-            self.2.fetch_add(1, SeqCst);
-            match self.1.load(SeqCst) {
+            self.1.asked.fetch_add(1, SeqCst);
+            match self.1.reached.load(SeqCst) {
                 usize::MAX => Err(()),
                 reached => Ok(reached >= self.0),
             }
         }
     }
 
-    fn lanes() -> (Lanes<At>, impl Fn(usize, usize) -> Entry<At>, Arc<AtomicUsize>) {
-        let (reached, asked) = (Arc::<AtomicUsize>::default(), Arc::default());
-        let r = reached.clone();
-        let since = Instant::now();
-        let entry = move |lane, at| Entry {
-            lane,
-            mark: At(at, r.clone(), Arc::clone(&asked)),
-            slot: Arc::new(Slot::new(())),
-            since,
-            deadline: None,
-        };
-        (Lanes::default(), entry, reached)
+    impl Stream {
+        fn mark(&self, at: usize) -> Entry<At> {
+            let (since, slot) = (Instant::now(), Claim::new(()).slot().clone());
+            Entry { lane: 0, mark: At(at, self.clone()), slot, since, deadline: None }
+        }
+
+        /// Recorded one after the other.
+        fn marks(&self, count: usize) -> Vec<Entry<At>> {
+            (1..=count).map(|at| self.mark(at)).collect()
+        }
+    }
+
+    fn over(lanes: &mut Lanes<At>, now: Instant) -> Vec<(usize, bool)> {
+        let mut over = VecDeque::new();
+        lanes.sweep(now, &mut over);
+        over.into_iter().map(|(entry, result)| (entry.mark.0, result.is_ok())).collect()
     }
 
     #[test]
     fn only_the_oldest_of_a_stream_is_asked() {
-        let (mut lanes, entry, reached) = lanes();
-        lanes.add((1..=5).map(|at| entry(0, at)).collect());
+        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        lanes.add(stream.marks(5));
         let now = Instant::now();
-        let first = entry(0, 9);
-        assert!(lanes.sweep(now).is_empty());
-        assert_eq!(first.mark.2.load(SeqCst), 1);
-        reached.store(3, SeqCst);
-        assert_eq!(lanes.sweep(now + LONGEST).len(), 3);
+        assert!(over(&mut lanes, now).is_empty());
+        assert_eq!(stream.asked.load(SeqCst), 1);
+        stream.reached.store(3, SeqCst);
+        assert_eq!(over(&mut lanes, now + LONGEST), [(1, true), (2, true), (3, true)]);
         assert!(!lanes.is_empty());
-        reached.store(usize::MAX, SeqCst);
-        let failed = lanes.sweep(now + 2 * LONGEST);
-        assert!(failed.len() == 2 && failed.iter().all(|(_, result)| result.is_err()));
+        stream.reached.store(usize::MAX, SeqCst);
+        assert_eq!(over(&mut lanes, now + 2 * LONGEST), [(4, false), (5, false)]);
         assert!(lanes.is_empty());
+    }
+
+    #[test]
+    fn a_question_that_panics_loses_nothing() {
+        struct Broken(Cell<bool>);
+        impl Mark for Broken {
+            type Error = ();
+
+            fn is_done(&self) -> Result<bool, ()> {
+                assert!(self.0.replace(true), "asked for the first time");
+                Ok(true)
+            }
+        }
+        let (mut lanes, mut over) = (Lanes::default(), VecDeque::new());
+        for (lane, asked) in [(0, true), (1, false), (2, true)] {
+            let (mark, slot) = (Broken(Cell::new(asked)), Claim::new(()).slot().clone());
+            let since = Instant::now();
+            lanes.add(vec![Entry { lane, mark, slot, since, deadline: None }]);
+        }
+        let now = Instant::now();
+        let sweep = std::panic::AssertUnwindSafe(|| lanes.sweep(now, &mut over));
+        assert!(std::panic::catch_unwind(sweep).is_err());
+        lanes.sweep(now + LONGEST, &mut over);
+        assert_eq!(over.len(), 3);
     }
 
     #[test]

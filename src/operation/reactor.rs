@@ -1,21 +1,23 @@
 //! The thread that watches what is in flight.
 //!
 //! It is started with the first future that has to wait, sleeps while there is none, and ends after a while of that. The end of
-//! the process does not wait for it. Work that is done wakes its future; what nobody waits for any more goes to `reaper`.
+//! the process does not wait for it. Work that is done wakes its future. Nothing of a user is dropped on it: what nobody waits for any
+//! more goes to `reaper`. Of a user's code only wakers run here; what panics ends no more than itself.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use super::completion::{self, Complete, Entry, Mark, Table, Vacancy};
+use super::completion::{Complete, Entry, Left, Mark, Shared, Table, Vacancy};
 use super::context::Kept;
 use super::lanes::{Lanes, Over};
 use super::reaper::drop_elsewhere;
-use crate::driver::{CudaStream, StreamMark};
+use crate::driver::{CudaStream, StreamMark, host_call};
 use crate::error::Error;
 
-static TABLE: Table<InFlight> = Table::of(Mutex::new(completion::Shared::EMPTY), Condvar::new());
+static TABLE: Table<Entry<InFlight>> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
 
 /// Entries that are not over.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -45,7 +47,9 @@ impl Mark for InFlight {
 struct Nobody;
 
 impl Complete<Error> for Nobody {
-    fn complete(&self, _: Result<(), Error>) {}
+    fn complete(&self, _: Result<(), Error>) -> Option<Left> {
+        None
+    }
 
     fn expire(&self) {}
 }
@@ -74,14 +78,14 @@ pub(super) fn watch(
         Err(_) => {
             let result = stream.drain();
             end(kept, &result);
-            return slot.complete(result);
+            return drop(slot.complete(result));
         }
     };
     // A stream of the thread is a lane of its own each time: the number of its event, which is in use once.
     let lane = stream.lane().unwrap_or_else(|| mark.number());
     COUNT.fetch_add(1, Ordering::Relaxed);
     let entry = Entry { lane, mark: InFlight { mark, kept }, slot, since, deadline };
-    if let Some(vacancy) = TABLE.push(entry) {
+    if let Some(vacancy) = TABLE.push([entry]) {
         hire(vacancy);
     }
 }
@@ -119,47 +123,77 @@ fn hire(_: Vacancy) {
 }
 
 fn work() {
+    host_call::drop_nothing_here();
     work_until(IDLE);
 }
 
 fn work_until(idle: Duration) {
-    let mut lanes = Lanes::default();
-    let mut rest = Duration::ZERO;
+    let mut watch = Watch::default();
     loop {
-        if lanes.is_empty() {
-            match TABLE.next(idle) {
-                Some(arrivals) => lanes.add(arrivals),
-                None => return,
-            }
-        } else {
-            let pause = lanes.pause(Instant::now()).max(rest);
-            lanes.add(TABLE.arrivals(pause));
+        match catch_unwind(AssertUnwindSafe(|| watch.turn(idle))) {
+            Ok(true) => {}
+            Ok(false) => return,
+            // What it has in hand is whole at every step; the next turn goes on with it.
+            Err(payload) => watch.left.push(payload),
+        }
+    }
+}
+
+/// What the thread has in hand: kept outside of a turn, whose panic ends nothing but the turn.
+#[derive(Default)]
+struct Watch {
+    lanes: Lanes<InFlight>,
+    over: VecDeque<Over<InFlight>>,
+    /// For the reaper.
+    left: Vec<Left>,
+    /// The shortest pause.
+    rest: Duration,
+}
+
+impl Watch {
+    /// Waits, looks, and wakes. Whether there will be another turn.
+    fn turn(&mut self, idle: Duration) -> bool {
+        if !self.receive(idle) {
+            return false;
         }
         let start = Instant::now();
-        let over = lanes.sweep(start);
-        let expired = lanes.expired(start);
-        rest = (start.elapsed() * REST).min(LONGEST_REST);
-        over.into_iter().for_each(finish);
-        for slot in expired.iter().filter_map(std::sync::Weak::upgrade) {
-            guarded(|| slot.expire());
+        self.lanes.sweep(start, &mut self.over);
+        let expired = self.lanes.expired(start);
+        self.rest = (start.elapsed() * REST).min(LONGEST_REST);
+        while let Some(over) = self.over.pop_front() {
+            self.finish(over);
         }
+        for slot in expired.iter().filter_map(std::sync::Weak::upgrade) {
+            self.guarded(|| {
+                slot.expire();
+                None
+            });
+        }
+        drop_elsewhere(std::mem::take(&mut self.left));
+        true
     }
-}
 
-fn finish((entry, result): Over<InFlight>) {
-    COUNT.fetch_sub(1, Ordering::Relaxed);
-    let Entry { mark: InFlight { mark, kept }, slot, .. } = entry;
-    let mut rest = done_with(kept, &result);
-    drop(mark);
-    guarded(|| slot.complete(result));
-    if Arc::strong_count(&slot) == 1 {
-        // The future is gone: this is the last share of the output.
-        rest.push(Box::new(slot));
+    fn receive(&mut self, idle: Duration) -> bool {
+        if !self.lanes.is_empty() {
+            let pause = self.lanes.pause(Instant::now()).max(self.rest);
+            self.lanes.add(TABLE.arrivals(pause));
+            return true;
+        }
+        let Some(arrivals) = TABLE.next(idle) else { return false };
+        self.lanes.add(arrivals);
+        true
     }
-    drop_elsewhere(rest);
-}
 
-/// Runs what may be foreign code: its panic ends here, where nobody could be told.
-fn guarded(f: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(f));
+    fn finish(&mut self, (entry, result): Over<InFlight>) {
+        COUNT.fetch_sub(1, Ordering::Relaxed);
+        let Entry { mark: InFlight { mark, kept }, slot, .. } = entry;
+        self.left.append(&mut done_with(kept, &result));
+        self.left.extend(mark.end());
+        self.guarded(|| slot.complete(result));
+    }
+
+    /// Runs what may be foreign code: its panic ends here, where nobody could be told.
+    fn guarded(&mut self, f: impl FnOnce() -> Option<Left>) {
+        self.left.extend(catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(Some));
+    }
 }

@@ -1,53 +1,46 @@
 //! Dropping what nobody waits for any more, on a thread of its own: the end of a module, of pinned memory or of foreign objects
-//! may wait for the whole device, and the thread that watches must not.
+//! may wait for the whole device, and the thread that watches must not. It ends like that one when it has been idle.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
-static DROPS: Mutex<Drops> = Mutex::new(Drops { waiting: Vec::new(), running: false });
+use super::completion::{Left, Shared, Table, Vacancy};
 
-struct Drops {
-    waiting: Vec<Box<dyn Any + Send>>,
-    /// Whether there is a thread that will look again.
-    running: bool,
-}
+static DROPS: Table<Left> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
+
+/// How long the thread stays without anything to drop.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// Drops `what` soon, elsewhere.
-pub(super) fn drop_elsewhere(what: Vec<Box<dyn Any + Send>>) {
+pub(super) fn drop_elsewhere(what: Vec<Left>) {
     if what.is_empty() {
         return;
     }
-    let mut drops = drops();
-    drops.waiting.extend(what);
-    if std::mem::replace(&mut drops.running, true) {
-        return;
+    if let Some(vacancy) = DROPS.push(what) {
+        hire(vacancy);
     }
-    drop(drops);
+}
+
+fn hire(_: Vacancy) {
     let thread = std::thread::Builder::new().name("cuda-launch drops".into());
-    if thread.spawn(run).is_err() {
+    if thread.spawn(|| run(IDLE)).is_err() {
         // There is no thread to be had.
-        run();
+        run(Duration::ZERO);
     }
 }
 
-fn run() {
-    loop {
-        let mut drops = drops();
-        let waiting = std::mem::take(&mut drops.waiting);
-        if waiting.is_empty() {
-            drops.running = false;
-            return;
-        }
-        drop(drops);
-        for what in waiting {
-            // A panic ends here, where nobody could be told, and does not keep the others.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(what)));
-        }
+fn run(idle: Duration) {
+    while let Some(waiting) = DROPS.next(idle) {
+        waiting.into_iter().for_each(end);
     }
 }
 
-fn drops() -> MutexGuard<'static, Drops> {
-    // Nothing panics while it is locked.
-    DROPS.lock().unwrap_or_else(PoisonError::into_inner)
+/// A panic ends here, where nobody could be told, and does not keep the others.
+fn end(what: Left) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(what))) else { return };
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // Whoever panics with a value that panics when dropped gets no third chance.
+        std::mem::forget(another);
+    }
 }

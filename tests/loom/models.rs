@@ -8,7 +8,7 @@ use loom::model::Builder;
 use loom::sync::{Arc, Mutex};
 
 use crate::completion::Ended;
-use crate::world::{Output, Waiting, Work, World, beside};
+use crate::world::{Output, Waiting, Work, World, beside, foreign};
 
 /// Runs a program in every order with at most so many switches of threads that are not waiting.
 fn model(switches: usize, program: impl Fn() + Send + Sync + 'static) {
@@ -154,6 +154,24 @@ fn a_worker_that_retires_misses_nothing() {
     });
 }
 
+/// The end of a claim, the end of the work and a deadline, in every order.
+#[test]
+fn the_output_of_whoever_waited_too_long_ends_once_and_after_the_work() {
+    model(3, || {
+        let (world, work) = (World::new(), Work::new());
+        let future = world.submit_until(&work, Output(work.clone()), Some(Instant::now()));
+        let device = {
+            let (world, work) = (world.clone(), work.clone());
+            beside(move || world.finish(&work))
+        };
+        drop(future.poll(Waker::noop()));
+        drop(future);
+        device.join().unwrap();
+        world.end();
+        assert_eq!(work.ended(), 1);
+    });
+}
+
 /// No time passes that would make it look.
 #[test]
 fn an_arrival_wakes_a_worker_that_sleeps() {
@@ -216,7 +234,7 @@ fn wakers_and_outputs_may_use_the_protocol() {
     impl Wake for Busy {
         fn wake(self: StdArc<Self>) {
             let future = self.future.lock().unwrap().take();
-            assert!(future.is_none_or(|future| future.poll(Waker::noop()).is_ready()));
+            foreign(|| assert!(future.is_none_or(|future| future.poll(Waker::noop()).is_ready())));
             let more = self.world.submit(&self.next, Output(self.next.clone()));
             self.world.finish(&self.next);
             *self.more.lock().unwrap() = Some(more);

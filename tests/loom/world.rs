@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // The memory of a device, behind a cell that loom watches.
 #![allow(dead_code)] // Only the models use it.
 
+use std::cell::Cell;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,23 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 
-use crate::completion::{Complete, Ended, Entry, Mark, Shared, Slot, Table};
+use crate::completion::{Claim, Complete, Ended, Entry, Left, Mark, Shared, Slot, Table};
 use crate::sync::{Clock, Condvar, Mutex};
 
 pub(crate) type Fault = &'static str;
-type SlotOf<T> = Arc<Slot<T, Fault>>;
+
+loom::thread_local! {
+    /// Whether this is the worker, where nothing of a user may end.
+    static WATCHES: Cell<bool> = Cell::new(false);
+}
+
+/// What a user, or the thread for drops, may do on a thread.
+pub(crate) fn foreign<R>(f: impl FnOnce() -> R) -> R {
+    let before = WATCHES.with(|watches| watches.replace(false));
+    let result = f();
+    WATCHES.with(|watches| watches.set(before));
+    result
+}
 
 const FAULTED: usize = usize::MAX;
 
@@ -52,11 +65,12 @@ impl Work {
     }
 }
 
-/// The memory of a piece of work: nobody may end it before the work.
+/// The memory of a piece of work: nobody may end it before the work, nor on the worker.
 pub(crate) struct Output(pub(crate) Arc<Work>);
 
 impl Drop for Output {
     fn drop(&mut self) {
+        assert!(!WATCHES.with(Cell::get), "it ends on the thread that watches");
         assert_ne!(self.0.done.load(Ordering::Acquire), 0, "the device still uses it");
         // SAFETY: as was just asked.
         self.0.memory.with_mut(|memory| unsafe { *memory += 1 });
@@ -78,11 +92,11 @@ impl Mark for End {
 }
 
 /// A share of a slot in the table; loom's `Arc` makes no trait object by itself.
-struct Share<T>(SlotOf<T>);
+struct Share<T>(Arc<Slot<T, Fault>>);
 
-impl<T: Send> Complete<Fault> for Share<T> {
-    fn complete(&self, result: Result<(), Fault>) {
-        self.0.complete(result);
+impl<T: Send + 'static> Complete<Fault> for Share<T> {
+    fn complete(&self, result: Result<(), Fault>) -> Option<Left> {
+        self.0.complete(result)
     }
 
     fn expire(&self) {
@@ -95,7 +109,7 @@ impl<T: Send> Complete<Fault> for Share<T> {
 pub(crate) struct World(Arc<Process>);
 
 struct Process {
-    table: Table<End>,
+    table: Table<Entry<End>>,
     clock: Clock,
     workers: Mutex<Vec<JoinHandle<()>>>,
     at_work: AtomicUsize,
@@ -120,21 +134,21 @@ impl World {
         output: T,
         deadline: Option<Instant>,
     ) -> Waiting<T> {
-        let slot = Arc::new(Slot::new(output));
-        let _ = slot.poll(Waker::noop());
-        let share: std::sync::Arc<dyn Complete<Fault>> = std::sync::Arc::new(Share(slot.clone()));
+        let claim = Claim::new(output);
+        let share: std::sync::Arc<dyn Complete<Fault>> = std::sync::Arc::new(Share(claim.slot().clone()));
         let since = Instant::now();
         let entry = Entry { lane: 0, mark: End(work.clone()), slot: Arc::from_std(share), since, deadline };
-        if self.0.table.push(entry).is_some() {
+        if self.0.table.push([entry]).is_some() {
             let world = self.clone();
             let worker = thread::spawn(move || world.work());
             self.0.workers.lock().unwrap().push(worker);
         }
-        Waiting(slot)
+        Waiting(claim)
     }
 
     /// The worker, as in `reactor.rs`.
     fn work(&self) {
+        WATCHES.with(|watches| watches.set(true));
         assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
         let mut in_flight = Vec::new();
         loop {
@@ -149,18 +163,20 @@ impl World {
             }
             for entry in std::mem::take(&mut in_flight) {
                 let (result, has_deadline) = (entry.mark.is_done(), entry.deadline.is_some());
-                match result {
-                    Ok(true) => entry.slot.complete(Ok(())),
-                    Err(fault) => entry.slot.complete(Err(fault)),
-                    Ok(false) => {}
-                }
+                let left = match result {
+                    Ok(false) => None,
+                    answer => entry.slot.complete(answer.map(drop)),
+                };
                 // Also where it has just been completed.
                 if has_deadline {
                     entry.slot.expire();
                 }
                 if result == Ok(false) {
                     in_flight.push(entry);
+                } else {
+                    drop(entry);
                 }
+                foreign(|| drop(left));
             }
         }
     }
@@ -199,7 +215,7 @@ pub(crate) fn beside(f: impl FnOnce() + 'static) -> JoinHandle<()> {
 }
 
 /// A future that was polled.
-pub(crate) struct Waiting<T>(SlotOf<T>);
+pub(crate) struct Waiting<T>(Claim<T, Fault>);
 
 impl<T: Send> Waiting<T> {
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<Fault>>> {

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Events that this crate made, which a pool owns between two uses.
 
 use cuda_driver_sys::{CUevent, Driver};
+use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
@@ -82,6 +83,13 @@ impl StreamMark {
             self.stream.launches().settle(self.launches);
         }
         Ok(done)
+    }
+
+    /// Ends it. What is left if it had the last handle of its stream: with that a context may end, whose owner may do anything.
+    pub(crate) fn end(self) -> Option<Box<dyn Any + Send>> {
+        let stream = self.stream.clone();
+        drop(self);
+        stream.into_last()
     }
 
     /// What tells it from all other marks while it lives.

@@ -9,6 +9,7 @@
 //! held while foreign code runs: wakers, drops, marks.
 
 use std::any::Any;
+use std::ops::Range;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -178,9 +179,11 @@ impl<T, E> Drop for Claim<T, E> {
 
 /// Work in flight.
 pub(super) struct Entry<M: Mark> {
-    /// What tells its stream from others: of one lane, the marks are come to in order.
+    /// What tells its stream from others: of one lane, the marks are come to in the order of their records.
     pub(super) lane: usize,
     pub(super) mark: M,
+    /// The mark was recorded between these two moments, of a clock that counts the records of all threads.
+    pub(super) record: Range<u64>,
     pub(super) slot: Arc<dyn Complete<M::Error>>,
     /// When the wait began.
     pub(super) since: Instant,

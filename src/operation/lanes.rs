@@ -1,8 +1,9 @@
 //! The worker's own list of what is in flight: which marks to ask, and when.
 //!
-//! Only the oldest mark of a stream is asked, because a stream comes to them in order. The longer a wait has lasted, the longer
-//! the pause to the next look: an eighth of its age, so that a look is late by an eighth at most, and 1,000 futures that wait
-//! for long cost next to nothing.
+//! A stream comes to its marks in the order in which they were recorded, so only the oldest is asked. Marks that threads recorded
+//! at the same time have no known order, and may arrive in any: a mark is asked unless it was recorded after one that is not
+//! done. The longer a wait has lasted, the longer the pause to the next look: an eighth of its age, so that a look is late by an
+//! eighth at most, and 1,000 futures that wait for long cost next to nothing.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Weak;
@@ -22,7 +23,7 @@ pub(super) struct Lanes<M: Mark> {
 }
 
 struct Lane<M: Mark> {
-    /// The oldest first.
+    /// The one whose record began first comes first.
     entries: VecDeque<Entry<M>>,
     /// When to look at the oldest.
     due: Instant,
@@ -50,7 +51,7 @@ impl<M: Mark> Lanes<M> {
             }
             let due = entry.since;
             let lane = self.lanes.entry(entry.lane).or_insert_with(|| Lane { entries: VecDeque::new(), due });
-            lane.entries.push_back(entry);
+            lane.add(entry);
         }
     }
 
@@ -83,16 +84,31 @@ impl<M: Mark> Lanes<M> {
 }
 
 impl<M: Mark> Lane<M> {
+    /// Nearly always at the end.
+    fn add(&mut self, entry: Entry<M>) {
+        let later = self.entries.iter().rev().take_while(|other| other.record.start > entry.record.start);
+        let index = self.entries.len() - later.count();
+        self.entries.insert(index, entry);
+    }
+
     fn look(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
         // Also where a question panics.
         self.due = now + LONGEST;
-        while let Some(oldest) = self.entries.front() {
-            match oldest.mark.is_done() {
+        let mut index = 0;
+        // Those whose record began later come after one that is not done.
+        let mut end = u64::MAX;
+        while let Some(entry) = self.entries.get(index)
+            && entry.record.start < end
+        {
+            match entry.mark.is_done() {
                 Ok(false) => {
-                    self.due = now + pace(now.saturating_duration_since(oldest.since));
-                    return;
+                    self.due = self.due.min(now + pace(now.saturating_duration_since(entry.since)));
+                    end = end.min(entry.record.end);
+                    index += 1;
                 }
-                answer => over.extend(self.entries.pop_front().map(|entry| (entry, answer.map(drop)))),
+                answer => {
+                    over.extend(self.entries.remove(index).map(|entry| (entry, answer.map(drop))));
+                }
             }
         }
     }
@@ -108,6 +124,7 @@ mod tests {
     use super::*;
     use crate::operation::completion::Claim;
     use std::cell::Cell;
+    use std::ops::Range;
     use std::rc::Rc;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
@@ -135,14 +152,14 @@ mod tests {
     }
 
     impl Stream {
-        fn mark(&self, at: usize) -> Entry<At> {
+        fn mark(&self, at: usize, record: Range<u64>) -> Entry<At> {
             let (since, slot) = (Instant::now(), Claim::new(()).slot().clone());
-            Entry { lane: 0, mark: At(at, self.clone()), slot, since, deadline: None }
+            Entry { lane: 0, mark: At(at, self.clone()), record, slot, since, deadline: None }
         }
 
         /// Recorded one after the other.
         fn marks(&self, count: usize) -> Vec<Entry<At>> {
-            (1..=count).map(|at| self.mark(at)).collect()
+            (1..=count).zip((0..).step_by(2)).map(|(at, start)| self.mark(at, start..start + 1)).collect()
         }
     }
 
@@ -168,6 +185,38 @@ mod tests {
     }
 
     #[test]
+    fn what_arrives_late_does_not_wait_for_what_came_after_it() {
+        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        let mut marks = stream.marks(3);
+        let first = marks.remove(0);
+        lanes.add(marks);
+        lanes.add(vec![first]);
+        stream.reached.store(1, SeqCst);
+        assert_eq!(over(&mut lanes, Instant::now()), [(1, true)]);
+        assert_eq!(stream.asked.load(SeqCst), 2, "the last one comes after the second");
+    }
+
+    #[test]
+    fn marks_of_one_time_have_no_order() {
+        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        // The record that began first and ended last was the third on the stream; the fourth came after the first.
+        lanes.add(vec![
+            stream.mark(4, 4..9),
+            stream.mark(3, 0..8),
+            stream.mark(1, 1..3),
+            stream.mark(2, 2..7),
+        ]);
+        stream.reached.store(2, SeqCst);
+        let now = Instant::now();
+        assert_eq!(over(&mut lanes, now), [(1, true), (2, true)]);
+        stream.reached.store(3, SeqCst);
+        assert_eq!(over(&mut lanes, now + LONGEST), [(3, true)]);
+        assert!(over(&mut lanes, now + 2 * LONGEST).is_empty());
+        stream.reached.store(4, SeqCst);
+        assert_eq!(over(&mut lanes, now + 3 * LONGEST), [(4, true)]);
+    }
+
+    #[test]
     fn a_question_that_panics_loses_nothing() {
         struct Broken(Cell<bool>);
         impl Mark for Broken {
@@ -182,7 +231,7 @@ mod tests {
         for (lane, asked) in [(0, true), (1, false), (2, true)] {
             let (mark, slot) = (Broken(Cell::new(asked)), Claim::new(()).slot().clone());
             let since = Instant::now();
-            lanes.add(vec![Entry { lane, mark, slot, since, deadline: None }]);
+            lanes.add(vec![Entry { lane, mark, record: 0..1, slot, since, deadline: None }]);
         }
         let now = Instant::now();
         let sweep = std::panic::AssertUnwindSafe(|| lanes.sweep(now, &mut over));

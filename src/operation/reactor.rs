@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,9 @@ static TABLE: Table<Entry<InFlight>> = Table::of(Mutex::new(Shared::EMPTY), Cond
 
 /// Entries that are not over.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the beginnings and ends of records: threads share streams, and what they recorded may arrive in another order.
+static RECORDS: AtomicU64 = AtomicU64::new(0);
 
 /// How long the thread stays without anything to watch.
 const IDLE: Duration = Duration::from_secs(10);
@@ -73,6 +76,7 @@ pub(super) fn watch(
     since: Instant,
     deadline: Option<Instant>,
 ) {
+    let start = RECORDS.fetch_add(1, Ordering::AcqRel);
     let mark = match StreamMark::new(stream) {
         Ok(mark) => mark,
         Err(_) => {
@@ -81,10 +85,11 @@ pub(super) fn watch(
             return drop(slot.complete(result));
         }
     };
+    let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
     // A stream of the thread is a lane of its own each time: the number of its event, which is in use once.
     let lane = stream.lane().unwrap_or_else(|| mark.number());
     COUNT.fetch_add(1, Ordering::Relaxed);
-    let entry = Entry { lane, mark: InFlight { mark, kept }, slot, since, deadline };
+    let entry = Entry { lane, mark: InFlight { mark, kept }, record, slot, since, deadline };
     if let Some(vacancy) = TABLE.push([entry]) {
         hire(vacancy);
     }

@@ -137,7 +137,14 @@ impl World {
         let claim = Claim::new(output);
         let share: std::sync::Arc<dyn Complete<Fault>> = std::sync::Arc::new(Share(claim.slot().clone()));
         let since = Instant::now();
-        let entry = Entry { lane: 0, mark: End(work.clone()), slot: Arc::from_std(share), since, deadline };
+        let entry = Entry {
+            lane: 0,
+            mark: End(work.clone()),
+            record: 0..1,
+            slot: Arc::from_std(share),
+            since,
+            deadline,
+        };
         if self.0.table.push([entry]).is_some() {
             let world = self.clone();
             let worker = thread::spawn(move || world.work());

@@ -5,22 +5,23 @@
 //! done. The longer a wait has lasted, the longer the pause to the next look: an eighth of its age, so that a look is late by an
 //! eighth at most, and 1,000 futures that wait for long cost next to nothing.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Weak;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::completion::{Complete, Entry, Mark};
+use super::sync::Arc;
 
 /// The shortest and the longest pause between two looks at a mark.
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_millis(1);
 
 pub(super) struct Lanes<M: Mark> {
-    lanes: HashMap<usize, Lane<M>>,
-    deadlines: BTreeMap<(Instant, u64), Weak<dyn Complete<M::Error>>>,
-    /// Tells equal deadlines apart.
-    serial: u64,
+    lanes: BTreeMap<usize, Lane<M>>,
+    deadlines: Deadlines<M>,
 }
+
+/// Who is to be told when: each as long as its work is not done.
+type Deadlines<M> = BTreeMap<(Instant, u64), Arc<dyn Complete<<M as Mark>::Error>>>;
 
 struct Lane<M: Mark> {
     /// The one whose record began first comes first.
@@ -34,7 +35,7 @@ pub(super) type Over<M> = (Entry<M>, Result<(), <M as Mark>::Error>);
 
 impl<M: Mark> Default for Lanes<M> {
     fn default() -> Self {
-        Self { lanes: HashMap::new(), deadlines: BTreeMap::new(), serial: 0 }
+        Self { lanes: BTreeMap::new(), deadlines: BTreeMap::new() }
     }
 }
 
@@ -45,9 +46,8 @@ impl<M: Mark> Lanes<M> {
 
     pub(super) fn add(&mut self, entries: Vec<Entry<M>>) {
         for entry in entries {
-            if let Some(deadline) = entry.deadline {
-                self.serial += 1;
-                self.deadlines.insert((deadline, self.serial), std::sync::Arc::downgrade(&entry.slot));
+            if let Some(key) = deadline(&entry) {
+                self.deadlines.insert(key, entry.slot.clone());
             }
             let due = entry.since;
             let lane = self.lanes.entry(entry.lane).or_insert_with(|| Lane { entries: VecDeque::new(), due });
@@ -59,19 +59,19 @@ impl<M: Mark> Lanes<M> {
     pub(super) fn sweep(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
         self.lanes.retain(|_, lane| {
             if lane.due <= now {
-                lane.look(now, over);
+                lane.look(now, over, &mut self.deadlines);
             }
             !lane.entries.is_empty()
         });
     }
 
     /// Those whose deadline has come.
-    pub(super) fn expired(&mut self, now: Instant) -> Vec<Weak<dyn Complete<M::Error>>> {
-        if self.deadlines.is_empty() {
-            return Vec::new();
-        }
+    pub(super) fn expired(
+        &mut self,
+        now: Instant,
+    ) -> impl Iterator<Item = Arc<dyn Complete<M::Error>>> + use<M> {
         let later = self.deadlines.split_off(&(now, u64::MAX));
-        std::mem::replace(&mut self.deadlines, later).into_values().collect()
+        std::mem::replace(&mut self.deadlines, later).into_values()
     }
 
     /// How long there is nothing to do.
@@ -91,7 +91,7 @@ impl<M: Mark> Lane<M> {
         self.entries.insert(index, entry);
     }
 
-    fn look(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
+    fn look(&mut self, now: Instant, over: &mut VecDeque<Over<M>>, deadlines: &mut Deadlines<M>) {
         // Also where a question panics.
         self.due = now + LONGEST;
         let mut index = 0;
@@ -107,6 +107,7 @@ impl<M: Mark> Lane<M> {
                     index += 1;
                 }
                 answer => {
+                    deadline(entry).map(|key| deadlines.remove(&key));
                     over.extend(self.entries.remove(index).map(|entry| (entry, answer.map(drop))));
                 }
             }
@@ -114,19 +115,23 @@ impl<M: Mark> Lane<M> {
     }
 }
 
+/// Where its deadline is noted. No two records have one end.
+fn deadline<M: Mark>(entry: &Entry<M>) -> Option<(Instant, u64)> {
+    entry.deadline.map(|deadline| (deadline, entry.record.end))
+}
+
 /// The pause after a look at something that has lasted so long.
 fn pace(age: Duration) -> Duration {
     (age / 8).clamp(SHORTEST, LONGEST)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(cuda_launch_loom)))]
 mod tests {
     use super::*;
     use crate::operation::completion::Claim;
     use std::cell::Cell;
     use std::ops::Range;
     use std::rc::Rc;
-    use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::SeqCst;
 
@@ -214,6 +219,24 @@ mod tests {
         assert!(over(&mut lanes, now + 2 * LONGEST).is_empty());
         stream.reached.store(4, SeqCst);
         assert_eq!(over(&mut lanes, now + 3 * LONGEST), [(4, true)]);
+    }
+
+    #[test]
+    fn the_deadline_of_what_is_done_is_forgotten() {
+        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        let (marks, now) = (stream.marks(3), Instant::now());
+        let (soon, late) = (now + 5 * LONGEST, now + Duration::from_secs(3600));
+        for (mut entry, deadline) in marks.into_iter().zip([soon, late, soon]) {
+            entry.deadline = Some(deadline);
+            lanes.add(vec![entry]);
+        }
+        stream.reached.store(2, SeqCst);
+        assert_eq!(over(&mut lanes, now).len(), 2);
+        assert_eq!(lanes.deadlines.len(), 1);
+        assert_eq!((lanes.expired(now).count(), lanes.expired(soon).count()), (0, 1));
+        stream.reached.store(3, SeqCst);
+        assert_eq!(over(&mut lanes, soon), [(3, true)]);
+        assert!(lanes.deadlines.is_empty());
     }
 
     #[test]

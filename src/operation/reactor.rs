@@ -168,7 +168,7 @@ impl Watch {
         while let Some(over) = self.over.pop_front() {
             self.finish(over);
         }
-        for slot in expired.iter().filter_map(std::sync::Weak::upgrade) {
+        for slot in expired {
             self.guarded(|| {
                 slot.expire();
                 None

@@ -1,4 +1,5 @@
-//! Every order of events of how the end of work reaches a future, tried by loom: `src/operation/completion.rs` with loom's locks.
+//! Every order of events of how the end of work reaches a future, tried by loom: `src/operation/completion.rs` with loom's locks, and
+//! `lanes.rs`, which decides what the worker asks.
 //!
 //! A model is a small program: it submits work, a device comes to the end of it or faults, a future is awaited, dropped or kept,
 //! the worker sleeps, looks and retires. Loom runs it in every order that matters, and fails where a thread waits for ever, where
@@ -14,6 +15,9 @@
 #[path = "../../src/operation/completion.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod completion;
+#[path = "../../src/operation/lanes.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod lanes;
 #[cfg(test)]
 mod models;
 mod sync;

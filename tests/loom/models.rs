@@ -8,7 +8,7 @@ use loom::model::Builder;
 use loom::sync::{Arc, Mutex};
 
 use crate::completion::Ended;
-use crate::world::{Output, Waiting, Work, World, beside, foreign};
+use crate::world::{Output, Stream, Waiting, Work, World, beside, foreign};
 
 /// Runs a program in every order with at most so many switches of threads that are not waiting.
 fn model(switches: usize, program: impl Fn() + Send + Sync + 'static) {
@@ -151,6 +151,26 @@ fn a_worker_that_retires_misses_nothing() {
         submitting.join().unwrap();
         world.end();
         assert_eq!((work.ended(), other.ended()), (1, 1));
+    });
+}
+
+/// What was given to a stream first is not held up by what came after it, whoever was faster to say so.
+#[test]
+fn threads_that_share_a_stream_wait_for_no_later_work() {
+    model(3, || {
+        let (world, stream) = (World::new(), Stream::new());
+        let other = {
+            let (world, stream) = (world.clone(), stream.clone());
+            loom::thread::spawn(move || world.submit_to(&stream, ()))
+        };
+        let mut both = [world.submit_to(&stream, ()), other.join().unwrap()];
+        both.sort_by_key(|(mark, _)| *mark);
+        for (mark, future) in both {
+            stream.reach(mark);
+            world.tick();
+            future.wait().unwrap();
+        }
+        world.end();
     });
 }
 

@@ -1,4 +1,4 @@
-//! What `completion` synchronises with, by loom. Time does not pass by itself: a [`Clock`] ends timed waits.
+//! What `completion` and `lanes` synchronise with, by loom. Time does not pass by itself: a [`Clock`] ends timed waits.
 
 pub(crate) use loom::sync::Arc;
 use std::cell::RefCell;

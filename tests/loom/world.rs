@@ -4,15 +4,18 @@
 #![allow(dead_code)] // Only the models use it.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 
 use crate::completion::{Claim, Complete, Ended, Entry, Left, Mark, Shared, Slot, Table};
+use crate::lanes::Lanes;
 use crate::sync::{Clock, Condvar, Mutex};
 
 pub(crate) type Fault = &'static str;
@@ -78,15 +81,39 @@ impl Drop for Output {
     }
 }
 
-pub(crate) struct End(Arc<Work>);
+/// A stream: how many marks were recorded in it, and to how many of them it has come.
+pub(crate) struct Stream {
+    recorded: AtomicUsize,
+    reached: AtomicUsize,
+}
+
+impl Stream {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { recorded: AtomicUsize::new(0), reached: AtomicUsize::new(0) })
+    }
+
+    /// The device comes to its mark of this number.
+    pub(crate) fn reach(&self, mark: usize) {
+        self.reached.store(mark, Ordering::Release);
+    }
+}
+
+pub(crate) enum End {
+    Of(Arc<Work>),
+    /// This mark of a stream.
+    At(usize, Arc<Stream>),
+}
 
 impl Mark for End {
     type Error = Fault;
 
     fn is_done(&self) -> Result<bool, Fault> {
-        match self.0.done.load(Ordering::Acquire) {
-            FAULTED => Err("kernel k trapped"),
-            done => Ok(done != 0),
+        match self {
+            Self::Of(work) => match work.done.load(Ordering::Acquire) {
+                FAULTED => Err("kernel k trapped"),
+                done => Ok(done != 0),
+            },
+            Self::At(mark, stream) => Ok(stream.reached.load(Ordering::Acquire) >= *mark),
         }
     }
 }
@@ -113,16 +140,20 @@ struct Process {
     clock: Clock,
     workers: Mutex<Vec<JoinHandle<()>>>,
     at_work: AtomicUsize,
+    records: AtomicU64,
+    /// Loom need not try every order of these.
+    lanes: std::sync::atomic::AtomicUsize,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let table = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
         let (workers, at_work) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
-        Self(Arc::new(Process { table, clock: Clock::latest(), workers, at_work }))
+        let (records, lanes) = (AtomicU64::new(0), Default::default());
+        Self(Arc::new(Process { table, clock: Clock::latest(), workers, at_work, records, lanes }))
     }
 
-    /// Submits the work as a future does in its first poll.
+    /// Submits the work as a future does in its first poll, to a stream of its own.
     pub(crate) fn submit<T: Send + 'static>(&self, work: &Arc<Work>, output: T) -> Waiting<T> {
         self.submit_until(work, output, None)
     }
@@ -134,18 +165,36 @@ impl World {
         output: T,
         deadline: Option<Instant>,
     ) -> Waiting<T> {
+        let lane = 1 + self.0.lanes.fetch_add(1, Ordering::Relaxed);
+        // They differ, as deadlines need.
+        let end = lane as u64;
+        self.push(lane, End::Of(work.clone()), 0..end, output, deadline)
+    }
+
+    /// Submits something to a stream that others use; the number of its mark there.
+    pub(crate) fn submit_to<T: Send + 'static>(
+        &self,
+        stream: &Arc<Stream>,
+        output: T,
+    ) -> (usize, Waiting<T>) {
+        let start = self.0.records.fetch_add(1, Ordering::AcqRel);
+        let mark = 1 + stream.recorded.fetch_add(1, Ordering::AcqRel);
+        let record = start..self.0.records.fetch_add(1, Ordering::AcqRel);
+        (mark, self.push(0, End::At(mark, stream.clone()), record, output, None))
+    }
+
+    fn push<T: Send + 'static>(
+        &self,
+        lane: usize,
+        mark: End,
+        record: Range<u64>,
+        output: T,
+        deadline: Option<Instant>,
+    ) -> Waiting<T> {
         let claim = Claim::new(output);
         let share: std::sync::Arc<dyn Complete<Fault>> = std::sync::Arc::new(Share(claim.slot().clone()));
-        let since = Instant::now();
-        let entry = Entry {
-            lane: 0,
-            mark: End(work.clone()),
-            record: 0..1,
-            slot: Arc::from_std(share),
-            since,
-            deadline,
-        };
-        if self.0.table.push([entry]).is_some() {
+        let (slot, since) = (Arc::from_std(share), Instant::now());
+        if self.0.table.push([Entry { lane, mark, record, slot, since, deadline }]).is_some() {
             let world = self.clone();
             let worker = thread::spawn(move || world.work());
             self.0.workers.lock().unwrap().push(worker);
@@ -157,34 +206,28 @@ impl World {
     fn work(&self) {
         WATCHES.with(|watches| watches.set(true));
         assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
-        let mut in_flight = Vec::new();
+        let (mut lanes, mut over, mut now) = (Lanes::default(), VecDeque::new(), Instant::now());
         loop {
-            if in_flight.is_empty() {
+            if lanes.is_empty() {
                 // Before: who is told of a vacancy may start before this one's end.
                 self.0.at_work.fetch_sub(1, Ordering::SeqCst);
                 let Some(arrivals) = self.0.table.next(Duration::ZERO) else { return };
                 assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
-                in_flight = arrivals;
+                lanes.add(arrivals);
             } else {
-                in_flight.extend(self.0.table.arrivals(Duration::ZERO));
+                lanes.add(self.0.table.arrivals(Duration::ZERO));
             }
-            for entry in std::mem::take(&mut in_flight) {
-                let (result, has_deadline) = (entry.mark.is_done(), entry.deadline.is_some());
-                let left = match result {
-                    Ok(false) => None,
-                    answer => entry.slot.complete(answer.map(drop)),
-                };
-                // Also where it has just been completed.
-                if has_deadline {
-                    entry.slot.expire();
-                }
-                if result == Ok(false) {
-                    in_flight.push(entry);
-                } else {
-                    drop(entry);
-                }
+            // All pauses are over, and all deadlines have come.
+            now += Duration::from_secs(3600);
+            lanes.sweep(now, &mut over);
+            let expired = lanes.expired(now);
+            for (Entry { mark, slot, .. }, result) in over.drain(..) {
+                drop(mark);
+                let left = slot.complete(result);
+                drop(slot);
                 foreign(|| drop(left));
             }
+            expired.for_each(|slot| slot.expire());
         }
     }
 

@@ -200,6 +200,18 @@ fn a_context_does_not_end_on_the_thread_that_watches() {
     eventually("all is over", || in_flight() == 0);
 }
 
+#[test]
+fn the_longest_timeout_is_none() {
+    let _alone = alone();
+    let stream = context().new_stream().unwrap();
+    let held = hold(&stream);
+    let op = zeroed::<u8>(3).schedule(on(&stream)).timeout(Duration::MAX);
+    let mut future = op.into_future();
+    assert!(poll_once(&mut future).is_pending());
+    drop(held);
+    assert_eq!(block_on(future).unwrap().len(), 3);
+}
+
 /// A thread for each would cost more than the copy.
 #[test]
 fn what_is_kept_for_copies_ends_on_one_thread() {

@@ -256,7 +256,10 @@ impl<T> Table<T> {
 
     /// For a worker with something in hand: what has arrived, after this time or as soon as something does.
     pub(super) fn arrivals(&self, pause: Duration) -> Vec<T> {
-        let mut shared = self.sleep(locked(&self.shared), pause);
+        let mut shared = locked(&self.shared);
+        if !pause.is_zero() {
+            shared = self.sleep(shared, pause);
+        }
         std::mem::take(&mut shared.arrivals)
     }
 

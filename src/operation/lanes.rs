@@ -2,8 +2,11 @@
 //!
 //! A stream comes to its marks in the order in which they were recorded, so only the oldest is asked. Marks that threads recorded
 //! at the same time have no known order, and may arrive in any: a mark is asked unless it was recorded after one that is not
-//! done. The longer a wait has lasted, the longer the pause to the next look: an eighth of its age, so that a look is late by an
-//! eighth at most, and 1,000 futures that wait for long cost next to nothing.
+//! done.
+//!
+//! Work that has only begun is asked without a pause: to sleep takes longer than most of it. After that, the longer a wait has
+//! lasted, the longer the pause to the next look: an eighth of its age, so that a look is late by an eighth at most, and 1,000
+//! futures that wait for long cost next to nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,7 +14,9 @@ use std::time::{Duration, Instant};
 use super::completion::{Complete, Entry, Mark};
 use super::sync::Arc;
 
-/// The shortest and the longest pause between two looks at a mark.
+/// So long there is no pause between two looks at a mark.
+const FRESH: Duration = Duration::from_micros(100);
+/// The shortest and the longest pause after that.
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_millis(1);
 
@@ -74,6 +79,12 @@ impl<M: Mark> Lanes<M> {
         std::mem::replace(&mut self.deadlines, later).into_values()
     }
 
+    /// Whether the oldest work of a stream has only begun.
+    pub(super) fn has_fresh(&self, now: Instant) -> bool {
+        let mut oldest = self.lanes.values().filter_map(|lane| lane.entries.front());
+        oldest.any(|entry| now.saturating_duration_since(entry.since) < FRESH)
+    }
+
     /// How long there is nothing to do.
     pub(super) fn pause(&self, now: Instant) -> Duration {
         let due = self.lanes.values().map(|lane| lane.due);
@@ -122,7 +133,7 @@ fn deadline<M: Mark>(entry: &Entry<M>) -> Option<(Instant, u64)> {
 
 /// The pause after a look at something that has lasted so long.
 fn pace(age: Duration) -> Duration {
-    (age / 8).clamp(SHORTEST, LONGEST)
+    if age < FRESH { Duration::ZERO } else { (age / 8).clamp(SHORTEST, LONGEST) }
 }
 
 #[cfg(all(test, not(cuda_launch_loom)))]
@@ -265,11 +276,12 @@ mod tests {
 
     #[test]
     fn the_pause_grows_with_the_wait() {
-        assert_eq!(pace(Duration::ZERO), SHORTEST);
+        assert_eq!(pace(Duration::ZERO), Duration::ZERO);
+        assert_eq!(pace(FRESH), SHORTEST);
         assert_eq!(pace(Duration::from_millis(4)), Duration::from_micros(500));
         assert_eq!(pace(Duration::from_secs(4)), LONGEST);
         let looks = Rc::new(Cell::new(0));
-        let mut age = Duration::ZERO;
+        let mut age = FRESH;
         while age < Duration::from_millis(100) {
             age += pace(age);
             looks.set(looks.get() + 1);

@@ -77,10 +77,10 @@ pub(super) fn watch(
     deadline: Option<Instant>,
 ) {
     let start = RECORDS.fetch_add(1, Ordering::AcqRel);
-    let mark = match StreamMark::new(stream) {
+    let mark = match StreamMark::new(stream, since) {
         Ok(mark) => mark,
         Err(_) => {
-            let result = stream.drain();
+            let result = stream.finish();
             end(kept, &result);
             return drop(slot.complete(result));
         }
@@ -180,7 +180,14 @@ impl Watch {
 
     fn receive(&mut self, idle: Duration) -> bool {
         if !self.lanes.is_empty() {
-            let pause = self.lanes.pause(Instant::now()).max(self.rest);
+            let now = Instant::now();
+            let pause = if self.lanes.has_fresh(now) {
+                // For at most as long as it is; whoever else wants this core goes first.
+                std::thread::yield_now();
+                Duration::ZERO
+            } else {
+                self.lanes.pause(now).max(self.rest)
+            };
             self.lanes.add(TABLE.arrivals(pause));
             return true;
         }

@@ -16,7 +16,10 @@ use cuda_launch::operation::{
     DeviceOperation, SchedulingPolicy, SingleStream, copy_to_device, in_flight, value, zeroed,
 };
 use cuda_launch::sys::{CUcontext, CUresult, Driver};
-use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, LaunchConfig, cuda_launch};
+use cuda_launch::{
+    CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, GraphExec,
+    InstantiateFlags, LaunchConfig, cuda_launch,
+};
 use std::future::Future;
 use std::panic::panic_any;
 use std::pin::Pin;
@@ -264,6 +267,7 @@ struct Trap {
     ctx: CudaContext,
     stream: CudaStream,
     held: alone::Held,
+    graph: CudaGraph,
     /// What the kernel uses: to unload a module that is at work is to wait for it.
     _used: (CudaModule, DeviceBuffer<u32>),
 }
@@ -281,11 +285,34 @@ impl Trap {
         };
         // No such block: loads the kernel, and ends well.
         launch(&stream, 99).unwrap();
+        let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| launch(stream, 99)).unwrap();
         stream.synchronize().unwrap();
         let held = hold(&stream);
         launch(&stream, 0).unwrap();
-        Self { ctx, stream, held, _used: (module, words) }
+        Self { ctx, stream, held, graph, _used: (module, words) }
     }
+
+    fn executable(&self) -> Result<GraphExec, Error> {
+        self.graph.instantiate(InstantiateFlags::empty())
+    }
+}
+
+/// Whoever looks what may be dropped finds the fault, and drops a graph that is told to look, too.
+#[test]
+fn a_fault_found_by_looking_at_what_is_parked_holds_up_nobody() {
+    in_a_child("a_fault_found_by_looking_at_what_is_parked_holds_up_nobody", || {
+        let trap = Trap::new();
+        let (mut parked, given_away) = (trap.executable().unwrap(), trap.executable().unwrap());
+        parked.launch(&trap.stream).unwrap();
+        drop(parked);
+        trap.stream.call_host(move || drop(given_away)).unwrap();
+        drop(trap.held);
+        let fault = || match trap.graph.instantiate(InstantiateFlags::empty()) {
+            Ok(_) => false,
+            Err(error) => error.is_sticky(),
+        };
+        eventually("the fault is found", fault);
+    });
 }
 
 /// The thread that watches finds the fault; what waits behind it ends elsewhere.

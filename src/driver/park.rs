@@ -103,14 +103,22 @@ pub(crate) fn sweep() {
     if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
         return;
     }
-    let due: Vec<Parked> = {
-        let mut parked = list();
-        let due = parked.extract_if(.., |parked| parked.until.has_come()).collect();
-        ANY.store(!parked.is_empty(), Ordering::Release);
-        due
-    };
-    // Outside the lock: dropping may park.
+    let mut asked = Asked(std::mem::take(&mut list()));
+    // Outside the lock, as is the dropping: a question may find a fault, which drops what users own, and that may park.
+    let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.has_come()).collect();
+    drop(asked);
     drop(due);
+}
+
+/// What is not in the list while it is asked; the rest of it goes back, also after a panic.
+struct Asked(Vec<Parked>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut parked = list();
+        parked.append(&mut self.0);
+        ANY.store(!parked.is_empty(), Ordering::Release);
+    }
 }
 
 fn list() -> MutexGuard<'static, Vec<Parked>> {

@@ -207,8 +207,10 @@ pub fn inline_wait() -> Duration {
 fn first_inline_wait() -> Duration {
     let variable = std::env::var("CUDA_LAUNCH_INLINE_WAIT_US").ok();
     let wait = Duration::from_micros(variable.and_then(|value| value.trim().parse().ok()).unwrap_or(20));
-    set_inline_wait(wait);
-    wait
+    // Unless it was set meanwhile.
+    let asked =
+        INLINE_WAIT.compare_exchange(u64::MAX, nanoseconds(wait), Ordering::Relaxed, Ordering::Relaxed);
+    asked.map_or_else(Duration::from_nanos, |_| wait)
 }
 
 /// Sets how long first polls wait for the work, from now on and for the whole process. Zero asks once.
@@ -220,8 +222,11 @@ fn first_inline_wait() -> Duration {
 /// assert_eq!(inline_wait(), Duration::ZERO);
 /// ```
 pub fn set_inline_wait(time: Duration) {
-    let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1);
-    INLINE_WAIT.store(nanoseconds, Ordering::Relaxed);
+    INLINE_WAIT.store(nanoseconds(time), Ordering::Relaxed);
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1)
 }
 
 /// Operations of this crate become futures by themselves.
@@ -277,5 +282,18 @@ impl<Op: DeviceOperation> fmt::Debug for DeviceFuture<Op> {
             State::InFlight(_) => "DeviceFuture(submitted)",
             State::Over => "DeviceFuture(over)",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_set_stays_where_the_variable_is_read_later() {
+        let wait = Duration::from_micros(7);
+        set_inline_wait(wait);
+        // A thread that found nothing set goes on only now.
+        assert_eq!((first_inline_wait(), inline_wait()), (wait, wait));
     }
 }

@@ -13,7 +13,7 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    DeviceOperation, SchedulingPolicy, SingleStream, copy_to_device, in_flight, value, zeroed,
+    DeviceFuture, DeviceOperation, SchedulingPolicy, SingleStream, copy_to_device, in_flight, value, zeroed,
 };
 use cuda_launch::sys::{CUcontext, CUresult, Driver};
 use cuda_launch::{
@@ -335,5 +335,37 @@ fn what_a_fault_leaves_behind_does_not_end_on_the_thread_that_watches() {
         assert_ne!(ended.recv_timeout(Duration::from_secs(20)).unwrap().as_deref(), Some(WATCHER));
         assert!(block_on(future).unwrap_err().is_sticky());
         assert!(trap.ctx.synchronize().unwrap_err().is_sticky());
+    });
+}
+
+/// The child has no thread that watches: it is told, instead of waiting for ever.
+#[cfg(unix)]
+#[test]
+fn a_future_that_is_pending_at_a_fork_ends_in_the_child() {
+    unsafe extern "C" {
+        safe fn fork() -> i32;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+        safe fn _exit(code: i32) -> !;
+    }
+    fn ends_there<Op>(future: &mut DeviceFuture<Op>) -> bool
+    where
+        Op: DeviceOperation<Output: 'static>,
+    {
+        matches!(poll_once(future), Poll::Ready(Err(error)) if error.is_forked())
+    }
+    in_a_child("a_future_that_is_pending_at_a_fork_ends_in_the_child", || {
+        let stream = context().new_stream().unwrap();
+        let held = hold(&stream);
+        let mut future = zeroed::<u8>(3).schedule(on(&stream)).future();
+        assert!(poll_once(&mut future).is_pending());
+        let process = fork();
+        if process == 0 {
+            _exit(i32::from(!ends_there(&mut future)));
+        }
+        let mut status = 0;
+        assert_eq!(unsafe { waitpid(process, &mut status, 0) }, process);
+        assert_eq!(status, 0, "it ended in the child with an error that says so");
+        drop(held);
+        assert_eq!(block_on(future).unwrap().len(), 3, "the parent's goes on");
     });
 }

@@ -16,7 +16,7 @@ use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
 use super::{reactor, run};
 use crate::driver::CudaStream;
-use crate::error::{Error, ErrorKind, OperationError};
+use crate::error::{Error, ErrorKind, Forked, OperationError};
 
 /// An operation as a future. The first poll submits the work.
 ///
@@ -24,6 +24,8 @@ use crate::error::{Error, ErrorKind, OperationError};
 /// and no event. Work that takes longer is watched by one thread of this crate, which wakes the future when it is done, or when
 /// a kernel faulted; then the error names the launches that it may have been. That thread runs the waker, which must not wait:
 /// all futures would wait with it.
+///
+/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]).
 ///
 /// # Dropping, forgetting, panics
 /// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
@@ -45,8 +47,14 @@ pub struct DeviceFuture<Op: DeviceOperation> {
 
 enum State<Op: DeviceOperation> {
     Described(Op, Source),
-    InFlight(Claim<Op::Output, Error>),
+    InFlight(Waiting<Op::Output>),
     Over,
+}
+
+/// A claim, which serves only the process that made it: no other has the thread that watches.
+struct Waiting<T> {
+    claim: Claim<T, Error>,
+    process: u32,
 }
 
 /// When it is to be done.
@@ -100,24 +108,46 @@ where
         let deadline = self.deadline;
         match std::mem::replace(&mut self.state, State::Over) {
             State::Described(op, source) => match begin(op, source, deadline) {
-                Ok(claim) => self.wait(claim, cx.waker()),
+                Ok(waiting) => self.wait(waiting, cx.waker()),
                 Err(ready) => Poll::Ready(ready),
             },
-            State::InFlight(claim) => self.wait(claim, cx.waker()),
+            State::InFlight(waiting) => match waiting.is_here() {
+                Ok(()) => self.wait(waiting, cx.waker()),
+                Err(forked) => {
+                    // The device may still use the output, which is the parent's to end; a thread of it may hold the lock.
+                    std::mem::forget(waiting);
+                    Poll::Ready(Err(forked))
+                }
+            },
             State::Over => Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into())),
         }
     }
 }
 
 impl<Op: DeviceOperation> DeviceFuture<Op> {
-    fn wait(&mut self, claim: Claim<Op::Output, Error>, waker: &Waker) -> Poll<Result<Op::Output, Error>> {
-        match claim.poll(waker) {
+    fn wait(&mut self, waiting: Waiting<Op::Output>, waker: &Waker) -> Poll<Result<Op::Output, Error>> {
+        match waiting.claim.poll(waker) {
             Poll::Ready(result) => Poll::Ready(result.map_err(|ended| why(ended, self.deadline))),
             Poll::Pending => {
-                self.state = State::InFlight(claim);
+                self.state = State::InFlight(waiting);
                 Poll::Pending
             }
         }
+    }
+}
+
+impl<T> Waiting<T> {
+    fn new(output: T) -> Self {
+        Self { claim: Claim::new(output), process: std::process::id() }
+    }
+
+    /// An error in a fork of the process that waits.
+    fn is_here(&self) -> Result<(), Error> {
+        let (parent, child) = (self.process, std::process::id());
+        if child == parent {
+            return Ok(());
+        }
+        Err(ErrorKind::Forked(Forked { call: "cuEventQuery", parent, child }).into())
     }
 }
 
@@ -126,7 +156,7 @@ fn begin<Op: DeviceOperation>(
     op: Op,
     source: Source,
     deadline: Option<Deadline>,
-) -> Result<Claim<Op::Output, Error>, Result<Op::Output, Error>>
+) -> Result<Waiting<Op::Output>, Result<Op::Output, Error>>
 where
     Op::Output: 'static,
 {
@@ -146,11 +176,11 @@ where
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
     }
-    let claim = Claim::new(output);
+    let waiting = Waiting::new(output);
     // A limit that is beyond all time is none.
     let deadline = deadline.and_then(|deadline| begin.checked_add(deadline.limit));
-    reactor::watch(stream, chain.0.take_kept(), claim.slot().clone(), since, deadline);
-    Ok(claim)
+    reactor::watch(stream, chain.0.take_kept(), waiting.claim.slot().clone(), since, deadline);
+    Ok(waiting)
 }
 
 /// Whether the stream is done within this time, counted from now on.

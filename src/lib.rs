@@ -15,6 +15,7 @@ mod memory;
 #[cfg(feature = "async")]
 pub mod operation;
 mod show;
+mod trace;
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;

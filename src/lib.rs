@@ -12,6 +12,8 @@ mod error;
 pub mod graph;
 pub mod launch;
 mod memory;
+#[cfg(feature = "nvtx")]
+pub mod nvtx;
 #[cfg(feature = "async")]
 pub mod operation;
 mod show;

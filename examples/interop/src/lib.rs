@@ -1,1 +1,0 @@
-//! Beside other libraries.

@@ -172,10 +172,10 @@ pub unsafe extern "C" fn dlpack_delete(tensor: *mut c_void, versioned: bool) {
 unsafe fn owned(tensor: *mut c_void, versioned: bool) -> Answer<DlTensor> {
     let tensor = NonNull::new(tensor).ok_or("a tensor that is null")?;
     // SAFETY: 1 to 3: the caller's duties.
-    Ok(match versioned {
-        true => unsafe { DlTensor::from_raw(tensor.cast()) },
-        false => unsafe { DlTensor::from_raw_legacy(tensor.cast()) },
-    })
+    let new = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw(tensor.cast()) };
+    // SAFETY: as above.
+    let old = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw_legacy(tensor.cast()) };
+    Ok(if versioned { new(tensor) } else { old(tensor) })
 }
 
 /// Arrays that were made here.

@@ -5,6 +5,7 @@
 //! NCCL is loaded while the program runs: `libnccl.so.2`, or what `CUDA_LAUNCH_NCCL` names. The program is the same for one
 //! device and for eight.
 
+#![allow(non_snake_case)] // Names of NCCL.
 #![allow(unsafe_code)] // Calls of NCCL, with handles and memory that live until the communicators are gone.
 
 use cuda_launch::sys::{CUstream, open_library};
@@ -23,7 +24,6 @@ const SUM: c_int = 0;
 /// Declares the functions that are called, and takes them from the library.
 macro_rules! functions {
     ($($name:ident: $type:ty;)*) => {
-        #[allow(non_snake_case)]
         struct Nccl { $($name: $type,)* }
 
         impl Nccl {

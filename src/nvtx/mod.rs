@@ -13,6 +13,10 @@
 //!
 //! let domain = nvtx::Domain::new("my-library"); // a row of its own
 //! let _step = domain.range("step");
+//!
+//! if let nvtx::Tool::Failed(why) = nvtx::tool() {
+//!     eprintln!("no ranges: {why}");
+//! }
 //! ```
 
 #![allow(unsafe_code)] // Calls what a tool put into its slots, with the arguments that the protocol has there.
@@ -131,6 +135,11 @@ impl Drop for OwnedDomain {
 }
 
 /// A range of a thread, ended when this is dropped: there, so it stays with the thread.
+///
+/// ```compile_fail
+/// let range = cuda_launch::nvtx::range("here");
+/// std::thread::spawn(move || drop(range)); // a `ProcessRange` may
+/// ```
 #[derive(Debug)]
 #[must_use = "the range ends when the guard is dropped: `let _range = ..`"]
 pub struct Range {

@@ -112,6 +112,8 @@ fn add(ctx: &CudaContext, levels: Level) -> (Vec<Seen>, String) {
         let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1000).unwrap();
         // The first launch is examined, the second is not.
         for _ in 0..2 {
+            // SAFETY: 1, 2: vecadd takes three slices and stays inside them; 3, 4: the buffers live, and nobody else uses them,
+            // until to_host_vec below has waited for the stream; 5: it writes floats; 6: it ends.
             unsafe {
                 cuda_launch! {
                     kernel: vecadd, stream: stream, module: module, config: LaunchConfig::for_num_elems(1000),

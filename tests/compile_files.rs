@@ -1,12 +1,12 @@
-//! Kernel files of every kind, and compilers that are not there or too old.
+//! Kernel files that are found by name or by how they begin, and compilers that are not there or too old.
 
 #![allow(unsafe_code)] // A library of Rust functions: the comment at each tells why it holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod compile_support;
 
-use compile_support::{adds, child, folder, is_child, nvjitlink, nvrtc, nvvm, on_emulator, passes};
-use cuda_launch::compile::{CodeKind, CompileCache, CudaSource, Nvrtc, NvrtcOptions, NvvmIr, NvvmOptions};
+use compile_support::{adds, child, folder, is_child, nvrtc, passes};
+use cuda_launch::compile::{CodeKind, CudaSource, Nvrtc, NvrtcOptions};
 use cuda_launch::sys::nvrtc::{nvrtcProgram, nvrtcResult};
 use cuda_launch::{
     CompileError, CudaContext, ErrorKind, JitTarget, load_kernel_file, load_kernel_module, sys,
@@ -16,66 +16,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 
 const VECADD: &str = include_str!("../examples/kernels/vecadd.cu");
-
-/// `vecadd` in every kind of file whose compiler is here, and whether that is used to load it.
-fn kinds(ctx: &CudaContext) -> Vec<(&'static str, Vec<u8>, bool)> {
-    let ir: &[u8] = include_bytes!("kernels/vecadd.ll");
-    let mut kinds: Vec<(&str, Vec<u8>, bool)> = vec![
-        ("ptx", include_bytes!("../examples/kernels/vecadd.ptx").into(), false),
-        ("cubin", include_bytes!("kernels/vecadd_sm90.cubin").into(), false),
-        ("fatbin", include_bytes!("kernels/vecadd_plain.fatbin").into(), false),
-    ];
-    let (nvrtc, linker, nvvm) = (nvrtc(), nvjitlink(), nvvm());
-    if nvrtc.is_some() {
-        kinds.push(("cu", VECADD.into(), true));
-    }
-    if let Some(nvvm) = &nvvm {
-        kinds.push(("ll", ir.into(), true));
-        if linker.is_some() {
-            let options = NvvmOptions::for_context(ctx).output(CodeKind::LtoIr);
-            let code = nvvm.compile(&NvvmIr::new("vecadd.ll", ir), &options).unwrap();
-            kinds.push(("ltoir", code.bytes().into(), true));
-        }
-    }
-    kinds
-}
-
-/// The same sum from `.cu`, `.ll`, `.ltoir`, `.ptx`, `.cubin` and `.fatbin`.
-#[test]
-fn every_kind_of_file_ends_in_a_launch() {
-    const TEST: &str = "every_kind_of_file_ends_in_a_launch";
-    if !is_child(TEST) {
-        let cache = folder("kinds-cache");
-        // In a process of its own, because a variable says where the cache is.
-        let told = passes(&mut child(TEST, &cache));
-        print!("{told}");
-        return std::fs::remove_dir_all(cache).unwrap();
-    }
-    let (ctx, folder) = (CudaContext::new(0).unwrap(), folder("kinds"));
-    let kinds = kinds(&ctx);
-    for (ending, bytes, _) in &kinds {
-        let path = folder.join("vecadd").with_extension(ending);
-        std::fs::write(&path, bytes).unwrap();
-        match load_kernel_file(&ctx, &path) {
-            Ok(module) => adds(&module, "vecadd"),
-            Err(error) if on_emulator(&ctx) && *ending == "cubin" => {
-                let start =
-                    format!("{} is a cubin; cuda-launch emulator (CPU) runs PTX only", path.display());
-                assert!(error.is_unsupported() && error.to_string().starts_with(&start), "{error}");
-            }
-            // A cubin is for its generation only.
-            Err(error) => assert!(*ending == "cubin" && ctx.limits().compute_capability.0 != 9, "{error}"),
-        }
-    }
-    let cache = CompileCache::user().unwrap();
-    let kept = std::fs::read_dir(cache.folder()).map_or(0, Iterator::count);
-    assert_eq!(
-        kept,
-        kinds.iter().filter(|(_, _, compiled)| *compiled).count(),
-        "what was compiled or linked is kept"
-    );
-    std::fs::remove_dir_all(folder).unwrap();
-}
 
 #[test]
 fn a_module_is_found_by_name_as_a_source_with_a_header_beside_it() {

@@ -52,7 +52,13 @@ mod sha256;
 mod text;
 
 pub use find::load_kernel_module;
+#[cfg(feature = "nvrtc")]
+pub(crate) use kernel_file::load_cuda;
 pub use kernel_file::load_kernel_file;
+#[cfg(feature = "nvjitlink")]
+pub(crate) use kernel_file::load_lto_ir;
+#[cfg(feature = "nvvm")]
+pub(crate) use kernel_file::load_nvvm_ir;
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 pub use cache::{CacheUse, CompileCache};

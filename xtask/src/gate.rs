@@ -158,7 +158,7 @@ fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
     let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
     tests.args(
-        ["compile_nvrtc", "compile_link", "compile_files", "compile_cache"]
+        ["compile_nvrtc", "compile_link", "compile_files", "compile_kinds", "compile_typed", "compile_cache"]
             .iter()
             .flat_map(|t| ["--test", t]),
     );

@@ -22,7 +22,7 @@ const LEFT_OUT: &[&str] = &["compile_fail", "parity"];
 const BENCHES: &[&str] = &["launch_cost", "launch_plan", "async_cost", "copy_bandwidth"];
 
 /// Folders that tests and examples read from at run time, below the package's.
-const DATA: &[&str] = &["examples/kernels", "tests/kernels"];
+const DATA: &[&str] = &["examples/kernels", "tests/kernels", "ptx/tests/data"];
 
 /// Endings of the files there that programs load; sources stay behind.
 const IMAGES: &[&str] = &["ptx", "cubin", "fatbin"];

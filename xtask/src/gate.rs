@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, cost};
+use crate::{Result, bindgen, cost, gpu};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -157,11 +157,7 @@ fn doc() -> Result<()> {
 fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
     let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
-    tests.args(
-        ["compile_nvrtc", "compile_link", "compile_files", "compile_kinds", "compile_typed", "compile_cache"]
-            .iter()
-            .flat_map(|t| ["--test", t]),
-    );
+    tests.args(gpu::TESTS_OF_COMPILERS.iter().flat_map(|test| ["--test", test]));
     let mut docs = cargo(&["test", "--package", "cuda-launch", "--doc", "compile::"])?;
     let mut example = cargo(&["run", "--package", "cuda-launch", "--example", "compile"])?;
     for name in bindgen::COMPILERS {

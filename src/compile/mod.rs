@@ -34,6 +34,8 @@ mod nvrtc_refusal;
 #[cfg(feature = "nvvm")]
 mod nvvm;
 #[cfg(feature = "nvvm")]
+mod nvvm_arch;
+#[cfg(feature = "nvvm")]
 mod nvvm_options;
 #[cfg(feature = "nvrtc")]
 mod source;

@@ -7,6 +7,7 @@
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaFunction, FunctionAttribute};
+use cuda_ptx::SharedVariables;
 use cuda_ptx::image::{Arch, Cubin, EntryKind, Fatbin, Image, Kernel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,8 @@ struct Found {
 /// What an image says of one kernel, and what else is known of the code that the driver takes.
 struct Facts<'a> {
     kernel: &'a Kernel<'a>,
+    /// Bytes of shared memory.
+    shared: Option<u32>,
     /// Of machine code: bytes of constant memory.
     constants: Option<u32>,
     /// Whether the offsets are those of the device. PTX has those of C, which differ after a parameter aligned over 16 bytes.
@@ -79,10 +82,14 @@ impl Found {
             Err(error) => return self.differences.push(format!("{}: {error}", path.display())),
         };
         *self.loaded.entry("ptx").or_default() += 1;
+        let shared = SharedVariables::of(&module);
         for kernel in &Image::Ptx(text).kernels().unwrap() {
             let function = module.functions.iter().find(|f| f.name == kernel.name).unwrap();
             let placed = function.parameters().iter().all(|parameter| parameter.align <= 16);
-            let facts = Facts { kernel, constants: None, placed };
+            // What functions that it calls have of shared memory is theirs to say.
+            let calls = function.body.is_some_and(|body| body.contains("call"));
+            let shared = (!calls).then(|| shared.used_by(&function.statements().unwrap()).bytes as u32);
+            let facts = Facts { kernel, shared, constants: None, placed };
             self.kernel(path, &loaded.load_function(kernel.name).unwrap(), &facts);
         }
     }
@@ -112,7 +119,12 @@ impl Found {
         };
         *self.loaded.entry("machine code").or_default() += 1;
         for kernel in cubin.kernels() {
-            let facts = Facts { kernel, constants: Some(cubin.constant_memory()), placed: true };
+            let facts = Facts {
+                kernel,
+                shared: kernel.shared_memory,
+                constants: Some(cubin.constant_memory()),
+                placed: true,
+            };
             self.kernel(path, &loaded.load_function(kernel.name).unwrap(), &facts);
         }
     }
@@ -138,9 +150,9 @@ impl Found {
                 ));
             }
         }
-        // Of PTX the image has none of these.
+        // PTX has shared memory only.
         self.number(&place, function, FunctionAttribute::NUM_REGS, kernel.registers);
-        self.number(&place, function, FunctionAttribute::SHARED_SIZE_BYTES, kernel.shared_memory);
+        self.number(&place, function, FunctionAttribute::SHARED_SIZE_BYTES, facts.shared);
         self.number(&place, function, FunctionAttribute::LOCAL_SIZE_BYTES, kernel.local_memory);
         self.number(&place, function, FunctionAttribute::CONST_SIZE_BYTES, facts.constants);
         self.limits(&place, function, kernel);

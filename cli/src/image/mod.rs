@@ -104,7 +104,7 @@ impl File {
     /// Reads and checks it, whole.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let bytes = bytes(path)?;
-        if let Some(source) = Source::of(path, &bytes) {
+        if let Some(source) = Source::of(path) {
             return Self::compile(path, &bytes, source);
         }
         let (kind, parts) = parts(&bytes).map_err(|error| Failure::image(path, &error))?;

@@ -21,14 +21,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// By the file's ending, or by how it begins; `None` for an image.
-    pub(super) fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
-        match path.extension().and_then(|ending| ending.to_str()).unwrap_or_default() {
-            "cu" => Some(Self::Cuda),
-            "ll" | "bc" => Some(Self::NvvmIr),
-            "ltoir" => Some(Self::LtoIr),
-            _ if bytes.starts_with(b"BC\xc0\xde") => Some(Self::NvvmIr),
-            _ if bytes.starts_with(&[0xed, 0x43, 0x4e, 0x7f]) => Some(Self::LtoIr),
+    /// By the file's ending alone: libNVVM ends the process for some damaged files, so it gets what was meant for it.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("cu") => Some(Self::Cuda),
+            Some("ll" | "bc") => Some(Self::NvvmIr),
+            Some("ltoir") => Some(Self::LtoIr),
             _ => None,
         }
     }

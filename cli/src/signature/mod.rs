@@ -5,7 +5,7 @@ mod mangled;
 mod scalar;
 
 use cuda_ptx::image::KernelParameter;
-use cuda_ptx::{Function, Operand, Statement};
+use cuda_ptx::{Function, Statement};
 
 pub(crate) use mangled::demangled;
 pub(crate) use scalar::Scalar;

@@ -1,6 +1,6 @@
 //! Device code compiled and linked while the program runs.
 //!
-//! [`load_kernel_module`] finds a kernel file of any kind and does what it takes to load it. The
+//! [`load_kernel_module`] finds a kernel file of any kind and does what it takes to load it; `#[cuda_module]` embeds one. The
 //! compilers themselves come with a feature each, and are libraries that are loaded like the driver, so that a program with
 //! these features builds and starts where no toolkit is:
 //!

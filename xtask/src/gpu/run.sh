@@ -7,6 +7,7 @@
 # printed: one file, because what comes back from a borrowed machine may be limited in number.
 # CUDA_LAUNCH_DRIVER=emulator tries the bundle without a GPU (memcheck and bench mean nothing then).
 set -uo pipefail
+shopt -s nullglob
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:?usage: run.sh OUT [PHASE...]}
@@ -19,11 +20,23 @@ logs=$work/logs
 mkdir "$logs"
 trap 'tar -czf "$out/logs.tar.gz" -C "$work" logs; rm -rf "$work"' EXIT
 trap 'exit 143' TERM INT
-if command -v xz >/dev/null; then
-    tar -xJf "$here/bundle.tar.xz" -C "$work"
-else
-    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$here/bundle.tar.xz" "$work"
-fi
+unpack() {
+    if command -v xz >/dev/null; then
+        tar -xJf "$1" -C "$work"
+    else
+        python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$1" "$work"
+    fi
+}
+unpack "$here/bundle.tar.xz"
+# Those of `cargo xtask gpu --compilers`; tests of a compiler that is not among them say that they are skipped.
+for archive in "$here"/compilers-*.tar.xz; do
+    [ -e "$archive" ] || continue
+    unpack "$archive"
+    compiler=${archive##*/compilers-}
+    compiler=${compiler%.tar.xz}
+    export "CUDA_LAUNCH_${compiler^^}=$work/nvidia/cu13/lib"
+    echo "with $compiler"
+done
 
 # As under cargo: the package's folder is the current one, and a variable names it.
 cd "$work/bundle"

@@ -215,7 +215,8 @@ impl World {
                 assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
                 lanes.add(arrivals);
             } else {
-                lanes.add(self.0.table.arrivals(Duration::ZERO));
+                // A pause, not only a look: how long it is, the clock of the model says.
+                lanes.add(self.0.table.arrivals(Duration::MAX));
             }
             // All pauses are over, and all deadlines have come.
             now += Duration::from_secs(3600);

@@ -16,6 +16,7 @@ use super::nvvm_options::NvvmOptions;
 use super::search::Library;
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal, Tried};
+use crate::trace;
 
 const LIBRARY: Library = Library {
     name: "libNVVM",
@@ -253,9 +254,11 @@ impl Nvvm {
         let code =
             self.call(|table| unsafe { table.nvvmVerifyProgram(program.raw, count, list.as_mut_ptr()) })?;
         program.check("nvvmVerifyProgram", code)?;
+        let first = ir.modules.first().map_or("", |module| module.name.as_str());
         // SAFETY: as above.
-        let code =
-            self.call(|table| unsafe { table.nvvmCompileProgram(program.raw, count, list.as_mut_ptr()) })?;
+        let compile =
+            |table: &Table| unsafe { table.nvvmCompileProgram(program.raw, count, list.as_mut_ptr()) };
+        let code = trace::compile("nvvmCompileProgram", first, || self.call(compile))?;
         program.check("nvvmCompileProgram", code)?;
         let (kind, mut bytes, log) = (options.output, program.output()?, program.log());
         if kind == CodeKind::Ptx && bytes.last() == Some(&0) {

@@ -15,6 +15,7 @@ use super::limits::DeviceLimits;
 use super::open_captures::{despite_captures, forbid_anywhere};
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
+use crate::trace;
 
 /// A context of a device, kept as long as a handle or anything made from it lives.
 ///
@@ -289,8 +290,7 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter(name)?;
-        let code = despite_captures(self, || call(&self.inner.driver));
-        self.check(code, name, asked)
+        self.traced(name, asked, call)
     }
 
     /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
@@ -303,11 +303,21 @@ impl CudaContext {
     ) -> Result<(), Error> {
         match self.enter(name) {
             Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
-            _ => {
-                let code = despite_captures(self, || call(&self.inner.driver));
-                self.check(code, name, asked)
-            }
+            _ => self.traced(name, asked, call),
         }
+    }
+
+    /// The call itself, and the check of its answer.
+    #[inline]
+    fn traced(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
+        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver)));
+        self.check(code, name, asked)
     }
 
     /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.
@@ -476,7 +486,7 @@ impl ContextInner {
     /// What is held, to be given back.
     fn debt(&mut self) -> Debt {
         #[cfg(feature = "async")]
-        if !host_call::is_running() {
+        if !host_call::is_running() && self.process == std::process::id() {
             // Also where it cannot be bound: nobody could be told.
             let _ = self.bind();
             self.events.empty(&self.driver);
@@ -492,6 +502,17 @@ impl Drop for ContextInner {
         let debt = self.debt();
         // An error here cannot be reported, and the process goes on without the context: `close` reports.
         host_call::outside(move || drop(debt.pay()));
+    }
+}
+
+impl CudaContext {
+    /// An error unless `other`, the context of `what`, is of this one's driver: handles of one mean nothing to another.
+    #[inline]
+    pub(crate) fn same_driver(&self, other: &Self, what: &str, with: &str) -> Result<(), Error> {
+        if Arc::ptr_eq(self.driver(), other.driver()) {
+            return Ok(());
+        }
+        Err(context_mismatch((&format!("{what}, of another driver"), other), (with, self)))
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::cargo::{Program, build, root, run};
+use crate::cargo::{Program, build, cargo, root, run};
 
 /// Where the bundle is made; git ignores it.
 const FOLDER: &str = ".gpu";
@@ -48,6 +48,9 @@ pub(crate) fn bundle() -> Result<()> {
     put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
     put(&bin.join("examples"), examples.iter())?;
     put(&bin.join("bench"), bench.iter())?;
+    let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
+    put(&bin.join("tool"), tool.iter())?;
+    put_recorder(&bin.join("tool"))?;
     let size = finish(&folder)?;
     fits(size)
 }
@@ -121,6 +124,14 @@ fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result
     let part = folder.file_name().unwrap_or_default().display();
     println!("{part:10} {count:3} programs, {:5.1} MiB", mebibytes(size));
     Ok(())
+}
+
+/// Builds the recorder of `cuda-launch trace`, and copies it to beside the tool.
+fn put_recorder(folder: &Path) -> Result<()> {
+    run(&mut cargo(&["build", "--package", "cuda-launch-recorder", "--profile", "gpu"])?)?;
+    let name = "libcuda_launch_recorder.so";
+    let built = std::env::var_os("CARGO_TARGET_DIR").map_or(root()?.join("target"), PathBuf::from);
+    run(Command::new("strip").arg("-o").arg(folder.join(name)).arg(built.join("gpu").join(name)))
 }
 
 fn mebibytes(bytes: u64) -> f64 {

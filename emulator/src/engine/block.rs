@@ -93,7 +93,10 @@ impl Group {
                 }
                 live |= running.is_live();
                 if self.cluster.take_news() {
-                    let phase = self.cluster.phase();
+                    let (phase, env) = (self.cluster.phase(), lanes.env);
+                    if let (Some(watch), Some(first)) = (&mut lanes.watch, self.blocks.first()) {
+                        watch.cluster_met(env, &first.block);
+                    }
                     let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
                     warps.for_each(|warp| warp.open_cluster(phase));
                     (progress, polling) = (true, false);
@@ -172,6 +175,10 @@ impl Running {
             }
             if self.barriers.has_opened() {
                 for (id, result) in self.barriers.take_opened() {
+                    let env = lanes.env;
+                    if let Some(watch) = &mut lanes.watch {
+                        watch.met(env, &self.block, &self.barriers.met(id));
+                    }
                     self.warps.iter_mut().for_each(|warp| warp.open(id, result));
                 }
             }

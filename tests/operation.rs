@@ -3,9 +3,12 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "operation_support/mod.rs"]
 mod support;
 
+use alone::{alone, hold};
 use cuda_launch::operation::{
     DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, all, allocate, from_result, in_flight, lazy,
     value, with_context, zeroed, zip,
@@ -17,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Fill, block_on, context, fill_kernel, hold, poll_once, read};
+use support::{Fill, block_on, context, fill_kernel, poll_once, read};
 
 /// Waits until a condition holds.
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
@@ -59,6 +62,7 @@ impl Drop for Noted {
 
 #[test]
 fn values_use_no_stream() {
+    let _alone = alone();
     let policy = Counting::new(2);
     let op = value(1).map(|x| x + 1).and_then(|x| lazy(move || 2 * x)).inspect(|x| assert_eq!(*x, 4));
     assert_eq!(op.schedule(policy.clone()).sync().unwrap(), 4);
@@ -72,6 +76,7 @@ fn values_use_no_stream() {
 
 #[test]
 fn a_chain_runs_on_one_stream() {
+    let _alone = alone();
     let policy = Counting::new(4);
     let fill = fill_kernel();
     let op = allocate::<u32>(1000)
@@ -83,6 +88,7 @@ fn a_chain_runs_on_one_stream() {
 
 #[test]
 fn awaiting_gives_what_a_kernel_wrote() {
+    let _alone = alone();
     let fill = fill_kernel();
     for value in 0..50 {
         let function = fill.clone();
@@ -93,6 +99,7 @@ fn awaiting_gives_what_a_kernel_wrote() {
 
 #[test]
 fn branches_run_on_streams_of_their_own_and_meet() {
+    let _alone = alone();
     let policy = Counting::new(4);
     let stream = || with_context(|cx| value(cx.stream().unwrap().raw().addr()));
     let ((a, b, c), after) = zip!(stream(), stream(), stream())
@@ -106,6 +113,7 @@ fn branches_run_on_streams_of_their_own_and_meet() {
 
 #[test]
 fn branches_come_after_the_chain_before_them_and_before_the_chain_after_them() {
+    let _alone = alone();
     let policy: Arc<dyn SchedulingPolicy> = Counting::new(4);
     let fill = fill_kernel();
     let filled = |value: u32| {
@@ -127,6 +135,7 @@ fn branches_come_after_the_chain_before_them_and_before_the_chain_after_them() {
 
 #[test]
 fn a_branch_without_work_costs_nothing() {
+    let _alone = alone();
     let policy = Counting::new(4);
     let op = zip!(value(1), zeroed::<u8>(3), value(2)).and_then(|(_, buffer, _)| {
         with_context(move |cx| value((buffer, cx.stream().unwrap().raw().addr())))
@@ -138,6 +147,7 @@ fn a_branch_without_work_costs_nothing() {
 
 #[test]
 fn an_operation_on_a_stream_stays_there() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let addr = || with_context(|cx| value(cx.stream().unwrap().raw().addr()));
     let (a, (b, c)) = zip!(addr(), zip!(addr(), addr())).sync_on(&stream).unwrap();
@@ -147,6 +157,7 @@ fn an_operation_on_a_stream_stays_there() {
 /// Whoever waits for the stream relies on it; bare addresses are ordered by nothing else.
 #[test]
 fn an_operation_on_a_stream_ends_there_also_if_it_begins_elsewhere() {
+    let _alone = alone();
     let (stream, other) = (context().new_stream().unwrap(), context().new_stream().unwrap());
     let begins_elsewhere = || {
         let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&other));
@@ -163,6 +174,7 @@ fn an_operation_on_a_stream_ends_there_also_if_it_begins_elsewhere() {
 
 #[test]
 fn what_runs_elsewhere_is_part_of_what_runs_on_a_stream() {
+    let _alone = alone();
     let (stream, other) = (context().new_stream().unwrap(), context().new_stream().unwrap());
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&other));
     let held = hold(&other);
@@ -177,6 +189,7 @@ fn what_runs_elsewhere_is_part_of_what_runs_on_a_stream() {
 
 #[test]
 fn a_shared_operation_runs_once() {
+    let _alone = alone();
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
     let shared = zeroed::<u32>(10)
@@ -192,6 +205,7 @@ fn a_shared_operation_runs_once() {
 
 #[test]
 fn parts_of_an_output_are_operations() {
+    let _alone = alone();
     let (a, b, c) = value((1, "two", vec![3])).unzip();
     assert_eq!(zip!(c, a, b).sync().unwrap(), (vec![3], 1, "two"));
     assert_eq!(value((1, 2.0, "three")).first().sync().unwrap(), 1);
@@ -207,6 +221,7 @@ fn wrong() -> Error {
 
 #[test]
 fn an_error_ends_the_chain_and_is_told() {
+    let _alone = alone();
     let after = Arc::new(AtomicUsize::new(0));
     let seen = after.clone();
     let op = zeroed::<u8>(3).and_then(|_| from_result(Err::<u8, _>(wrong()))).inspect(move |_| {
@@ -224,6 +239,7 @@ fn an_error_ends_the_chain_and_is_told() {
 /// Borrows nothing that is used: forgets nothing.
 #[test]
 fn a_dropped_future_leaves_its_output_until_the_work_is_done() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let ended = Arc::new(AtomicUsize::new(0));
     let held = hold(&stream);
@@ -241,6 +257,7 @@ fn a_dropped_future_leaves_its_output_until_the_work_is_done() {
 
 #[test]
 fn a_future_that_was_not_polled_runs_nothing() {
+    let _alone = alone();
     let policy = Counting::new(1);
     let ended = Arc::new(AtomicUsize::new(0));
     let noted = Noted(ended.clone());
@@ -250,6 +267,7 @@ fn a_future_that_was_not_polled_runs_nothing() {
 
 #[test]
 fn a_forgotten_future_leaves_others_alone() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let held = hold(&stream);
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
@@ -264,6 +282,7 @@ fn a_forgotten_future_leaves_others_alone() {
 
 #[test]
 fn what_is_kept_is_kept_until_the_work_is_done() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
     let ended = Arc::new(AtomicUsize::new(0));
@@ -294,6 +313,7 @@ fn what_is_kept_is_kept_until_the_work_is_done() {
 
 #[test]
 fn a_panic_in_a_closure_wedges_nothing() {
+    let _alone = alone();
     for _ in 0..3 {
         let op = zip!(zeroed::<u8>(10), zeroed::<u8>(20).map(|_| panic!("in a branch"))).map(|(a, ())| a);
         assert!(catch_unwind(AssertUnwindSafe(|| op.sync())).is_err());
@@ -307,6 +327,7 @@ fn a_panic_in_a_closure_wedges_nothing() {
 
 #[test]
 fn a_panic_in_the_end_of_an_output_stays_with_the_watcher() {
+    let _alone = alone();
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -331,6 +352,7 @@ fn a_panic_in_the_end_of_an_output_stays_with_the_watcher() {
 
 #[test]
 fn operations_nest_in_closures_and_in_futures() {
+    let _alone = alone();
     let op = zeroed::<u32>(4).map(|outer| {
         let inner = block_on(zeroed::<u32>(5)).unwrap();
         let third = zip!(zeroed::<u32>(6), value(1)).sync().unwrap().0;
@@ -347,6 +369,7 @@ fn operations_nest_in_closures_and_in_futures() {
 
 #[test]
 fn a_thousand_futures_on_few_streams() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let held = hold(&stream);
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
@@ -360,6 +383,7 @@ fn a_thousand_futures_on_few_streams() {
 
 #[test]
 fn a_future_that_is_over_says_so() {
+    let _alone = alone();
     let mut future = value(1).future();
     assert!(matches!(poll_once(&mut future), Poll::Ready(Ok(1))));
     let Poll::Ready(Err(error)) = poll_once(&mut future) else { panic!("ready again") };
@@ -368,6 +392,7 @@ fn a_future_that_is_over_says_so() {
 
 #[test]
 fn borrowed_operations_are_synchronised() {
+    let _alone = alone();
     /// Copies from host memory that it borrows.
     struct Upload<'a>(&'a [u32]);
     impl DeviceOperation for Upload<'_> {

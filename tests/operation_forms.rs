@@ -4,9 +4,12 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "operation_support/mod.rs"]
 mod support;
 
+use alone::{alone, hold};
 use cuda_launch::operation::{
     self, DeviceOperation, Either, OperationGraph, OwnedKernelLaunch, RoundRobin, SchedulingPolicy,
     SingleStream, all, allocate, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host,
@@ -19,7 +22,7 @@ use cuda_launch::{
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{Fill, block_on, context, fill_kernel, hold, poll_once, read};
+use support::{Fill, block_on, context, fill_kernel, poll_once, read};
 
 /// A filled buffer, by a launch that owns it.
 fn filled(
@@ -40,6 +43,7 @@ fn filled(
 
 #[test]
 fn copies_and_fills() {
+    let _alone = alone();
     let numbers: Arc<[u32]> = (0..10_000).collect();
     let op = copy_to_device(numbers.clone()).and_then(|buffer| {
         allocate::<u32>(buffer.len()).and_then(move |other| copy_on_device(buffer, other))
@@ -60,17 +64,21 @@ fn copies_and_fills() {
 /// cuda-oxide 251, cudarc 33: host memory freed or changed under an asynchronous copy.
 #[test]
 fn host_memory_outlives_its_copy_and_cannot_be_read_too_early() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
-    let held = hold(&stream);
     let source: Vec<u32> = (0..1000).collect();
     let source = PinnedBuffer::from_slice(&context(), &source, PinnedFlags::empty()).unwrap();
+    let (function, fill) = (fill_kernel(), fill_kernel());
+    for kernel in [&function, &fill] {
+        filled(kernel, zeroed(1).sync().unwrap(), 0).sync().unwrap();
+    }
+    let held = hold(&stream);
     // The future is dropped in flight: source and destination stay.
     let mut dropped = copy_from_pinned(source).schedule(policy.clone()).future();
     assert!(poll_once(&mut dropped).is_pending());
     drop(dropped);
     // A closure sees the output while the stream is held; reading it waits.
-    let (function, fill) = (fill_kernel(), fill_kernel());
     let early = zeroed::<u32>(1000)
         .and_then(|buffer| Fill { function: function.clone(), buffer, value: 3 })
         .and_then(move |buffer| filled(&fill, buffer, 3)) // the last handle of its module
@@ -85,6 +93,7 @@ fn host_memory_outlives_its_copy_and_cannot_be_read_too_early() {
 
 #[test]
 fn an_operation_is_captured_once_and_replayed() {
+    let _alone = alone();
     let (fill, stream) = (fill_kernel(), context().new_stream().unwrap());
     let buffer = |n| DeviceBuffer::<u32>::zeroed(&stream, n).unwrap();
     let (a, b, c) = (buffer(1000), buffer(2000), buffer(1000));
@@ -117,6 +126,7 @@ fn an_operation_is_captured_once_and_replayed() {
 
 #[test]
 fn what_cannot_be_captured_says_so_by_name() {
+    let _alone = alone();
     let error = zeroed::<u32>(10).graph_in(&context()).unwrap_err();
     assert!(error.is_capture_error() && error.to_string().contains("cuMemAlloc"), "{error}");
     let error = value(1).map(|_| block_on(zeroed::<u8>(1)).unwrap().len()).graph_in(&context());
@@ -134,10 +144,12 @@ fn what_cannot_be_captured_says_so_by_name() {
 
 #[test]
 fn foreign_work_goes_before_and_after() {
+    let _alone = alone();
     let (fill, ctx) = (fill_kernel(), context());
     let (stream, other) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     let event = ctx.new_event().unwrap();
-    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1000).unwrap();
+    let mut buffer = filled(&fill, zeroed(1000).sync().unwrap(), 0).sync().unwrap();
+    let host = PinnedBuffer::zeroed(&ctx, 1000, PinnedFlags::empty()).unwrap();
     let held = hold(&stream);
     let address = buffer.as_mut_device_ptr();
     // Work that is not noted.
@@ -146,7 +158,6 @@ fn foreign_work_goes_before_and_after() {
         .unwrap();
     event.record(&stream).unwrap();
     let policy = Arc::new(SingleStream::new(&other));
-    let host = PinnedBuffer::zeroed(&ctx, 1000, PinnedFlags::empty()).unwrap();
     // Not dropped in the chain: a buffer whose address was taken waits at its end.
     let copy = from_event(event, buffer).and_then(|buffer| copy_to_pinned(buffer, host));
     let mut future = copy.schedule(policy).future();
@@ -163,6 +174,7 @@ fn foreign_work_goes_before_and_after() {
 
 #[test]
 fn a_scope_waits_for_what_borrows() {
+    let _alone = alone();
     let fill = fill_kernel();
     let stream = context().new_stream().unwrap();
     let mut buffers: Vec<_> =
@@ -188,6 +200,7 @@ fn a_scope_waits_for_what_borrows() {
 
 #[test]
 fn a_wait_can_be_limited() {
+    let _alone = alone();
     let stream = context().new_stream().unwrap();
     let policy: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
     let held = hold(&stream);
@@ -208,6 +221,7 @@ fn a_wait_can_be_limited() {
 
 #[test]
 fn the_first_that_is_done_wins_and_nothing_is_lost() {
+    let _alone = alone();
     let (slow, quick) = (context().new_stream().unwrap(), context().new_stream().unwrap());
     let on = |stream, n| zeroed::<u32>(n).schedule(Arc::new(SingleStream::new(stream)));
     let held = hold(&slow);
@@ -225,6 +239,7 @@ fn the_first_that_is_done_wins_and_nothing_is_lost() {
 
 #[test]
 fn defaults_are_of_the_task() {
+    let _alone = alone();
     assert_eq!(default_device(), 0);
     let nested = || with_device(3, || (default_device(), with_device(4, default_device), default_device()));
     assert_eq!(nested(), (3, 4, 3));
@@ -254,6 +269,7 @@ fn defaults_are_of_the_task() {
 /// Peers: a second `init` destroys what is live; state of threads; nested use builds a second set.
 #[test]
 fn devices_are_initialised_once_by_whoever_is_first() {
+    let _alone = alone();
     let threads: Vec<_> =
         (0..8).map(|_| std::thread::spawn(|| operation::init_device_contexts(0, 1))).collect();
     let results: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
@@ -270,6 +286,7 @@ fn devices_are_initialised_once_by_whoever_is_first() {
 
 #[test]
 fn a_policy_may_refuse_and_a_round_goes_over_all_streams() {
+    let _alone = alone();
     struct Refuses;
     impl SchedulingPolicy for Refuses {
         fn next_stream(&self) -> Result<cuda_launch::CudaStream, Error> {

@@ -3,9 +3,12 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "operation_support/mod.rs"]
 mod support;
 
+use alone::{alone, hold};
 use cuda_launch::operation::{
     DeviceOperation, ExecutionContext, KernelLaunch, OwnedKernelLaunch, SingleStream, value, with_context,
     zip,
@@ -15,7 +18,7 @@ use cuda_launch::{
 };
 use std::future::IntoFuture;
 use std::sync::Arc;
-use support::{block_on, context, fill_kernel, hold, poll_once, read};
+use support::{block_on, context, fill_kernel, poll_once, read};
 
 fn kernel(ptx: &str, name: &str) -> CudaFunction {
     context().load_module(ptx).unwrap().load_function(name).unwrap()
@@ -65,6 +68,7 @@ impl DeviceOperation for Scale {
 
 #[test]
 fn an_operation_of_ones_own() {
+    let _alone = alone();
     let scale = kernel(SCALE, "scale");
     let op = value((Arc::new(floats(3.0)), floats(0.0))).and_then(move |(input, output)| Scale {
         f: scale,
@@ -83,6 +87,7 @@ fn an_operation_of_ones_own() {
 
 #[test]
 fn borrowed_launches_are_awaited_and_synchronised() {
+    let _alone = alone();
     let vecadd = kernel(VECADD, "vecadd");
     let (a, b, mut c) = (floats(1.0), floats(2.0), floats(0.0));
     for round in 0..3 {
@@ -100,6 +105,7 @@ fn borrowed_launches_are_awaited_and_synchronised() {
 
 #[test]
 fn the_macro_takes_all_fields_but_the_stream() {
+    let _alone = alone();
     let module = context().load_module(VECADD).unwrap();
     let (a, b, mut c) = (floats(1.0), floats(2.0), floats(0.0));
     let name = String::from("vecadd");
@@ -128,6 +134,7 @@ fn the_macro_takes_all_fields_but_the_stream() {
 
 #[test]
 fn a_launch_is_checked_when_it_runs() {
+    let _alone = alone();
     let module = context().load_module(VECADD).unwrap();
     let a = floats(1.0);
     let missing = unsafe {
@@ -146,6 +153,7 @@ fn a_launch_is_checked_when_it_runs() {
 
 #[test]
 fn owned_launches_give_back_what_they_used() {
+    let _alone = alone();
     let fill = fill_kernel();
     let buffer = DeviceBuffer::<u32>::zeroed(&context().new_stream().unwrap(), 1000).unwrap();
     let op = unsafe {
@@ -169,7 +177,10 @@ fn fives<'a>(fill: &CudaFunction, buffer: &'a mut DeviceBuffer<u32>) -> KernelLa
 /// cuda-oxide: a borrowed launch dropped in flight leaves its buffers free to be written and freed.
 #[test]
 fn a_borrowed_launch_that_is_dropped_in_flight_is_still_ordered() {
+    let _alone = alone();
     let (fill, stream) = (fill_kernel(), context().new_stream().unwrap());
+    let mut first = DeviceBuffer::<u32>::zeroed(&stream, 1).unwrap();
+    fives(&fill, &mut first).sync().unwrap();
     for _ in 0..20 {
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 10_000).unwrap();
         let held = hold(&stream);
@@ -186,6 +197,7 @@ fn a_borrowed_launch_that_is_dropped_in_flight_is_still_ordered() {
 
 #[test]
 fn many_arguments_and_large_ones() {
+    let _alone = alone();
     let parameters = include_str!("kernels/parameters.ptx");
     let many = kernel(parameters, "many_100");
     let stream = context().new_stream().unwrap();

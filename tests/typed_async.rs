@@ -3,16 +3,19 @@
 #![allow(unsafe_code)] // Launches of kernels whose every argument is checked against the host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "operation_support/mod.rs"]
 mod support;
 
+use alone::{alone, hold};
 use cuda_launch::operation::{
     self, DeviceOperation, OperationGraph, OwnedKernelLaunch, SingleStream, in_flight, value, zip,
 };
 use cuda_launch::{CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_module};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{block_on, context, hold, poll_once};
+use support::{block_on, context, poll_once};
 
 mod gpu {
     pub(crate) use cuda_launch as launch;
@@ -114,6 +117,7 @@ fn drained() {
 
 #[test]
 fn a_borrowed_method_is_synchronised_awaited_or_submitted() {
+    let _alone = alone();
     let module = kernels::load(&context()).unwrap();
     let (a, b, mut c, mut d, mut e) = (floats(1.0), floats(2.0), floats(0.0), floats(0.0), floats(0.0));
     module.vecadd_async(config(), &a, &b, &mut c).unwrap().sync().unwrap();
@@ -130,6 +134,7 @@ fn a_borrowed_method_is_synchronised_awaited_or_submitted() {
 
 #[test]
 fn an_owned_method_gives_its_buffers_back_in_order() {
+    let _alone = alone();
     let (module, typed) = (kernels::load(&context()).unwrap(), typed::load(&context()).unwrap());
     type Buffer = DeviceBuffer<f32>;
     let op: OwnedKernelLaunch<(Buffer, Buffer, Buffer)> =
@@ -156,6 +161,7 @@ fn an_owned_method_gives_its_buffers_back_in_order() {
 
 #[test]
 fn owned_operations_are_spawned_on_a_runtime_of_many_threads() {
+    let _alone = alone();
     let module = typed::load(&context()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().unwrap();
     runtime.block_on(async {
@@ -183,6 +189,7 @@ fn owned_operations_are_spawned_on_a_runtime_of_many_threads() {
 
 #[test]
 fn branches_share_an_input() {
+    let _alone = alone();
     let module = kernels::load(&context()).unwrap();
     for _ in 0..10 {
         let (input, one) = (Arc::new(floats(5.0)), Arc::new(floats(1.0)));
@@ -201,6 +208,7 @@ fn branches_share_an_input() {
 
 #[test]
 fn a_chain_goes_from_method_to_method() {
+    let _alone = alone();
     let (module, typed) = (kernels::load(&context()).unwrap(), typed::load(&context()).unwrap());
     let chain = |block: u32| {
         let (module, typed) = (module.clone(), typed.clone());
@@ -222,6 +230,7 @@ fn a_chain_goes_from_method_to_method() {
 
 #[test]
 fn an_owned_method_is_captured_and_replayed() {
+    let _alone = alone();
     let typed = typed::load(&context()).unwrap();
     let op = typed.scale_async_owned(blocks(1, 1024), floats(1.0), 2.0).unwrap();
     let mut graph: OperationGraph<_> = op.graph_in(&context()).unwrap();
@@ -231,6 +240,7 @@ fn an_owned_method_is_captured_and_replayed() {
 
 #[test]
 fn generic_kernels_closures_and_attributes() {
+    let _alone = alone();
     let (typed, mix) = (typed::load(&context()).unwrap(), mix::load(&context()).unwrap());
     let mut doubles = DeviceBuffer::from_host(&stream(), &[1.0f64, 2.0]).unwrap();
     typed.scale_async::<f64>(blocks(1, 32), &mut doubles, 0.5).unwrap().sync().unwrap();
@@ -261,6 +271,7 @@ fn generic_kernels_closures_and_attributes() {
 
 #[test]
 fn cooperative_launches_and_clusters() {
+    let _alone = alone();
     let module = special::load(&context()).unwrap();
     let mut ranks = DeviceBuffer::<u32>::zeroed(&stream(), 8).unwrap();
     module.ranks_async(blocks(8, 32), &mut ranks).unwrap().sync().unwrap();
@@ -293,6 +304,7 @@ fn contract(error: &Error) -> (String, String) {
 
 #[test]
 fn contracts_are_checked_by_the_call() {
+    let _alone = alone();
     let (module, typed) = (kernels::load(&context()).unwrap(), typed::load(&context()).unwrap());
     let (a, mut c) = (floats(1.0), floats(0.0));
     let good = blocks(4, 256);
@@ -317,10 +329,20 @@ fn contracts_are_checked_by_the_call() {
     assert_eq!(contract(&error).0, "dynamic_shared = 16..=64");
 }
 
+/// The module, its kernel launched once: the first launch may load code, and wait for all streams.
+fn warm() -> stepping::Module {
+    let module = stepping::load(&context()).unwrap();
+    let mut x = DeviceBuffer::from_host(&stream(), &[1u32; N]).unwrap();
+    module.step(&stream(), config(), &mut x, 1, 0).unwrap();
+    assert_eq!(read(&x), [1; N]);
+    module
+}
+
 /// A future that is gone while its work is held leaves the work ordered and its buffers alive.
 #[test]
 fn dropped_and_forgotten_futures() {
-    let (module, held_on) = (stepping::load(&context()).unwrap(), stream());
+    let _alone = alone();
+    let (module, held_on) = (warm(), stream());
     for forget in [false, true] {
         let mut x = DeviceBuffer::from_host(&stream(), &[1u32; N]).unwrap();
         let policy = Arc::new(SingleStream::new(&held_on));
@@ -363,7 +385,8 @@ fn dropped_and_forgotten_futures() {
 /// Launches of all three kinds and of three streams on one buffer, none of which is waited for.
 #[test]
 fn methods_of_all_kinds_are_ordered() {
-    let module = stepping::load(&context()).unwrap();
+    let _alone = alone();
+    let module = warm();
     let streams = [stream(), stream(), stream()];
     for slow in &streams {
         let mut x = DeviceBuffer::from_host(&stream(), &[1u32; N]).unwrap();

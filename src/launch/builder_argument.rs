@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
 
 /// Parameters that need no heap. Few kernels have more.
-const USUAL: usize = 16;
+pub(super) const USUAL: usize = 16;
 
 /// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) takes.
 ///
@@ -143,6 +143,20 @@ impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) fn pointers(&mut self) -> &mut [*mut c_void] {
         self.parameters.as_mut_slice()
+    }
+
+    /// Whether the packet needs no heap.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn is_here(&self) -> bool {
+        self.parameters.is_here()
+    }
+
+    /// Says where the value of that parameter is, if the packet needs no heap.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn point(&mut self, parameter: usize, value: *mut c_void) {
+        self.parameters.set_here(parameter, value);
     }
 
     /// A slice that is not known yet: [`fill`](Self::fill) says which.

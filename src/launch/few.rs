@@ -76,6 +76,26 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
 
 #[cfg(feature = "async")]
 impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
+    /// Whether the values are in place.
+    #[inline(always)]
+    pub(super) fn is_here(&self) -> bool {
+        self.len <= N
+    }
+
+    /// Where that value is while they are in place. The remainder spares a check: `index` is below the length.
+    #[inline(always)]
+    pub(super) fn place(&self, index: usize) -> *const T {
+        self.here.as_ptr().cast::<T>().wrapping_add(index % N)
+    }
+
+    /// Changes that value while they are in place.
+    #[inline(always)]
+    pub(super) fn set_here(&mut self, index: usize, value: T) {
+        if let Some(place) = self.here.get_mut(index % N) {
+            place.write(value);
+        }
+    }
+
     /// The values, to change.
     #[inline(always)]
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use super::args::{Cons, Name, Nil, Pointer, Role, Slice, Value, parameter};
 use super::attributes::Attribute;
-use super::builder_argument::{Arguments, BuilderArgument};
+use super::builder_argument::{Arguments, BuilderArgument, USUAL};
 use super::config::LaunchConfig;
 use super::few::Few;
 use super::submit::submit_given;
@@ -25,7 +25,7 @@ pub struct StoredArguments<'a> {
     list: Arguments<'a>,
     words: Few<Word, (), WORDS>,
     /// The parameters whose values are here, each with its first word.
-    values: Few<u32, u32, 16>,
+    values: Few<(u32, u32), (), USUAL>,
 }
 
 // SAFETY: the pointers inside are to the address and the length of memory that is borrowed for `'a`, which are `Sync`; those to
@@ -47,7 +47,7 @@ impl<'a> StoredArguments<'a> {
         if size == 0 {
             return;
         }
-        self.values.push(self.list.count() as u32, self.words.len() as u32);
+        self.values.push((self.list.count() as u32, self.words.len() as u32), ());
         for start in (0..size).step_by(size_of::<Word>()) {
             let mut word = Word::uninit();
             // SAFETY: the bytes from `start` on are those of the value, and a word takes as many; padding is copied as it is.
@@ -89,6 +89,31 @@ impl<'a> StoredArguments<'a> {
         self.list.name_from(name, first);
     }
 
+    /// Sets the pointers to the values: only now do they stay where they are.
+    #[inline(always)]
+    fn point(&mut self) {
+        if !self.words.is_here() || !self.list.is_here() {
+            return self.point_to_heap();
+        }
+        for &(parameter, word) in self.values.as_slice() {
+            let value = self.words.place(word as usize);
+            self.list.point(parameter as usize, value.cast_mut().cast());
+        }
+    }
+
+    /// The same where one of them is on the heap.
+    #[cold]
+    fn point_to_heap(&mut self) {
+        let (words, pointers) = (self.words.as_slice(), self.list.pointers());
+        for &(parameter, word) in self.values.as_slice() {
+            if let (Some(pointer), Some(value)) =
+                (pointers.get_mut(parameter as usize), words.get(word as usize..))
+            {
+                *pointer = value.as_ptr().cast_mut().cast();
+            }
+        }
+    }
+
     /// Checks the launch and submits it.
     ///
     /// # Errors
@@ -104,14 +129,7 @@ impl<'a> StoredArguments<'a> {
         config: LaunchConfig,
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
-        let (words, pointers) = (self.words.as_slice(), self.list.pointers());
-        for (&parameter, &word) in self.values.as_slice().iter().zip(self.values.beside()) {
-            if let (Some(pointer), Some(value)) =
-                (pointers.get_mut(parameter as usize), words.get(word as usize..))
-            {
-                *pointer = value.as_ptr().cast_mut().cast();
-            }
-        }
+        self.point();
         // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
     }

@@ -44,7 +44,8 @@ pub struct ExecutionContext {
     stream: OnceCell<CudaStream>,
     /// Where the chain stood that this is a branch of: its first work waits for that.
     before: Option<CudaStream>,
-    kept: RefCell<Vec<Kept>>,
+    /// Few chains keep anything.
+    kept: OnceCell<Box<RefCell<Vec<Kept>>>>,
 }
 
 impl ExecutionContext {
@@ -55,7 +56,7 @@ impl ExecutionContext {
             Source::Stream(stream) if stream.capture().is_some() => OnceCell::from(stream.clone()),
             _ => OnceCell::new(),
         };
-        Self { source, fixed: Cell::new(false), stream, before: None, kept: RefCell::default() }
+        Self { source, fixed: Cell::new(false), stream, before: None, kept: OnceCell::new() }
     }
 
     /// The stream of this chain; work given to it runs in the order of the chain.
@@ -114,7 +115,7 @@ impl ExecutionContext {
     /// For what the work uses and that does not order itself, such as host memory. If the driver cannot tell any more when the
     /// work is done, it is never dropped.
     pub fn keep<T: Send + 'static>(&self, what: T) {
-        self.kept.borrow_mut().push(Box::new(what));
+        self.kept.get_or_init(Box::default).borrow_mut().push(Box::new(what));
     }
 
     /// Runs parts of the work side by side: see [`Branches`].
@@ -147,12 +148,12 @@ impl ExecutionContext {
     /// Whether there is something to be kept until the work is done.
     #[inline]
     pub(super) fn keeps_something(&self) -> bool {
-        !self.kept.borrow().is_empty()
+        self.kept.get().is_some_and(|kept| !kept.borrow().is_empty())
     }
 
     /// What is to be kept until the work is done.
     pub(super) fn take_kept(&self) -> Vec<Kept> {
-        self.kept.take()
+        self.kept.get().map(|kept| kept.take()).unwrap_or_default()
     }
 
     /// Runs `work` in a chain of its own whose streams come from `source`, between what this chain was given and what follows.
@@ -198,7 +199,7 @@ impl Branches<'_> {
     }
 
     fn run<R>(&mut self, source: Source, work: impl FnOnce(&ExecutionContext) -> R) -> R {
-        let (before, stream, kept) = (self.before.clone(), OnceCell::new(), RefCell::default());
+        let (before, stream, kept) = (self.before.clone(), OnceCell::new(), OnceCell::new());
         let cx = ExecutionContext { source, fixed: Cell::new(false), stream, before, kept };
         let branch = Branch { cx, branches: self };
         work(&branch.cx)
@@ -241,7 +242,9 @@ struct Branch<'b, 'a> {
 
 impl Drop for Branch<'_, '_> {
     fn drop(&mut self) {
-        self.branches.parent.kept.borrow_mut().append(self.cx.kept.get_mut());
+        if let Some(kept) = self.cx.kept.get_mut() {
+            self.branches.parent.kept.get_or_init(Box::default).borrow_mut().append(kept.get_mut());
+        }
         self.branches.streams.extend(self.cx.used_stream().cloned());
     }
 }

@@ -242,7 +242,7 @@ pub trait DeviceOperation: Send + Sized {
     #[inline(always)]
     unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
         // SAFETY: the caller's duty 1.
-        unsafe { run::submit(self, Source::Stream(stream.clone())).0 }
+        unsafe { run::submit_only(self, Source::Stream(stream.clone())) }
     }
 
     /// Submits it to this stream; gives the output, on which the device may still work, and an event behind the work.

@@ -73,6 +73,17 @@ impl Submitted {
 /// Submits, and does not wait.
 ///
 /// # Safety
+/// 1. As [`submit`].
+#[inline(always)]
+pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
+    let chain = Submitted::new(source);
+    // SAFETY: the caller's duty 1.
+    unsafe { op.execute(&chain.0) }
+}
+
+/// Submits, does not wait, and gives the chain, to wait for.
+///
+/// # Safety
 /// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
 #[inline(always)]
 pub(super) unsafe fn submit<Op: DeviceOperation>(

@@ -1,14 +1,14 @@
-//! What the tests of operations share: an executor of a few lines, kernels, streams that are held.
+//! What the tests of operations share: an executor of a few lines, kernels, what they run.
 
 #![allow(dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_launch::operation::{DeviceOperation, ExecutionContext};
-use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -40,13 +40,6 @@ pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 
 pub fn context() -> CudaContext {
     CudaContext::new(0).unwrap()
-}
-
-/// Keeps a stream from going on until the sender is dropped.
-pub fn hold(stream: &CudaStream) -> mpsc::Sender<()> {
-    let (sender, receiver) = mpsc::channel::<()>();
-    stream.call_host(move || receiver.recv().unwrap_or_default()).unwrap();
-    sender
 }
 
 pub fn fill_kernel() -> CudaFunction {

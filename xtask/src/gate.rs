@@ -16,14 +16,8 @@ const MIRI: &[&[&str]] = &[
 ];
 
 /// What runs under ThreadSanitizer.
-const TSAN: &[&str] = &[
-    "operation",
-    "operation_packet",
-    "operation_executors",
-    "operation_random",
-    "operation_fault",
-    "operation_fault_drill",
-];
+const TSAN: &[&str] =
+    &["operation", "operation_packet", "operation_executors", "operation_random", "operation_fault_drill"];
 
 /// The oldest Rust that the manifests promise (`rust-version`).
 const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");

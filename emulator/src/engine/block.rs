@@ -93,10 +93,7 @@ impl Group {
                 }
                 live |= running.is_live();
                 if self.cluster.take_news() {
-                    let (phase, env) = (self.cluster.phase(), lanes.env);
-                    if let (Some(watch), Some(first)) = (&mut lanes.watch, self.blocks.first()) {
-                        watch.cluster_met(env, &first.block);
-                    }
+                    let phase = self.cluster.phase();
                     let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
                     warps.for_each(|warp| warp.open_cluster(phase));
                     (progress, polling) = (true, false);

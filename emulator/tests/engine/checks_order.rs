@@ -133,24 +133,28 @@ fn named_barriers_order_those_who_meet() {
     assert_eq!(places(&produce("bar.arrive 1, 64;", skips)), [(RACE, Space::Shared, 11, 14)]);
 }
 
-/// Each block of a cluster writes a word of its neighbour, which reads it.
-fn cluster(between: &str) -> Vec<Finding> {
+/// Each block of a cluster writes words of its neighbour, which reads them.
+fn cluster(between: &str, blocks: u32, threads: u32) -> Vec<Finding> {
     let body = format!(
-        "mov.u32 %r1, %cluster_ctarank; xor.b32 %r2, %r1, 1; mov.u32 %r3, s; mapa.shared::cluster.u32 %r4, %r3, %r2;\n\
+        "mov.u32 %r1, %cluster_ctarank; xor.b32 %r2, %r1, 1; mov.u32 %r3, s; mad.lo.u32 %r3, %t, 4, %r3; mapa.shared::cluster.u32 %r4, %r3, %r2;\n\
          add.u32 %r6, %r1, 1; barrier.cluster.arrive; barrier.cluster.wait; st.shared::cluster.u32 [%r4], %r6;\n\
          {between}\nld.shared.u32 %r5, [%r3];"
     );
-    let device = Device::checked(&snippet_with(".shared .align 16 .b8 s[64];", &body));
-    let out = device.zeroed::<u32>(1);
-    let asked = launch(&device, "k", [4, 1, 1], [1, 1, 1], &Args::new().add(out));
-    device.try_launch("k", Launch { cluster: [2, 1, 1], ..asked }).unwrap();
+    let device = Device::checked(&snippet_with(".shared .align 16 .b8 s[512];", &body));
+    let out = device.zeroed::<u32>(128);
+    let asked = launch(&device, "k", [8, 1, 1], [threads, 1, 1], &Args::new().add(out));
+    device.try_launch("k", Launch { cluster: [blocks, 1, 1], ..asked }).unwrap();
     device.findings()
 }
 
 #[test]
 fn a_barrier_orders_a_cluster() {
-    assert_eq!(cluster("barrier.cluster.arrive; barrier.cluster.wait;"), []);
-    let races: Vec<_> = cluster("bar.sync 0;").into_iter().filter(|finding| finding.kind == RACE).collect();
+    for (blocks, threads) in [(2, 1), (2, 96), (4, 64), (8, 1)] {
+        let found = cluster("barrier.cluster.arrive; barrier.cluster.wait;", blocks, threads);
+        assert_eq!(found, [], "{blocks} blocks of {threads}");
+    }
+    let races: Vec<_> =
+        cluster("bar.sync 0;", 2, 1).into_iter().filter(|finding| finding.kind == RACE).collect();
     assert_eq!(places(&races), [(RACE, Space::Shared, 11, 13)]);
     let other = races[0].other.as_ref().unwrap();
     assert_ne!(races[0].access.block, other.block);

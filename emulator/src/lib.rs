@@ -64,7 +64,7 @@
 //! | | seen | not seen |
 //! |---|---|---|
 //! | unwritten bytes | reads by `ld`, `atom`, `red` and `cp.async` of global memory (of any allocation but managed and host memory) and of shared memory, byte by byte | local memory, textures; a copy or a fill counts as a write, whatever it copies |
-//! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, that nothing orders; lanes of one store that write different values | stores of the value that is there already; local memory, textures; other launches, copies, the host; atomics of too narrow a scope; copies by `cp.async` that are not waited for |
+//! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, that nothing orders; lanes of one store that write different values | stores of the value that is there already; plain reads before a `cas` or the like of the same thread, against atomics; what lies beyond the first 64 MiB that a launch accesses; local memory, textures; other launches, copies, the host; atomics of too narrow a scope; copies by `cp.async` that are not waited for |
 //!
 //! Accesses are ordered by `bar`, `barrier`, `barrier.cluster` and the `.sync` instructions of a warp, and by what releases and
 //! what acquires. Whether a flag is the right one is not asked: fences, volatile, relaxed, acquire and release accesses,

@@ -10,9 +10,13 @@ use crate::table::{count, wrap};
 
 /// For people.
 pub(super) fn text(found: &Found, inputs: &[Input<'_>]) -> String {
+    let incomplete = match found.accesses.incomplete {
+        true => wrap("the kernel accesses more memory than is watched for races", "  "),
+        false => String::new(),
+    };
     let left_out = found.accesses.left_out;
     if found.count() == 0 && left_out == 0 {
-        return format!("{}\n", style::good("check: nothing found"));
+        return format!("{}\n{incomplete}", style::good("check: nothing found"));
     }
     let mut text = format!("{}\n", style::bad(&format!("check: {}", count(found.count(), "finding"))));
     text.extend(found.accesses.list.iter().map(access_text));
@@ -20,7 +24,7 @@ pub(super) fn text(found: &Found, inputs: &[Input<'_>]) -> String {
     if left_out > 0 {
         text += &wrap(&format!("and {left_out} more at other places"), "  ");
     }
-    text
+    text + &incomplete
 }
 
 fn access_text(access: &Access) -> String {
@@ -50,7 +54,7 @@ fn output_text(finding: &Finding, inputs: &[Input<'_>]) -> String {
     )
 }
 
-/// For programs.
+/// For programs: the list.
 pub(super) fn json(found: &Found) -> Value {
     let accesses = found.accesses.list.iter().map(access_json);
     accesses.chain(found.outputs.iter().map(output_json)).collect()

@@ -23,6 +23,7 @@ pub(super) fn answer(
 ) -> (String, Value) {
     let (mut text, mut json) = heading(launcher);
     json["findings"] = checked.map(findings::json).into();
+    json["incomplete"] = checked.map(|found| found.accesses.incomplete).into();
     json["findings_left_out"] = checked.map(|found| found.accesses.left_out).into();
     json["bench"] = timed.map(timed_json).into();
     match finished {

@@ -18,6 +18,8 @@ pub struct Findings {
     pub list: Vec<Finding>,
     /// How many times something was found at places that are not in the list, because it is full.
     pub left_out: u64,
+    /// Whether a launch accessed more memory than is watched for races (64 MiB, or 16 where bytes are accessed one by one).
+    pub incomplete: bool,
 }
 
 /// What is checked, and what was found.
@@ -62,6 +64,11 @@ impl Checker {
                 sink(&finding);
             }
         }
+    }
+
+    /// Some accesses of a launch were not looked at.
+    pub(crate) fn miss(&self) {
+        self.lock().incomplete = true;
     }
 
     fn lock(&self) -> MutexGuard<'_, Findings> {

@@ -114,7 +114,7 @@ impl fmt::Display for Finding {
                 write!(f, "read of memory that was never written in kernel `{kernel}`: {where_}: {access}")?
             }
         }
-        match times - 1 {
+        match times.saturating_sub(1) {
             0 => Ok(()),
             1 => f.write_str("; once more here"),
             more => write!(f, "; {more} times more here"),

@@ -206,7 +206,7 @@ impl Work {
         }
         self.instructions.fetch_add(lanes.instructions, Relaxed);
         if let Some(watch) = lanes.watch.take() {
-            watch.finish();
+            watch.finish(env);
         }
     }
 

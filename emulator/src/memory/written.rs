@@ -47,7 +47,8 @@ impl Written {
         (start / 64..end.div_ceil(64)).map(move |index| {
             let first = start.max(index * 64) % 64;
             let count = end.min(index * 64 + 64) - start.max(index * 64);
-            let mask = (u64::MAX >> (64 - count)) << first;
+            // Nothing of a word where the range is empty.
+            let mask = u64::MAX.checked_shr(64 - count as u32).unwrap_or(0) << first;
             // SAFETY: `index` is below the number of words, as `end` is at most `len`.
             let word =
                 unsafe { AtomicU64::from_ptr(self.bits.start().as_ptr().cast::<u64>().add(index as usize)) };

@@ -107,6 +107,19 @@ fn atomics_are_no_race_with_each_other() {
 }
 
 #[test]
+fn a_guess_before_an_atomic_is_no_race() {
+    let body = "ld.global.u32 %r1, [%out];\nAGAIN: add.u32 %r2, %r1, 3; atom.global.cas.b32 %r3, [%out], %r1, %r2;\n\
+                setp.ne.u32 %p1, %r3, %r1; mov.u32 %r1, %r3; @%p1 bra AGAIN;";
+    assert_eq!(found(body, 3, 64, 1), []);
+    let spared =
+        "ld.global.u32 %r1, [%out]; setp.ge.u32 %p1, %r1, %t; @%p1 ret; red.global.max.u32 [%out], %t;";
+    assert_eq!(found(spared, 3, 64, 1), []);
+    // What is added does not come from a guess.
+    let bare = "ld.global.u32 %r1, [%out];\nred.global.add.u32 [%out], %r1;\nred.global.add.u32 [%out], 1;";
+    assert!(!found(bare, 3, 64, 1).is_empty());
+}
+
+#[test]
 fn memory_that_nobody_wrote() {
     let device = Device::checked(&snippet_with(
         ".shared .align 16 .b8 s[64];\n.global .u32 g[4];",

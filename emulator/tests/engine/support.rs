@@ -56,8 +56,13 @@ impl Device {
 
     /// A kernel in a file of the repository.
     pub(crate) fn file(path: &str) -> Device {
+        Device::new(&Device::text(path))
+    }
+
+    /// A file of the repository.
+    pub(crate) fn text(path: &str) -> String {
         let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
-        Device::new(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> u64 {

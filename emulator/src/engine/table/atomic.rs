@@ -77,7 +77,8 @@ fn access(
     let mut draft = Draft::new(exec, &[dest], &[address.base, b, c]);
     draft.aux = Access::new(1, space, ordered | poll | narrow | Access::ATOMIC).0;
     (draft.imm, draft.site) = (address.offset, true);
-    let what = What::Atomic { reads: !form.has("exch") };
+    let after_guess = form.any(&["cas", "min", "max", "and", "or"]).is_some();
+    let what = What::Atomic { reads: !form.has("exch"), after_guess };
     draft.note = Some(Note { what, address: 1, bytes: form.ty().size() as u64 });
     builder.push(draft);
     Ok(())

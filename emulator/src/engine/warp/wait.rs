@@ -170,6 +170,7 @@ impl Warp {
 }
 
 /// All threads of the cluster have met: the watch, if there is one, has to know before one of them goes on.
+#[cold]
 pub(super) fn cluster_met(lanes: &mut Lanes<'_>) {
     if let Some(mut watch) = lanes.watch.take() {
         watch.cluster_met(lanes.env, lanes.block());

@@ -9,7 +9,8 @@
 //!
 //! Two accesses to one byte by different threads are a race if one of them writes, not both are strong (atomic, volatile,
 //! relaxed, acquire, release), nothing orders them, and the later one changes something: a store of the value that is
-//! there already disturbs nobody.
+//! there already disturbs nobody. Nor is a plain read one against atomics if its threads then go on with an atomic that
+//! looks at the number again: the usual loop around `cas`.
 //!
 //! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
 //! unwritten bytes go; races with other kernels, with copies and with the host; atomics of too narrow a scope;
@@ -26,7 +27,7 @@ mod report;
 mod stamp;
 mod unit;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(super) use note::{Note, Watched, What};
@@ -61,6 +62,8 @@ pub(crate) struct Watch {
     units: HashMap<u32, Unit>,
     global: Shadow,
     reports: Reports,
+    /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
+    guesses: HashSet<u32>,
 }
 
 /// What an instruction does, for all its lanes.
@@ -82,12 +85,16 @@ impl Watch {
             units: HashMap::new(),
             global: Shadow::default(),
             reports: Reports::default(),
+            guesses: HashSet::new(),
         }))
     }
 
     /// Hands over what was found.
-    pub(crate) fn finish(self) {
-        self.reports.list.into_iter().for_each(|finding| self.checker.add(finding));
+    pub(crate) fn finish(self, env: &Env<'_>) {
+        self.reports.finish(env, &self.guesses).for_each(|finding| self.checker.add(finding));
+        if self.global.is_full() {
+            self.checker.miss();
+        }
     }
 
     /// A cluster of that number has ended.
@@ -239,7 +246,7 @@ impl Watch {
 
     /// Whether something orders them behind what others did to the same bytes before.
     fn inspect_before(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
-        let Watch { units, global, reports, times, .. } = self;
+        let Watch { units, global, reports, times, guesses, .. } = self;
         let unit = units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
         let writes = deed.what.writes();
         for touch in touches.iter().filter(|touch| !touch.silent) {
@@ -256,7 +263,11 @@ impl Watch {
         for touch in touches {
             let stamp = deed.stamp(unit, touch);
             let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
-            shadow.cells(touch.host(), touch.bytes).iter_mut().for_each(|cell| cell.record(stamp, writes));
+            let cells = shadow.cells(touch.host(), touch.bytes);
+            if matches!(deed.what, What::Atomic { after_guess: true, .. }) {
+                guesses.extend(cells.iter().filter_map(|cell| cell.plain_read_by(&stamp)));
+            }
+            cells.iter_mut().for_each(|cell| cell.record(stamp, writes));
         }
     }
 }

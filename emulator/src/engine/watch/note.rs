@@ -17,6 +17,8 @@ pub(crate) enum What {
     Atomic {
         /// Whether what it leaves depends on what was there.
         reads: bool,
+        /// Whether code looks at the number first, as in a loop around `cas`: what it sees is only a guess.
+        after_guess: bool,
     },
     /// `cp.async`: operand 0 is the target's address, 1 the source's, 2 how many bytes are read.
     Copy,
@@ -80,6 +82,6 @@ impl What {
 
     /// Whether what it does depends on the bytes that are there.
     pub(super) fn reads(self) -> bool {
-        matches!(self, What::Load | What::Atomic { reads: true })
+        matches!(self, What::Load | What::Atomic { reads: true, .. })
     }
 }

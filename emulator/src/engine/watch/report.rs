@@ -1,6 +1,6 @@
 //! From stamps to findings: one for each place in the code.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::env::Env;
 use super::note::What;
@@ -12,7 +12,8 @@ use crate::check::{Actor, Finding, FindingKind, Space};
 /// The findings of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    pub(super) list: Vec<Finding>,
+    /// With the sites of the two accesses.
+    list: Vec<(Finding, [u32; 2])>,
     /// Index in `list` by kind and sites.
     known: HashMap<(FindingKind, u32, u32), usize>,
 }
@@ -29,12 +30,12 @@ impl Reports {
     ) {
         let site = other.map_or(u32::MAX, |other| other.site);
         let key = (kind, stamp.site.min(site), stamp.site.max(site));
-        if let Some(known) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
+        if let Some((known, _)) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
             known.times = known.times.saturating_add(1);
             return;
         }
         self.known.insert(key, self.list.len());
-        self.list.push(Finding {
+        let finding = Finding {
             kind,
             kernel: env.kernel.name.clone(),
             space: if touch.region.private { Space::Shared } else { Space::Global },
@@ -44,7 +45,20 @@ impl Reports {
             access: actor(env, stamp, Some(what)),
             other: other.map(|other| actor(env, other, None)),
             times: 1,
-        });
+        };
+        self.list.push((finding, [stamp.site, site]));
+    }
+
+    /// What is left at the end: without reads that were only guesses, against atomics.
+    pub(super) fn finish(self, env: &Env<'_>, guesses: &HashSet<u32>) -> impl Iterator<Item = Finding> {
+        let is_atomic = |site: &u32| {
+            let watched = env.kernel.watched.get(*site as usize);
+            watched.is_some_and(|watched| matches!(watched.note.what, What::Atomic { .. }))
+        };
+        let matters = move |sites: &[u32; 2]| {
+            !(sites.iter().any(|site| guesses.contains(site)) && sites.iter().any(is_atomic))
+        };
+        self.list.into_iter().filter(move |(_, sites)| matters(sites)).map(|(finding, _)| finding)
     }
 }
 

@@ -46,6 +46,12 @@ impl Cell {
         all.filter(move |other| other.is_some() && !other.is_by(&stamp) && !(other.strong && stamp.strong))
     }
 
+    /// The site of a plain read by the same thread, if that is one of the last.
+    pub(super) fn plain_read_by(&self, stamp: &Stamp) -> Option<u32> {
+        let mine = |read: &&Stamp| read.is_some() && read.is_by(stamp) && !read.strong;
+        self.reads.iter().find(mine).map(|read| read.site)
+    }
+
     /// Remembers an access.
     pub(super) fn record(&mut self, stamp: Stamp, writes: bool) {
         if writes {
@@ -61,13 +67,15 @@ impl Cell {
 
 /// Bytes of a page.
 const PAGE: u64 = 1024;
-/// Pages that are kept; what lies in others is not checked. They take some 12 KiB each, or 48.
-const MOST: usize = 1 << 17;
+/// Cells that are kept, of 48 bytes each; accesses that would need more are not checked.
+const MOST: usize = 1 << 24;
 
 /// Cells of bytes by host address: one for each word, until somebody accesses less.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     pages: HashMap<u64, Page>,
+    cells: usize,
+    full: bool,
 }
 
 #[derive(Debug)]
@@ -80,7 +88,12 @@ struct Page {
 impl Shadow {
     /// The cells of `bytes` bytes at `address`, which lie in one page as they are aligned.
     pub(super) fn cells(&mut self, address: u64, bytes: u64) -> &mut [Cell] {
-        if self.pages.len() >= MOST && !self.pages.contains_key(&(address / PAGE)) {
+        let grain = self.pages.get(&(address / PAGE)).map(|page| page.grain);
+        if grain.is_none_or(|grain| bytes < grain) {
+            self.cells += PAGE as usize / if grain.is_some() { 1 } else { 4 };
+            self.full |= self.cells > MOST;
+        }
+        if self.full && grain.is_none_or(|grain| bytes < grain) {
             return &mut [];
         }
         let page = self.pages.entry(address / PAGE).or_insert_with(Page::new);
@@ -89,6 +102,13 @@ impl Shadow {
         }
         let (start, count) = (address % PAGE / page.grain, bytes / page.grain);
         page.cells.get_mut(start as usize..(start + count) as usize).unwrap_or(&mut [])
+    }
+}
+
+impl Shadow {
+    /// Whether accesses were not checked.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
     }
 }
 

@@ -12,6 +12,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+use cuda_launch::operation::{BoxedOperation, OwnedKernelLaunch, value};
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer,
     DeviceCopy, DeviceOperation, Driver, Launch, LaunchConfig, cuda_launch, cuda_launch_async, cuda_module,
@@ -71,6 +72,24 @@ struct Bench {
     held: Held,
     shape: Shape,
     prepared: Launch<'static>,
+    owned: Option<Owned>,
+}
+
+type Owned = (DeviceBuffer<f32>, DeviceBuffer<f32>);
+
+fn chain(function: &CudaFunction, buffers: Owned) -> BoxedOperation<'static, Owned> {
+    (0..100).fold(value(buffers).boxed(), |op, _| {
+        let function = function.clone();
+        op.and_then(move |buffers| unsafe {
+            OwnedKernelLaunch::new(buffers, move |(x, y): &mut Owned| {
+                let mut launch = AsyncKernelLaunch::new(&function);
+                launch.push_slice(x).push_slice(x).push_slice_mut(y).push_arg(32u32);
+                launch.set_launch_config(CONFIG);
+                Ok(launch)
+            })
+        })
+        .boxed()
+    })
 }
 
 struct Held {
@@ -147,6 +166,11 @@ const VARIANTS: &[Variant] = &[
         args: [ptr(b.a), ptr(b.b), ptr_mut(b.c), 32u32, 2.0f32, 1u32, b.shape] }
         .async_on(&b.stream)
         .unwrap();
+    }),
+    // A hundred launches, put together in a loop and run as one.
+    ("async-chain-100", |b| unsafe {
+        let buffers = b.owned.take().unwrap();
+        b.owned = Some(chain(&b.slices, buffers).async_on(&b.stream).unwrap());
     }),
     ("function-any-config", |b| unsafe {
         cuda_launch! { function: b.function, stream: b.stream, config: b.config,
@@ -236,7 +260,22 @@ impl Bench {
         let mut builder = stream.launch_builder(&function);
         builder.arg(&a).arg(&b).arg(&mut c).arg(&32u32).arg(&2.0f32).arg(&1u32).arg(&shape);
         let prepared = builder.prepare(CONFIG).unwrap();
-        Self { config: CONFIG, held, function, slices, module, typed, stream, a, b, c, shape, prepared }
+        let owned = Some((buffer(), buffer()));
+        Self {
+            config: CONFIG,
+            held,
+            function,
+            slices,
+            module,
+            typed,
+            stream,
+            a,
+            b,
+            c,
+            shape,
+            prepared,
+            owned,
+        }
     }
 }
 

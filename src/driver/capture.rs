@@ -18,6 +18,9 @@ use crate::error::Error;
 pub(crate) trait Resource: Send + Sync {
     /// Who used it last.
     fn uses(&self) -> &Uses;
+
+    /// Work that is not noted in its order may use it from now on: its end waits for all work of the context.
+    fn escape(&self);
 }
 
 /// The record of one capture, shared by all streams that take part in it.
@@ -35,7 +38,7 @@ pub(crate) struct Capture {
 pub(crate) struct Recorded {
     /// What captured work uses besides memory, such as modules.
     pub(crate) objects: Vec<Keep>,
-    /// The numbers of the kernels.
+    /// The numbers of the kernels, each once.
     pub(crate) kernels: Vec<u32>,
     /// Launches with named arguments.
     pub(crate) launches: Vec<RecordedLaunch>,
@@ -116,7 +119,9 @@ impl Capture {
     /// Notes a launch: what may be blamed for a fault of the graph, and the module, which must stay.
     pub(crate) fn add_kernel(&self, number: u32, module: Option<Keep>) {
         let mut rest = self.rest();
-        rest.kernels.push(number);
+        if !rest.kernels.contains(&number) {
+            rest.kernels.push(number);
+        }
         rest.objects.extend(module);
     }
 
@@ -148,6 +153,8 @@ impl Capture {
         let known =
             memory.iter().position(|c| std::ptr::addr_eq(Arc::as_ptr(&c.resource), Arc::as_ptr(&resource)));
         let index = known.unwrap_or_else(|| {
+            // The graph will share it with whoever holds it then, perhaps on another thread.
+            resource.escape();
             memory.push(Captured { resource, written: false, within: Uses::default() });
             memory.len() - 1
         });

@@ -85,6 +85,7 @@ impl CudaStream {
     /// An error unless this stream may wait for `event`: both are part of one capture, or of none.
     pub(super) fn may_wait(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         let call = "cuStreamWaitEvent";
+        self.context().same_driver(event.context(), "the event", "the stream")?;
         self.capture_is_open(call)?;
         if self.capture().is_some() && flags.contains(EventWaitFlags::EXTERNAL) {
             return Err(not_kept(call));

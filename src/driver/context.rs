@@ -476,7 +476,7 @@ impl ContextInner {
     /// What is held, to be given back.
     fn debt(&mut self) -> Debt {
         #[cfg(feature = "async")]
-        if !host_call::is_running() {
+        if !host_call::is_running() && self.process == std::process::id() {
             // Also where it cannot be bound: nobody could be told.
             let _ = self.bind();
             self.events.empty(&self.driver);
@@ -492,6 +492,17 @@ impl Drop for ContextInner {
         let debt = self.debt();
         // An error here cannot be reported, and the process goes on without the context: `close` reports.
         host_call::outside(move || drop(debt.pay()));
+    }
+}
+
+impl CudaContext {
+    /// An error unless `other`, the context of `what`, is of this one's driver: handles of one mean nothing to another.
+    #[inline]
+    pub(crate) fn same_driver(&self, other: &Self, what: &str, with: &str) -> Result<(), Error> {
+        if Arc::ptr_eq(self.driver(), other.driver()) {
+            return Ok(());
+        }
+        Err(context_mismatch((&format!("{what}, of another driver"), other), (with, self)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::CUresult;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::kernel::Kernel;
@@ -15,19 +15,23 @@ use crate::error::{Error, ErrorKind, Faulted, Suspect};
 /// entry: it takes a lock to prevent that, and a list of suspects is not worth one on every launch.
 #[derive(Debug)]
 pub(crate) struct Launches {
-    ring: [AtomicU32; 256],
-    next: AtomicU8,
+    ring: [AtomicU32; RING],
+    /// How many there were; the place in the ring is the remainder.
+    next: AtomicU32,
 }
 
 /// In the ring: what comes before is done.
 const DONE: u32 = u32::MAX;
 
-/// More than these are not worth naming.
+/// So many are remembered, less one.
+const RING: usize = 256;
+
+/// More kernels than these are not worth naming.
 const NAMED: usize = 16;
 
 impl Default for Launches {
     fn default() -> Self {
-        Self { ring: [const { AtomicU32::new(DONE) }; 256], next: AtomicU8::new(0) }
+        Self { ring: [const { AtomicU32::new(DONE) }; RING], next: AtomicU32::new(0) }
     }
 }
 
@@ -36,7 +40,7 @@ impl Launches {
     #[inline(always)]
     pub(crate) fn note(&self, kernel: u32) {
         let next = self.next.load(Ordering::Relaxed);
-        self.ring[usize::from(next)].store(kernel, Ordering::Relaxed);
+        self.place(next).store(kernel, Ordering::Relaxed);
         self.next.store(next.wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -46,23 +50,29 @@ impl Launches {
     }
 
     /// Where the next launch is noted: to be given to [`Launches::settle`] when the host has waited.
-    pub(super) fn next(&self) -> u8 {
+    pub(super) fn next(&self) -> u32 {
         self.next.load(Ordering::Relaxed)
     }
 
     /// The host has seen the end of all launches before `next`.
-    pub(super) fn settle(&self, next: u8) {
-        self.ring[usize::from(next.wrapping_sub(1))].store(DONE, Ordering::Relaxed);
+    pub(super) fn settle(&self, next: u32) {
+        // Its place belongs to a later one by now where there were so many.
+        if self.next().wrapping_sub(next) < RING as u32 {
+            self.place(next.wrapping_sub(1)).store(DONE, Ordering::Relaxed);
+        }
     }
 
-    /// The numbers of those that may still be running, the oldest first, and whether there may be more.
+    #[inline(always)]
+    fn place(&self, launch: u32) -> &AtomicU32 {
+        &self.ring[launch as usize % RING]
+    }
+
+    /// The numbers of those that may still be running, the oldest first, and whether there may be more before them.
     fn pending(&self) -> (Vec<u32>, bool) {
         let next = self.next();
-        let back =
-            (1..=u8::MAX).map(|i| self.ring[usize::from(next.wrapping_sub(i))].load(Ordering::Relaxed));
+        let back = (1..RING as u32).map(|i| self.place(next.wrapping_sub(i)).load(Ordering::Relaxed));
         let mut kernels: Vec<u32> = back.take_while(|kernel| *kernel != DONE).collect();
-        let more = kernels.len() > NAMED;
-        kernels.truncate(NAMED);
+        let more = kernels.len() == RING - 1;
         kernels.reverse();
         (kernels, more)
     }
@@ -109,7 +119,7 @@ impl FaultState {
     }
 
     /// Where each stream stands, for [`Launches::settle`].
-    pub(super) fn standing(&self) -> Vec<(Arc<StreamInner>, u8)> {
+    pub(super) fn standing(&self) -> Vec<(Arc<StreamInner>, u32)> {
         let streams = locked(&self.streams);
         streams
             .iter()
@@ -135,10 +145,20 @@ impl FaultState {
             if more {
                 suspects.push(Suspect::Earlier);
             }
-            suspects.extend(kernels.iter().map(|kernel| match names.get(kernel) {
-                Some(name) => Suspect::Kernel(name.clone()),
-                None => Suspect::Unloaded,
-            }));
+            // A stream runs in order: the oldest that has not ended is the likeliest.
+            let mut named: Vec<u32> = Vec::new();
+            for kernel in kernels {
+                if named.contains(&kernel) {
+                    continue;
+                }
+                if named.len() == NAMED {
+                    suspects.push(Suspect::Later);
+                    break;
+                }
+                named.push(kernel);
+                suspects
+                    .push(names.get(&kernel).map_or(Suspect::Unloaded, |name| Suspect::Kernel(name.clone())));
+            }
         }
         suspects
     }

@@ -60,13 +60,17 @@ pub(super) struct StreamInner {
     /// Marks in it that have not been dropped.
     #[cfg(feature = "async")]
     marks: std::sync::atomic::AtomicUsize,
-    /// Recorded where another stream must wait for this one. A wait means the record before it, so one event serves all.
+    /// Nanoseconds that the last wait for its work took.
+    #[cfg(feature = "async")]
+    wait_time: AtomicU64,
+    /// Recorded where another stream must wait for this one. A wait means the record before it, or a later one of the same
+    /// stream, so one event serves all. Not used where the handle means another stream on every thread.
     mark: OnceLock<CudaEvent>,
 }
 
 // SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
 unsafe impl Send for StreamInner {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; what is changed after construction is atomic or behind a lock.
 unsafe impl Sync for StreamInner {}
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
@@ -124,6 +128,8 @@ impl CudaStream {
             launches,
             #[cfg(feature = "async")]
             marks: Default::default(),
+            #[cfg(feature = "async")]
+            wait_time: AtomicU64::new(0),
             mark,
         });
         inner.context.fault().watch(Arc::downgrade(&inner));
@@ -213,7 +219,7 @@ impl CudaStream {
     }
 
     /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
-    pub(super) fn is_done(&self) -> Result<bool, Error> {
+    pub(crate) fn is_done(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
         self.context().enter("cuStreamQuery")?;
         // SAFETY: the stream is live.
@@ -254,6 +260,7 @@ impl CudaStream {
     /// Makes work given to this stream from now on wait for what `other` has been given so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
+    /// Where the two are streams of different drivers, the host waits instead: `cuStreamSynchronize`.
     ///
     /// # Errors
     /// Whatever the driver answers.
@@ -313,7 +320,7 @@ impl CudaStream {
     }
 
     /// Whether the handle means another stream on every thread.
-    pub(super) fn is_per_thread(&self) -> bool {
+    pub(crate) fn is_per_thread(&self) -> bool {
         self.inner.raw == sys::CU_STREAM_PER_THREAD
     }
 
@@ -334,6 +341,12 @@ impl CudaStream {
         &self.inner.launches
     }
 
+    /// Nanoseconds that the last wait for its work took.
+    #[cfg(feature = "async")]
+    pub(in crate::driver) fn wait_time(&self) -> &AtomicU64 {
+        &self.inner.wait_time
+    }
+
     /// How many marks there are in it.
     #[cfg(feature = "async")]
     pub(in crate::driver) fn marks(&self) -> &std::sync::atomic::AtomicUsize {
@@ -352,10 +365,21 @@ impl CudaStream {
 
     /// Makes work given to this stream from now on wait for what `earlier` has been given so far.
     ///
-    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`.
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
+    /// `cuStreamSynchronize`.
     pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
         if self.raw() == earlier.raw() && self.shares_context(earlier) {
             return Ok(());
+        }
+        if !Arc::ptr_eq(self.context().driver(), earlier.context().driver()) {
+            // Another driver's events mean nothing to this one.
+            return earlier.drain();
+        }
+        if earlier.is_per_thread() {
+            // Other threads would record the one event on their streams.
+            let mark = earlier.context().new_event()?;
+            mark.record(earlier)?;
+            return self.wait(&mark);
         }
         let mark = match earlier.inner.mark.get() {
             Some(mark) => mark,

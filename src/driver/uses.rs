@@ -1,7 +1,8 @@
 //! Who used a piece of memory last, so that streams wait for each other where they must and nowhere else.
 //!
 //! A use is noted before its work is submitted, while the caller borrows the memory: readers share it, a writer has it
-//! alone. So a note and the work behind it cannot be torn apart by whoever must wait for them.
+//! alone. So a note and the work behind it cannot be torn apart by whoever must wait for them. But a graph shares memory with
+//! whoever else holds it, and a launch of it borrows nothing of theirs: such memory *escapes*, and its end waits for all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -227,7 +228,9 @@ impl User {
 
     /// Makes `later` wait for this use.
     fn before(&self, later: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        if waits.0.contains(&self.stream.identity()) {
+        // A handle that means another stream on every thread stands for none of them.
+        let once = self.thread.is_none();
+        if once && waits.0.contains(&self.stream.identity()) {
             return Ok(());
         }
         // Another thread's stream has no handle here: the host waits for it.
@@ -236,7 +239,9 @@ impl User {
         } else {
             self.stream.context().drain()?;
         }
-        waits.0.push(self.stream.identity());
+        if once {
+            waits.0.push(self.stream.identity());
+        }
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub enum Suspect {
     Unloaded,
     /// Launches of the stream before those that are named.
     Earlier,
+    /// Launches of the stream after those that are named.
+    Later,
 }
 
 impl fmt::Display for Suspect {
@@ -33,6 +35,7 @@ impl fmt::Display for Suspect {
             Self::Kernel(name) => f.write_str(name),
             Self::Unloaded => f.write_str("a kernel that is unloaded"),
             Self::Earlier => f.write_str("earlier ones"),
+            Self::Later => f.write_str("later ones"),
         }
     }
 }

@@ -130,6 +130,9 @@ fn reason(result: R) -> &'static str {
 impl GraphExec {
     /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
     ///
+    /// It is ordered against other uses of its buffers, but for those that another thread submits at the very same time: nobody
+    /// can say which of the two is first, and the device may run them side by side. The memory stays until both are done.
+    ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
     ///
@@ -161,11 +164,9 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Notes what may be blamed for a fault: the last kernels of the graph, as many as a stream remembers.
+    /// Notes what may be blamed for a fault: each kernel of the graph.
     fn note_kernels(&self, stream: &CudaStream) {
-        let kernels = &self.share.kernels;
-        let last = kernels.iter().skip(kernels.len().saturating_sub(16));
-        last.for_each(|kernel| stream.launches().note(*kernel));
+        self.share.kernels.iter().for_each(|kernel| stream.launches().note(*kernel));
     }
 
     /// Makes the graph ready on the device, so that its first launch does not have to.

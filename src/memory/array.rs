@@ -365,6 +365,10 @@ impl Resource for ArrayInner {
     fn uses(&self) -> &Uses {
         &self.uses
     }
+
+    fn escape(&self) {
+        Self::escape(self);
+    }
 }
 
 impl Drop for ArrayInner {

@@ -209,6 +209,10 @@ impl Resource for Home {
     fn uses(&self) -> &Uses {
         &self.uses
     }
+
+    fn escape(&self) {
+        Self::escape(self);
+    }
 }
 
 impl std::fmt::Debug for Home {

@@ -177,6 +177,10 @@ impl Resource for MipmapInner {
     fn uses(&self) -> &Uses {
         &self.uses
     }
+
+    fn escape(&self) {
+        Self::escape(self);
+    }
 }
 
 impl Drop for MipmapInner {

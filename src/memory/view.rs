@@ -16,6 +16,7 @@ use crate::driver::CudaContext;
 /// # Safety
 /// 1. `address` points to `len` elements of device memory of `context`, or `len` is 0.
 /// 2. That memory stays allocated as long as `self` is borrowed.
+/// 3. Address and length stay the same while nobody has `&mut self`: an operation checks them when it is made.
 #[allow(unsafe_code)] // declared here, relied on by copies and launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory",

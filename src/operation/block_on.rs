@@ -3,19 +3,25 @@
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Wakes a thread that is parked.
-struct Unpark(Thread);
+/// Wakes a thread that is parked. It may be so more than once, one inside the other, and a thread has but one token: each wait
+/// remembers its own wake.
+struct Unpark {
+    thread: Thread,
+    woken: AtomicBool,
+}
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }
 
@@ -34,12 +40,17 @@ impl Wake for Unpark {
 /// ```
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let unpark = Arc::new(Unpark { thread: thread::current(), woken: AtomicBool::new(false) });
+    let waker = Waker::from(unpark.clone());
     let mut context = Context::from_waker(&waker);
     loop {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
+            Poll::Pending => {
+                while !unpark.woken.swap(false, Ordering::Acquire) {
+                    thread::park();
+                }
+            }
         }
     }
 }

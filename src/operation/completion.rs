@@ -193,7 +193,10 @@ impl<M: Mark> Table<M> {
 
     /// For a worker with something in flight: what has arrived, after this time or as soon as something does.
     pub(super) fn arrivals(&self, pause: Duration) -> Vec<Entry<M>> {
-        let mut shared = self.sleep(locked(&self.shared), pause);
+        let mut shared = locked(&self.shared);
+        if !pause.is_zero() {
+            shared = self.sleep(shared, pause);
+        }
         std::mem::take(&mut shared.arrivals)
     }
 

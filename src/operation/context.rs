@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::policy::SchedulingPolicy;
 use super::registry;
 use crate::driver::{CudaContext, CudaStream};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, NotInCapture};
 
 /// Where the streams of a chain come from.
 #[derive(Clone)]
@@ -160,8 +160,7 @@ impl ExecutionContext {
     pub(super) fn elsewhere<R>(&self, source: Source, work: impl FnOnce(&Self) -> R) -> Result<R, Error> {
         let mut branches = self.branches();
         let result = branches.run(source, work);
-        branches.join()?;
-        Ok(result)
+        branches.join().map(|()| result)
     }
 }
 
@@ -219,7 +218,7 @@ impl Branches<'_> {
             let chain = self.parent.stream_or(&stream);
             if let Err(error) = chain.after(&stream) {
                 // Whoever waits for the chain relies on it that this is done.
-                let _ = stream.drain();
+                let _ = stream.finish();
                 result = Err(error);
             }
         }
@@ -234,6 +233,15 @@ impl Drop for Branches<'_> {
     }
 }
 
+/// Notes a stream, once.
+pub(super) fn add(streams: &mut Vec<CudaStream>, stream: Option<&CudaStream>) {
+    if let Some(stream) = stream
+        && !streams.iter().any(|other| other.identity() == stream.identity())
+    {
+        streams.push(stream.clone());
+    }
+}
+
 /// One branch while it runs: its end is noted also where it panics.
 struct Branch<'b, 'a> {
     cx: ExecutionContext,
@@ -245,18 +253,24 @@ impl Drop for Branch<'_, '_> {
         if let Some(kept) = self.cx.kept.get_mut() {
             self.branches.parent.kept.get_or_init(Box::default).borrow_mut().append(kept.get_mut());
         }
-        self.branches.streams.extend(self.cx.used_stream().cloned());
+        add(&mut self.branches.streams, self.cx.used_stream());
     }
 }
 
 impl Source {
     fn next_stream(&self) -> Result<CudaStream, Error> {
-        match self {
+        let stream = match self {
             Self::Default => registry::current_policy()?.next_stream(),
             Self::Device(device) => registry::policy_of(*device)?.next_stream(),
             Self::Policy(policy) => policy.next_stream(),
-            Self::Stream(stream) => Ok(stream.clone()),
+            // Whoever names a stream that captures knows that the work runs later.
+            Self::Stream(stream) => return Ok(stream.clone()),
+        }?;
+        if stream.capture().is_some() {
+            let help = "the policy gave a stream that is being captured, where work runs later: record operations by `graph`";
+            return Err(ErrorKind::NotInCapture(NotInCapture { call: "an operation", help }).into());
         }
+        Ok(stream)
     }
 }
 

@@ -129,14 +129,16 @@ fn begin<Op: DeviceOperation>(
 where
     Op::Output: 'static,
 {
-    let since = Instant::now();
+    let begin = Instant::now();
     // SAFETY: 1: the operation owns what it uses, or that orders itself: `DeviceFuture` is made of no other.
     let (output, chain) = unsafe { run::submit(op, source) };
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
     // Behind work that others sleep for it is of no use to stay awake, and a thousand who do are a core for 20 ms.
-    let wait = if stream.is_awaited() { Duration::ZERO } else { inline_wait() };
+    let wait = if stream.is_awaited() { Duration::ZERO } else { patience(stream.last_wait()) };
     let budget = deadline.map_or(wait, |deadline| deadline.limit.min(wait));
+    // Not counted from the beginning: to submit a hundred launches takes longer than the last of them.
+    let since = Instant::now();
     let idle = done_within(stream, since, budget);
     if !matches!(idle, Ok(false)) {
         let result = idle.map(drop);
@@ -146,7 +148,8 @@ where
     let slot = Arc::new(Slot::new(output));
     // Before anybody else has it, so that no wake is lost.
     let _ = slot.poll(waker);
-    let deadline = deadline.map(|deadline| since + deadline.limit);
+    // A limit that is beyond all time is none.
+    let deadline = deadline.and_then(|deadline| begin.checked_add(deadline.limit));
     reactor::watch(stream, chain.0.take_kept(), slot.clone(), since, deadline);
     Ok(slot)
 }
@@ -154,11 +157,13 @@ where
 /// Whether the stream is done within this time, counted from now on.
 fn done_within(stream: &CudaStream, start: Instant, budget: Duration) -> Result<bool, Error> {
     loop {
-        if stream.is_idle()? {
-            return Ok(true);
+        let idle = stream.is_idle()?;
+        let elapsed = start.elapsed();
+        if idle {
+            stream.waited(elapsed);
         }
-        if start.elapsed() >= budget {
-            return Ok(false);
+        if idle || elapsed >= budget {
+            return Ok(idle);
         }
         std::hint::spin_loop();
     }
@@ -177,8 +182,21 @@ fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
 /// Nanoseconds; the highest number stands for "not asked yet".
 static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20 microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said
-/// when it was first asked for, or what [`set_inline_wait`] says.
+/// To sleep and be woken takes about as long as this: work that is done sooner is not slept for.
+const LONGEST_WAIT: Duration = Duration::from_micros(100);
+
+/// How long a first poll waits on a stream where the wait before took `last`, as far as the watcher could tell.
+fn patience(last: Duration) -> Duration {
+    let wait = inline_wait();
+    // Seen from another thread it seems longer.
+    let soon = !wait.is_zero() && last < LONGEST_WAIT * 3 / 2;
+    if soon { wait.max(LONGEST_WAIT.min(last * 2)) } else { wait }
+}
+
+/// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20
+/// microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said when it was first asked for, or what [`set_inline_wait`] says.
+///
+/// Where the wait before on this stream took less than 100 microseconds, this one lasts up to as long.
 pub fn inline_wait() -> Duration {
     match INLINE_WAIT.load(Ordering::Relaxed) {
         u64::MAX => first_inline_wait(),

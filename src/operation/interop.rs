@@ -33,7 +33,8 @@ pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
     After { earlier: event, value }
 }
 
-/// This value, once the work is done that `stream` has been given when the operation runs.
+/// This value, once the work is done that `stream` has been given when the operation runs; of a per-thread stream, that of the
+/// thread which runs it.
 ///
 /// Driver calls, when it runs: `cuEventRecord`, `cuStreamWaitEvent`.
 pub fn from_stream<T: Send>(stream: &CudaStream, value: T) -> After<CudaStream, T> {

@@ -1,8 +1,9 @@
 //! The worker's own list of what is in flight: which marks to ask, and when.
 //!
-//! Only the oldest mark of a stream is asked, because a stream comes to them in order. The longer a wait has lasted, the longer
-//! the pause to the next look: an eighth of its age, so that a look is late by an eighth at most, and 1,000 futures that wait
-//! for long cost next to nothing.
+//! Only the oldest mark of a stream is asked, because a stream comes to them in order. Work that has only begun is asked without
+//! a pause: to sleep takes longer than most of it. After that, the longer a wait has lasted, the longer the pause to the next
+//! look: an eighth of its age, so that a look is late by an eighth at most, and 1,000 futures that wait for long cost next to
+//! nothing.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Weak;
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::completion::{Complete, Entry, Mark};
 
-/// The shortest and the longest pause between two looks at a mark.
+/// So long there is no pause between two looks at a mark.
+const FRESH: Duration = Duration::from_micros(100);
+/// The shortest and the longest pause after that.
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_millis(1);
 
@@ -102,7 +105,7 @@ impl<M: Mark> Lane<M> {
 
 /// The pause after a look at something that has lasted so long.
 fn pace(age: Duration) -> Duration {
-    (age / 8).clamp(SHORTEST, LONGEST)
+    if age < FRESH { Duration::ZERO } else { (age / 8).clamp(SHORTEST, LONGEST) }
 }
 
 #[cfg(test)]
@@ -163,11 +166,12 @@ mod tests {
 
     #[test]
     fn the_pause_grows_with_the_wait() {
-        assert_eq!(pace(Duration::ZERO), SHORTEST);
+        assert_eq!(pace(Duration::ZERO), Duration::ZERO);
+        assert_eq!(pace(FRESH), SHORTEST);
         assert_eq!(pace(Duration::from_millis(4)), Duration::from_micros(500));
         assert_eq!(pace(Duration::from_secs(4)), LONGEST);
         let looks = Rc::new(Cell::new(0));
-        let mut age = Duration::ZERO;
+        let mut age = FRESH;
         while age < Duration::from_millis(100) {
             age += pace(age);
             looks.set(looks.get() + 1);

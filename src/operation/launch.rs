@@ -111,6 +111,8 @@ impl<'a> AsyncKernelLaunch<'a> {
     ///
     /// # Safety
     /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) does whose address was taken.
+    ///    Memory of another library must order its own end: an [`OwnedKernelLaunch`] gives it on, and it may be dropped, when the
+    ///    work is submitted.
     /// 2. Until then nobody else writes what the kernel reads, or uses what it writes, but work that is ordered against it: work
     ///    of the same chain, and of chains that wait for it.
     #[inline]
@@ -250,8 +252,8 @@ impl<'a> IntoFuture for KernelLaunch<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself. For addresses that were given as numbers
-        // whoever made the operation has vouched.
+        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; the end of a texture waits for its context.
+        // For addresses that were given as numbers whoever made the operation has vouched.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }
@@ -327,6 +329,8 @@ where
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) for the launch, whenever the operation runs.
+    /// 2. `resources` go to the next operation, and may be dropped, as soon as the launch is submitted. What the kernel uses of
+    ///    them is pushed as memory, which is ordered, or orders its own end otherwise.
     pub unsafe fn new(resources: R, launch: F) -> Self {
         Self { resources, launch }
     }

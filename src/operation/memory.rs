@@ -1,6 +1,6 @@
-//! Operations on memory: allocation, filling, copies.
+//! Operations that make device memory.
 
-#![allow(unsafe_code)] // Implements `execute`; keeps host memory until its copy is done.
+#![allow(unsafe_code)] // Implements `execute`.
 
 use std::marker::PhantomData;
 

@@ -69,7 +69,7 @@ pub(super) fn watch(
     since: Instant,
     deadline: Option<Instant>,
 ) {
-    let mark = match StreamMark::new(stream) {
+    let mark = match StreamMark::new(stream, since) {
         Ok(mark) => mark,
         Err(_) => {
             let result = stream.drain();
@@ -132,8 +132,14 @@ fn work_until(idle: Duration) {
                 None => return,
             }
         } else {
-            let pause = lanes.pause(Instant::now()).max(rest);
-            lanes.add(TABLE.arrivals(pause));
+            let pause = lanes.pause(Instant::now());
+            if pause.is_zero() {
+                // Work that has only begun, for at most that long; whoever else wants this core goes first.
+                std::thread::yield_now();
+                lanes.add(TABLE.arrivals(Duration::ZERO));
+            } else {
+                lanes.add(TABLE.arrivals(pause.max(rest)));
+            }
         }
         let start = Instant::now();
         let over = lanes.sweep(start);

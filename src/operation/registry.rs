@@ -149,7 +149,7 @@ impl<F: Future> Future for TaskOnDevice<F> {
 /// ```
 ///
 /// # Errors
-/// [`init_device_contexts`] was told of fewer devices; the device cannot be opened.
+/// [`init_device_contexts`] was told of fewer devices, and this one was not in use before; the device cannot be opened.
 pub fn device_policy(device: u32) -> Result<Arc<RoundRobin>, Error> {
     policy_of(device).cloned()
 }

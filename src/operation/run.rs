@@ -5,6 +5,7 @@
 use super::context::{ExecutionContext, Source};
 use super::device_operation::DeviceOperation;
 use super::reactor;
+use crate::driver::CudaStream;
 use crate::error::Error;
 
 /// A chain whose work is waited for when this is dropped: also after an error, and where a closure panics.
@@ -12,7 +13,7 @@ struct Waited(ExecutionContext);
 
 impl Waited {
     fn wait(&self) -> Result<(), Error> {
-        let result = self.0.used_stream().map_or(Ok(()), |stream| stream.synchronize());
+        let result = self.0.used_stream().map_or(Ok(()), CudaStream::finish);
         reactor::end(self.0.take_kept(), &result);
         result
     }

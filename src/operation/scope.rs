@@ -57,7 +57,7 @@ impl<'scope> Scope<'scope, '_> {
         struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);
         impl Drop for Note<'_> {
             fn drop(&mut self) {
-                self.0.borrow_mut().extend(self.1.0.used_stream().cloned());
+                super::context::add(&mut self.0.borrow_mut(), self.1.0.used_stream());
             }
         }
         let note = Note(&self.streams, run::Submitted::new(Source::Default));
@@ -73,7 +73,7 @@ impl End<'_> {
     fn wait(&self) -> Result<(), Error> {
         let streams = self.0.take();
         // All of them, also after an error.
-        let results: Vec<_> = streams.iter().map(CudaStream::synchronize).collect();
+        let results: Vec<_> = streams.iter().map(CudaStream::finish).collect();
         results.into_iter().collect()
     }
 }

@@ -15,7 +15,8 @@ use crate::error::{Error, ErrorKind, OperationError};
 /// An operation that can be cloned; see [`DeviceOperation::shared`].
 ///
 /// Whoever runs the first clone submits the work. Another one that runs meanwhile waits until it is submitted, and work behind
-/// it comes after it, whatever stream it is on. After an error all others fail with [`OperationError::SharedFailed`].
+/// it comes after it, whatever stream it is on. (Two shared operations that each run the other's clone in a closure, on two threads,
+/// wait for each other for ever.) After an error all others fail with [`OperationError::SharedFailed`].
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, zeroed, zip};
@@ -57,7 +58,11 @@ struct Once<Op, T> {
 enum State<Op, T> {
     Described(Op),
     Running(ThreadId),
-    Done { output: T, stream: Option<CudaStream> },
+    /// With the stream that it ran on, if any, and the thread, which the stream may be of.
+    Done {
+        output: T,
+        stream: Option<(CudaStream, ThreadId)>,
+    },
     Failed(String),
 }
 
@@ -88,7 +93,7 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
                     let taken = take(output).ok_or_else(|| failed("its output was taken"))?;
                     let earlier = stream.clone();
                     drop(state);
-                    return earlier.map_or(Ok(()), |earlier| cx.stream()?.after(&earlier)).map(|()| taken);
+                    return earlier.map_or(Ok(()), |earlier| after(cx, &earlier)).map(|()| taken);
                 }
                 State::Failed(message) => return Err(failed(message)),
             }
@@ -110,7 +115,8 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
             }
         };
         let taken = take(&mut output);
-        ran.end(State::Done { output, stream: cx.used_stream().cloned() });
+        let stream = cx.used_stream().map(|stream| (stream.clone(), thread::current().id()));
+        ran.end(State::Done { output, stream });
         taken.ok_or_else(|| failed("its output was taken"))
     }
 
@@ -118,6 +124,15 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
     fn state(&self) -> MutexGuard<'_, State<Op, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Makes what the chain is given from now on wait for what that thread gave to that stream.
+fn after(cx: &ExecutionContext, (earlier, thread): &(CudaStream, ThreadId)) -> Result<(), Error> {
+    if earlier.is_per_thread() && *thread != thread::current().id() {
+        // Another thread's stream has no handle here: the host waits for it.
+        return earlier.context().drain();
+    }
+    cx.stream()?.after(earlier)
 }
 
 /// A run of the operation; its end is told also where it panics.

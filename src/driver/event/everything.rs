@@ -46,6 +46,7 @@ impl CudaContext {
     /// answers.
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
+        self.same_driver(event.context(), "the event", "the context")?;
         // SAFETY: event and context are live.
         self.call("cuCtxWaitEvent", String::new, |driver| unsafe {
             driver.cuCtxWaitEvent(self.raw(), event.raw())

@@ -5,8 +5,10 @@
 use cuda_driver_sys::{CUevent, Driver};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::{CudaEvent, EventFlags};
+use crate::driver::open_captures::outside_captures;
 use crate::driver::stream::CudaStream;
 use crate::error::Error;
 
@@ -52,14 +54,16 @@ pub(crate) struct StreamMark {
     event: Option<CudaEvent>,
     /// Kept, so that a fault finds the launches.
     stream: CudaStream,
-    launches: u8,
+    launches: u32,
+    /// When the wait for it began.
+    since: Instant,
 }
 
 impl StreamMark {
-    /// Marks what `stream` was given so far.
+    /// Marks what `stream` was given so far, which somebody waits for since then.
     ///
     /// Driver calls: `cuEventRecord`; `cuEventCreate` where no event is left over.
-    pub(crate) fn new(stream: &CudaStream) -> Result<Self, Error> {
+    pub(crate) fn new(stream: &CudaStream, since: Instant) -> Result<Self, Error> {
         let context = stream.context();
         let event = match context.events().take() {
             // SAFETY: 1: made below, for this context; 2: the pool has given it up.
@@ -69,7 +73,7 @@ impl StreamMark {
         let launches = stream.launches().next();
         event.record(stream)?;
         stream.marks().fetch_add(1, Ordering::Relaxed);
-        Ok(Self { event: Some(event), stream: stream.clone(), launches })
+        Ok(Self { event: Some(event), stream: stream.clone(), launches, since })
     }
 
     /// Whether the work is done.
@@ -77,9 +81,11 @@ impl StreamMark {
     /// Driver call: `cuEventQuery`.
     pub(crate) fn is_done(&self) -> Result<bool, Error> {
         let Some(event) = &self.event else { return Ok(true) };
-        let done = event.query()?;
+        // Nobody asked for this call: it must not break a capture of other code either.
+        let done = outside_captures(self.stream.context(), || event.query())?;
         if done {
             self.stream.launches().settle(self.launches);
+            self.stream.waited(self.since.elapsed());
         }
         Ok(done)
     }
@@ -100,16 +106,34 @@ impl Drop for StreamMark {
 }
 
 impl CudaStream {
-    /// As [`query`](Self::query); then the launches so far are not to blame for a later fault.
+    /// Waits until all work given to the stream so far is done, or a fault ended it: also where other code captures, beside
+    /// which a driver refuses to wait. Leaves panics in host functions for [`synchronize`](Self::synchronize).
     ///
-    /// Driver call: `cuStreamQuery`.
+    /// Driver calls: `cuStreamSynchronize`, `cuThreadExchangeStreamCaptureMode` before and after.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        outside_captures(self.context(), || self.drain())
+    }
+
+    /// Whether all is done, as [`finish`](Self::finish) waits for it.
+    ///
+    /// Driver calls: `cuStreamQuery`, `cuThreadExchangeStreamCaptureMode` before and after.
     pub(crate) fn is_idle(&self) -> Result<bool, Error> {
         let launches = self.launches().next();
-        let done = self.query()?;
+        let done = outside_captures(self.context(), || self.is_done())?;
         if done {
             self.launches().settle(launches);
         }
         Ok(done)
+    }
+
+    /// How long the wait for its work took that ended last; zero before the first. No driver call.
+    pub(crate) fn last_wait(&self) -> Duration {
+        Duration::from_nanos(self.wait_time().load(Ordering::Relaxed))
+    }
+
+    /// A wait for its work took so long.
+    pub(crate) fn waited(&self, time: Duration) {
+        self.wait_time().store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Whether somebody waits for a mark in it: what it is given now is done after that. No driver call.

@@ -12,9 +12,12 @@ mod error;
 pub mod graph;
 pub mod launch;
 mod memory;
+#[cfg(feature = "nvtx")]
+pub mod nvtx;
 #[cfg(feature = "async")]
 pub mod operation;
 mod show;
+mod trace;
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;

@@ -238,3 +238,17 @@ fn the_users_cache_is_where_the_variable_says() {
     let text = passes(&mut child(TEST, std::path::Path::new("")));
     assert!(text.contains("cache: None"), "{text}");
 }
+
+#[test]
+fn what_depends_on_more_than_its_files_is_not_kept() {
+    let Some((nvrtc, folder)) = with_cache("depends") else { return };
+    let computed = CudaSource::new("#define H \"h.h\"\n#include H\n").header("h.h", "");
+    let dated = CudaSource::new("__device__ const char* made = __DATE__;");
+    for (source, reason) in [(computed, "`#include H`"), (dated, "`__DATE__`")] {
+        let code = nvrtc.compile(&source, &options()).unwrap();
+        let CacheUse::NotStored(why) = code.cache() else { panic!("{:?}", code.cache()) };
+        assert!(why.contains(reason), "{why}");
+    }
+    assert!(!folder.exists() || entries(&folder).is_empty());
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -1,13 +1,14 @@
-//! Kernel files of every kind, and compilers that are not there or too old.
+//! Kernel files that are found by name or by how they begin, and compilers that are not there or too old.
 
 #![allow(unsafe_code)] // A library of Rust functions: the comment at each tells why it holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod compile_support;
 
-use compile_support::{adds, child, folder, is_child, nvjitlink, nvrtc, nvvm, on_emulator, passes};
-use cuda_launch::compile::{CodeKind, CompileCache, CudaSource, Nvrtc, NvrtcOptions, NvvmIr, NvvmOptions};
+use compile_support::{adds, child, folder, is_child, nvrtc, passes};
+use cuda_launch::compile::{CodeKind, CudaSource, Nvrtc, NvrtcOptions, Nvvm, NvvmIr, NvvmOptions};
 use cuda_launch::sys::nvrtc::{nvrtcProgram, nvrtcResult};
+use cuda_launch::sys::nvvm::{nvvmProgram, nvvmResult};
 use cuda_launch::{
     CompileError, CudaContext, ErrorKind, JitTarget, load_kernel_file, load_kernel_module, sys,
 };
@@ -16,66 +17,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 
 const VECADD: &str = include_str!("../examples/kernels/vecadd.cu");
-
-/// `vecadd` in every kind of file whose compiler is here, and whether that is used to load it.
-fn kinds(ctx: &CudaContext) -> Vec<(&'static str, Vec<u8>, bool)> {
-    let ir: &[u8] = include_bytes!("kernels/vecadd.ll");
-    let mut kinds: Vec<(&str, Vec<u8>, bool)> = vec![
-        ("ptx", include_bytes!("../examples/kernels/vecadd.ptx").into(), false),
-        ("cubin", include_bytes!("kernels/vecadd_sm90.cubin").into(), false),
-        ("fatbin", include_bytes!("kernels/vecadd_plain.fatbin").into(), false),
-    ];
-    let (nvrtc, linker, nvvm) = (nvrtc(), nvjitlink(), nvvm());
-    if nvrtc.is_some() {
-        kinds.push(("cu", VECADD.into(), true));
-    }
-    if let Some(nvvm) = &nvvm {
-        kinds.push(("ll", ir.into(), true));
-        if linker.is_some() {
-            let options = NvvmOptions::for_context(ctx).output(CodeKind::LtoIr);
-            let code = nvvm.compile(&NvvmIr::new("vecadd.ll", ir), &options).unwrap();
-            kinds.push(("ltoir", code.bytes().into(), true));
-        }
-    }
-    kinds
-}
-
-/// The same sum from `.cu`, `.ll`, `.ltoir`, `.ptx`, `.cubin` and `.fatbin`.
-#[test]
-fn every_kind_of_file_ends_in_a_launch() {
-    const TEST: &str = "every_kind_of_file_ends_in_a_launch";
-    if !is_child(TEST) {
-        let cache = folder("kinds-cache");
-        // In a process of its own, because a variable says where the cache is.
-        let told = passes(&mut child(TEST, &cache));
-        print!("{told}");
-        return std::fs::remove_dir_all(cache).unwrap();
-    }
-    let (ctx, folder) = (CudaContext::new(0).unwrap(), folder("kinds"));
-    let kinds = kinds(&ctx);
-    for (ending, bytes, _) in &kinds {
-        let path = folder.join("vecadd").with_extension(ending);
-        std::fs::write(&path, bytes).unwrap();
-        match load_kernel_file(&ctx, &path) {
-            Ok(module) => adds(&module, "vecadd"),
-            Err(error) if on_emulator(&ctx) && *ending == "cubin" => {
-                let start =
-                    format!("{} is a cubin; cuda-launch emulator (CPU) runs PTX only", path.display());
-                assert!(error.is_unsupported() && error.to_string().starts_with(&start), "{error}");
-            }
-            // A cubin is for its generation only.
-            Err(error) => assert!(*ending == "cubin" && ctx.limits().compute_capability.0 != 9, "{error}"),
-        }
-    }
-    let cache = CompileCache::user().unwrap();
-    let kept = std::fs::read_dir(cache.folder()).map_or(0, Iterator::count);
-    assert_eq!(
-        kept,
-        kinds.iter().filter(|(_, _, compiled)| *compiled).count(),
-        "what was compiled or linked is kept"
-    );
-    std::fs::remove_dir_all(folder).unwrap();
-}
 
 #[test]
 fn a_module_is_found_by_name_as_a_source_with_a_header_beside_it() {
@@ -241,4 +182,83 @@ fn a_device_newer_than_the_compiler_gets_older_ptx() {
     let error = nvrtc.compile(&CudaSource::new(""), &options).unwrap_err();
     assert!(error.to_string().contains("it compiles for 50, 61"), "{error}");
     assert!(OPTIONS.take().is_empty());
+}
+
+/// A libNVVM that knows `compute_52` and no other.
+mod old_nvvm {
+    use super::*;
+
+    unsafe extern "C" fn version(major: *mut c_int, minor: *mut c_int) -> nvvmResult {
+        // SAFETY: both are good for one number.
+        unsafe { (*major, *minor) = (2, 0) };
+        nvvmResult::SUCCESS
+    }
+    unsafe extern "C" fn create(program: *mut nvvmProgram) -> nvvmResult {
+        // SAFETY: it is good for a handle, which nobody looks into.
+        unsafe { *program = std::ptr::dangling_mut() };
+        nvvmResult::SUCCESS
+    }
+    unsafe extern "C" fn destroy(_: *mut nvvmProgram) -> nvvmResult {
+        nvvmResult::SUCCESS
+    }
+    unsafe extern "C" fn add(_: nvvmProgram, _: *const c_char, _: usize, _: *const c_char) -> nvvmResult {
+        nvvmResult::SUCCESS
+    }
+    unsafe extern "C" fn compile(_: nvvmProgram, count: c_int, options: *const *const c_char) -> nvvmResult {
+        // SAFETY: there are as many options, and each ends in NUL.
+        let text = |i: c_int| unsafe { CStr::from_ptr(*options.offset(i as isize)) }.to_str().unwrap();
+        match (0..count).any(|i| text(i) == "-arch=compute_52") {
+            true => nvvmResult::SUCCESS,
+            false => nvvmResult::NVVM_ERROR_INVALID_OPTION,
+        }
+    }
+    const LOG: &CStr = c"libnvvm : error: -arch= has an unsupported value";
+    unsafe extern "C" fn log_size(_: nvvmProgram, size: *mut usize) -> nvvmResult {
+        // SAFETY: it is good for one number.
+        unsafe { *size = LOG.count_bytes() + 1 };
+        nvvmResult::SUCCESS
+    }
+    unsafe extern "C" fn log(_: nvvmProgram, text: *mut c_char) -> nvvmResult {
+        // SAFETY: it is good for as many bytes as the function above says.
+        unsafe { text.copy_from(LOG.as_ptr(), LOG.count_bytes() + 1) };
+        nvvmResult::SUCCESS
+    }
+    const PTX: &CStr = c".version 7.0";
+    unsafe extern "C" fn result_size(_: nvvmProgram, size: *mut usize) -> nvvmResult {
+        // SAFETY: it is good for one number.
+        unsafe { *size = PTX.count_bytes() + 1 };
+        nvvmResult::SUCCESS
+    }
+    unsafe extern "C" fn result(_: nvvmProgram, text: *mut c_char) -> nvvmResult {
+        // SAFETY: it is good for as many bytes as the function above says.
+        unsafe { text.copy_from(PTX.as_ptr(), PTX.count_bytes() + 1) };
+        nvvmResult::SUCCESS
+    }
+
+    pub(super) fn load() -> Nvvm {
+        let lookup = |symbol: &CStr| match symbol.to_bytes() {
+            b"nvvmVersion" => version as *const c_void,
+            b"nvvmCreateProgram" => create as *const c_void,
+            b"nvvmDestroyProgram" => destroy as *const c_void,
+            b"nvvmAddModuleToProgram" => add as *const c_void,
+            b"nvvmVerifyProgram" | b"nvvmCompileProgram" => compile as *const c_void,
+            b"nvvmGetProgramLogSize" => log_size as *const c_void,
+            b"nvvmGetProgramLog" => log as *const c_void,
+            b"nvvmGetCompiledResultSize" => result_size as *const c_void,
+            b"nvvmGetCompiledResult" => result as *const c_void,
+            _ => std::ptr::null(),
+        };
+        // SAFETY: the functions have the signatures of their names, and live as long as the program.
+        Nvvm::with_library(unsafe { sys::nvvm::Nvvm::from_lookup(lookup) }).unwrap()
+    }
+}
+
+/// The library does not tell what it knows: older architectures are tried where the device's is unknown, and only there.
+#[test]
+fn a_device_newer_than_libnvvm_gets_older_ptx() {
+    let (nvvm, ctx) = (old_nvvm::load(), CudaContext::new(0).unwrap());
+    let ir = NvvmIr::new("k.ll", "; nothing");
+    assert_eq!(nvvm.compile(&ir, &NvvmOptions::for_context(&ctx)).unwrap().ptx(), Some(".version 7.0"));
+    let error = nvvm.compile(&ir, &NvvmOptions::new(JitTarget::sm(80))).unwrap_err();
+    assert!(error.to_string().contains("does not know the architecture"), "{error}");
 }

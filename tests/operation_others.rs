@@ -15,8 +15,8 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    DeviceOperation, SchedulingPolicy, SingleStream, block_on, copy_on_device, scope, set_inline_wait, value,
-    with_context, zeroed,
+    DeviceOperation, SchedulingPolicy, SingleStream, block_on, scope, set_inline_wait, value, with_context,
+    zeroed,
 };
 use cuda_launch::sys::{CUresult, CUstreamCaptureMode};
 use cuda_launch::{
@@ -24,6 +24,7 @@ use cuda_launch::{
 };
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -161,27 +162,34 @@ fn threads_that_share_a_handle_of_their_streams_are_told_apart() {
     assert_eq!(read(&source), [9; N]);
 }
 
-/// The first clone ran on a stream that this thread has no handle of.
+/// The first clone ran on a stream that this thread has no handle of: whoever runs the second waits for it.
 #[test]
 fn a_shared_operation_on_streams_of_threads_is_ordered() {
     let _alone = alone();
     let ctx = context();
-    let mine = single(&ctx.per_thread_stream());
-    let fill = fill_kernel();
-    for round in 1..20 {
-        let source = DeviceBuffer::from_host(&ctx.new_stream().unwrap(), &[round; 1 << 16]).unwrap();
-        let target = zeroed::<u32>(1 << 16).sync().unwrap();
-        let shared = copy_on_device(source, target).shared();
-        let (first, policy) = (shared.clone(), mine.clone());
+    let here = ctx.per_thread_stream();
+    let released = Arc::new(AtomicBool::new(false));
+    let shared = zeroed::<u32>(100).shared();
+    let (first, there) = (shared.clone(), here.clone());
+    let held = thread::spawn(move || {
+        let held = hold(&there);
+        drop(first.submit_on(&there).unwrap());
+        held
+    })
+    .join()
+    .unwrap();
+    let release = {
+        let released = released.clone();
         thread::spawn(move || {
-            drop(first.schedule(policy).submit_on(&context().new_stream().unwrap()).unwrap())
+            thread::sleep(Duration::from_millis(30));
+            released.store(true, Ordering::SeqCst);
+            drop(held);
         })
-        .join()
-        .unwrap();
-        let both = shared.schedule(mine.clone()).sync().unwrap();
-        assert_eq!(read(&both.1), [round; 1 << 16]);
-    }
-    drop(fill);
+    };
+    let buffer = shared.sync_on(&here).unwrap();
+    assert!(released.load(Ordering::SeqCst), "the work of the other thread was waited for");
+    release.join().unwrap();
+    assert_eq!(read(&buffer), [0; 100]);
 }
 
 /// A handle of one driver means nothing to another.
@@ -212,11 +220,22 @@ fn a_wait_inside_a_poll_takes_no_wake_from_the_wait_around_it() {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();
-        let mut inner = 0;
+        let mut waker = None;
+        let done = Arc::new(AtomicBool::new(false));
         block_on(poll_fn(|cx| {
-            inner += 1;
-            cx.waker().wake_by_ref();
-            if inner == 3 { Poll::Ready(()) } else { Poll::Pending }
+            if done.load(Ordering::SeqCst) {
+                return Poll::Ready(());
+            }
+            // Woken once, and later than the wait around this one.
+            waker.get_or_insert_with(|| {
+                let (done, waker) = (done.clone(), cx.waker().clone());
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(20));
+                    done.store(true, Ordering::SeqCst);
+                    waker.wake();
+                })
+            });
+            Poll::Pending
         }));
         Poll::Pending
     }));

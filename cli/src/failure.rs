@@ -1,6 +1,6 @@
 //! What goes wrong, and the exit codes.
 
-use cuda_launch::{Error, ErrorKind};
+use cuda_launch::{CompileError, Error, ErrorKind};
 use cuda_ptx::image::ImageError;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -12,7 +12,7 @@ Exit codes:
   1  something was found: a kernel's fault, a check that failed, no driver
   2  the command line is wrong: an option, an argument, a kernel's name
   3  a file cannot be read or written, or is damaged
-  4  no driver serves, or the driver refused";
+  4  no driver or compiler serves, or the driver refused";
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,7 @@ impl From<Error> for Failure {
             | ErrorKind::Kernel(_)
             | ErrorKind::Arguments(_)
             | ErrorKind::Attribute(_) => Exit::Usage,
+            ErrorKind::Compile(CompileError::Refused(_)) => Exit::File,
             _ => Exit::Driver,
         };
         Self::new(exit, error.to_string())

@@ -130,3 +130,112 @@ fn what_cannot_start_says_why() {
     assert!(run.code == 3 && run.says("/no/such/program"), "{}", run.err);
     assert_eq!(finished(&tool().arg("trace").output().unwrap()).code, 2);
 }
+
+/// Set for the program that is traced: this one.
+const ASKS: &str = "CUDA_LAUNCH_TEST_ASKS_BY_NAME";
+
+/// As `cudart` has it: every function is asked for by its name, the version that brought it, and the kind of default stream.
+#[test]
+#[cfg(target_os = "linux")]
+fn functions_that_are_asked_for_by_name_are_recorded() {
+    if std::env::var_os(ASKS).is_some() {
+        return asks_by_name::fills_and_reads();
+    }
+    let Some(recorder) = recorder() else { return };
+    let folder = scratch("trace-names");
+    let own = std::env::current_exe().unwrap();
+    let asks = format!("{ASKS}=1");
+    let test = "functions_that_are_asked_for_by_name_are_recorded";
+    let program = ["env", &asks, own.to_str().unwrap(), "--exact", test, "--nocapture"];
+    let (run, events) = trace(&recorder, &folder, &program);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let kernels = named(&events, "fill");
+    assert_eq!(kernels.len(), 2, "{events:?}");
+    let blocks: Vec<&Value> = kernels.iter().map(|kernel| &kernel["args"]["block"][0]).collect();
+    assert_eq!(blocks, [64, 32]);
+    // One on the stream of its thread, one on the stream of all.
+    assert!(kernels[0]["args"]["stream"].as_str().unwrap().ends_with("0002"), "{}", kernels[0]);
+    assert_eq!(kernels[1]["args"]["stream"], "0x0");
+    // The blocking copy of the thread's stream, the other one, and the wait.
+    assert_eq!(named(&events, "host to device").len(), 1);
+    assert_eq!(named(&events, "cuMemcpyDtoH_v2").len(), 1);
+    assert!(named(&events, "cuStreamSynchronize").iter().all(|wait| wait["cat"] == "wait"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+mod asks_by_name {
+    #![allow(unsafe_code)] // Calls of the driver's functions by their addresses, with the signatures that they have.
+
+    use cuda_launch::Driver;
+    use cuda_launch::sys::*;
+    use std::ffi::{CStr, c_int, c_uint, c_void};
+    use std::mem::transmute;
+    use std::ptr::null_mut;
+
+    const ALL: cuuint64_t = 0;
+    const PER_THREAD: cuuint64_t = 2;
+
+    type Launch = unsafe extern "C" fn(
+        CUfunction,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        CUstream,
+        *mut *mut c_void,
+        *mut *mut c_void,
+    ) -> CUresult;
+    type ToDevice = unsafe extern "C" fn(CUdeviceptr, *const c_void, usize) -> CUresult;
+    type ToHost = unsafe extern "C" fn(*mut c_void, CUdeviceptr, usize) -> CUresult;
+    type Wait = unsafe extern "C" fn(CUstream) -> CUresult;
+
+    fn ok(code: CUresult) {
+        assert_eq!(code, CUresult::SUCCESS);
+    }
+
+    /// Two launches over 64 numbers that are there: of 64 threads on the thread's stream, of 32 on that of all.
+    pub(super) fn fills_and_reads() {
+        // SAFETY: the recorder has this name where the program is traced. Signatures are those of CUDA's header, pointers those of
+        // places that live, and all work is waited for.
+        unsafe {
+            let driver = Driver::open("libcuda.so.1").unwrap();
+            let find = |name: &CStr, version: c_int, flags: cuuint64_t| {
+                let mut place = null_mut();
+                ok(driver.cuGetProcAddress_v2(name.as_ptr(), &mut place, version, flags, null_mut()));
+                assert!(!place.is_null(), "{name:?}");
+                place
+            };
+            let init: unsafe extern "C" fn(c_uint) -> CUresult = transmute(find(c"cuInit", 2000, ALL));
+            ok(init(0));
+            let (mut context, mut module, mut fill, mut address) = (null_mut(), null_mut(), null_mut(), 0);
+            ok(driver.cuDevicePrimaryCtxRetain(&mut context, 0));
+            ok(driver.cuCtxSetCurrent(context));
+            let ptx = concat!(include_str!("../../examples/kernels/fill.ptx"), "\0");
+            ok(driver.cuModuleLoadData(&mut module, ptx.as_ptr().cast()));
+            ok(driver.cuModuleGetFunction(&mut fill, module, c"fill".as_ptr()));
+            ok(driver.cuMemAlloc_v2(&mut address, 256));
+            let to_device: ToDevice = transmute(find(c"cuMemcpyHtoD", 7000, PER_THREAD));
+            ok(to_device(address, [7_u32; 64].as_ptr().cast(), 256));
+            let wait: Wait = transmute(find(c"cuStreamSynchronize", 7000, PER_THREAD));
+            for (version, flags, value) in [(7000, PER_THREAD, 5_u32), (4000, ALL, 6)] {
+                let launch: Launch = transmute(find(c"cuLaunchKernel", version, flags));
+                let (mut count, mut value) = (if flags == ALL { 32_u32 } else { 64 }, value);
+                let mut parameters: [*mut c_void; 3] =
+                    [(&raw mut address).cast(), (&raw mut count).cast(), (&raw mut value).cast()];
+                let parameters = parameters.as_mut_ptr();
+                ok(launch(fill, 1, 1, 1, count, 1, 1, 0, null_mut(), parameters, null_mut()));
+                ok(wait(null_mut()));
+            }
+            let mut numbers = [0_u32; 64];
+            let to_host: ToHost = transmute(find(c"cuMemcpyDtoH", 3020, ALL));
+            ok(to_host(numbers.as_mut_ptr().cast(), address, 256));
+            assert_eq!((numbers[0], numbers[31], numbers[32], numbers[63]), (6, 6, 5, 5));
+            ok(driver.cuMemFree_v2(address));
+            ok(driver.cuDevicePrimaryCtxRelease_v2(0));
+        }
+    }
+}

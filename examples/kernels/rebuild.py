@@ -185,7 +185,16 @@ def images(source, work):
         command += [f"--image3=kind=elf,sm=90,file={work / 'image90.cubin'}", f"--image3=kind=ptx,sm=75,file={ptx}"]
         subprocess.run(command, check=True)
         built[TESTS / name] = (work / name).read_bytes()
+    built[TESTS / f"{source.stem}.ltoir"] = lto_ir(source, work)
     return built | {TESTS / f"{source.stem}_link.fatbin": relocatable(ptx, work)}
+
+
+def lto_ir(source, work):
+    """For the oldest architecture, so that it links for every later one; nvJitLink of 13.0 and later reads it."""
+    shutil.copy(source, work)
+    command = ["nvcc", "--ltoir", "-gencode", "arch=compute_75,code=lto_75", source.name, "-o", "out.ltoir"]
+    subprocess.run(command, cwd=work, check=True)
+    return (work / "out.ltoir").read_bytes()
 
 
 def relocatable(ptx, work):

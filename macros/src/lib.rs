@@ -102,6 +102,13 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// compiled again. `load` takes the best that the device runs: machine code for it, else the newest PTX that is not newer than
 /// the device; an image that the driver refuses is passed over for the next one.
 ///
+/// It also takes what an image is made of when the module is loaded, each with a feature of `cuda-launch`: CUDA C++ (`.cu`,
+/// feature `nvrtc`), NVVM IR (`.ll`, `.bc`, feature `nvvm`) and LTO IR (`.ltoir`, feature `nvjitlink`). They serve where no image
+/// does, in the order in which they are named; the libraries are found, and the results kept, as `load_kernel_module` does it. The
+/// headers beside a source (`#include "x.h"`, through others too) are embedded with it; its kernels are declared `extern "C"` in it, or
+/// named as the compiler mangles them. Nothing of a kernel in such a file is known while the program compiles: `load` compares the
+/// parameters.
+///
 /// Last may come `crate = path`, where `cuda_launch` is renamed or re-exported.
 ///
 /// # Kernels
@@ -127,7 +134,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// # What is compared
 /// While the program compiles, with every image: that the kernel is there, how many parameters it has, and the size, the alignment
 /// of a struct and, where the image tells it, whether a number is a float. What differs is an error at the parameter that says
-/// both sides. (A fatbin whose entries are all compressed with zstd is compared only when it is loaded.) A closure is compared
+/// both sides. (A fatbin whose entries are all compressed with zstd is compared only when it is loaded, as are sources.) A closure is compared
 /// where a launch fixes its type:
 ///
 /// ```compile_fail,E0080

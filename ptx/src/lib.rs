@@ -63,6 +63,7 @@ mod lexer;
 mod nearest;
 mod number;
 mod parser;
+mod shared;
 mod tree;
 mod types;
 
@@ -70,4 +71,5 @@ pub use error::{ParseError, ParseErrorKind};
 pub use layout::{Parameter, layout};
 pub use nearest::nearest;
 pub use parser::{parse, parse_function};
+pub use shared::{SharedMemory, SharedVariables};
 pub use tree::*;

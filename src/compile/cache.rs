@@ -41,7 +41,8 @@ pub enum CacheUse {
 /// A folder of compiled code, so that what was compiled once is not compiled again.
 ///
 /// An entry is found by the source, every header that it may include, the options, the compiler (version, and size and time of
-/// its library) and the driver's version. Processes may share a folder. Entries that were not used for longest go first where it
+/// its library) and the driver's version. Code that may depend on more than that is compiled each time, and not kept: with raw
+/// options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a macro. Processes may share a folder. Entries that were not used for longest go first where it
 /// gets larger than its limit.
 ///
 /// A compiler has no cache unless it is given one ([`Nvrtc::with_cache`](super::Nvrtc::with_cache)): a library that is asked to

@@ -46,7 +46,7 @@ pub fn load_kernel_file(context: &CudaContext, path: impl AsRef<Path>) -> Result
         FileKind::Image(kind) => image(context, path, &bytes, kind),
         FileKind::LtoIr => lto_ir(context, path, bytes),
         FileKind::NvvmIr => nvvm_ir(context, path, bytes),
-        FileKind::Cuda => cuda(context, path),
+        FileKind::Cuda => cuda_file(context, path),
     }
 }
 
@@ -77,9 +77,20 @@ fn image(context: &CudaContext, path: &Path, bytes: &[u8], kind: ImageKind) -> R
 
 #[cfg(feature = "nvjitlink")]
 fn lto_ir(context: &CudaContext, path: &Path, bytes: Vec<u8>) -> Result<CudaModule, Error> {
+    load_lto_ir(context, &path.display().to_string(), bytes)
+}
+
+#[cfg(not(feature = "nvjitlink"))]
+fn lto_ir(_context: &CudaContext, path: &Path, _bytes: Vec<u8>) -> Result<CudaModule, Error> {
+    Err(not_built(path, "nvJitLink", "nvjitlink"))
+}
+
+/// Links LTO IR for the device, and loads that.
+#[cfg(feature = "nvjitlink")]
+pub(crate) fn load_lto_ir(context: &CudaContext, name: &str, bytes: Vec<u8>) -> Result<CudaModule, Error> {
     use super::{CodeKind, LinkInputs, NvJitLink, NvJitLinkOptions};
     let mut inputs = LinkInputs::new();
-    inputs.add(path.display().to_string(), bytes)?;
+    inputs.add(name, bytes)?;
     let mut options = NvJitLinkOptions::for_context(context);
     if takes_ptx_only(context)? {
         options = options.output(CodeKind::Ptx);
@@ -91,25 +102,9 @@ fn lto_ir(context: &CudaContext, path: &Path, bytes: Vec<u8>) -> Result<CudaModu
     linker.link(&inputs, &options)?.load(context)
 }
 
-#[cfg(not(feature = "nvjitlink"))]
-fn lto_ir(_context: &CudaContext, path: &Path, _bytes: Vec<u8>) -> Result<CudaModule, Error> {
-    Err(not_built(path, "nvJitLink", "nvjitlink"))
-}
-
 #[cfg(feature = "nvvm")]
 fn nvvm_ir(context: &CudaContext, path: &Path, bytes: Vec<u8>) -> Result<CudaModule, Error> {
-    use super::{Nvvm, NvvmIr, NvvmOptions};
-    let mut nvvm = Nvvm::load()?;
-    if let Some(cache) = super::CompileCache::user() {
-        nvvm = nvvm.with_cache(cache);
-    }
-    // Names stand in bitcode as they are in text.
-    let mathematics = bytes.windows(5).any(|word| word == b"__nv_");
-    let mut ir = NvvmIr::new(path.display().to_string(), bytes);
-    if mathematics {
-        ir = ir.library("libdevice", nvvm.libdevice()?);
-    }
-    nvvm.compile(&ir, &NvvmOptions::for_context(context))?.load(context)
+    load_nvvm_ir(context, &path.display().to_string(), bytes)
 }
 
 #[cfg(not(feature = "nvvm"))]
@@ -117,9 +112,37 @@ fn nvvm_ir(_context: &CudaContext, path: &Path, _bytes: Vec<u8>) -> Result<CudaM
     Err(not_built(path, "libNVVM", "nvvm"))
 }
 
+/// Compiles NVVM IR for the device, with `libdevice` where that is used, and loads that.
+#[cfg(feature = "nvvm")]
+pub(crate) fn load_nvvm_ir(context: &CudaContext, name: &str, bytes: Vec<u8>) -> Result<CudaModule, Error> {
+    use super::{Nvvm, NvvmIr, NvvmOptions};
+    let mut nvvm = Nvvm::load()?;
+    if let Some(cache) = super::CompileCache::user() {
+        nvvm = nvvm.with_cache(cache);
+    }
+    // Names stand in bitcode as they are in text.
+    let mathematics = bytes.windows(5).any(|word| word == b"__nv_");
+    let mut ir = NvvmIr::new(name, bytes);
+    if mathematics {
+        ir = ir.library("libdevice", nvvm.libdevice()?);
+    }
+    nvvm.compile(&ir, &NvvmOptions::for_context(context))?.load(context)
+}
+
 #[cfg(feature = "nvrtc")]
-fn cuda(context: &CudaContext, path: &Path) -> Result<CudaModule, Error> {
-    use super::{CodeKind, CudaSource, Nvrtc, NvrtcOptions};
+fn cuda_file(context: &CudaContext, path: &Path) -> Result<CudaModule, Error> {
+    load_cuda(context, &super::CudaSource::from_file(path)?)
+}
+
+#[cfg(not(feature = "nvrtc"))]
+fn cuda_file(_context: &CudaContext, path: &Path) -> Result<CudaModule, Error> {
+    Err(not_built(path, "NVRTC", "nvrtc"))
+}
+
+/// Compiles CUDA C++ for the device, and loads that.
+#[cfg(feature = "nvrtc")]
+pub(crate) fn load_cuda(context: &CudaContext, source: &super::CudaSource) -> Result<CudaModule, Error> {
+    use super::{CodeKind, Nvrtc, NvrtcOptions};
     let mut nvrtc = Nvrtc::load()?;
     if let Some(cache) = super::CompileCache::user() {
         nvrtc = nvrtc.with_cache(cache);
@@ -130,12 +153,7 @@ fn cuda(context: &CudaContext, path: &Path) -> Result<CudaModule, Error> {
     if knows_device && !takes_ptx_only(context)? {
         options = options.output(CodeKind::Cubin);
     }
-    nvrtc.compile(&CudaSource::from_file(path)?, &options)?.load(context)
-}
-
-#[cfg(not(feature = "nvrtc"))]
-fn cuda(_context: &CudaContext, path: &Path) -> Result<CudaModule, Error> {
-    Err(not_built(path, "NVRTC", "nvrtc"))
+    nvrtc.compile(source, &options)?.load(context)
 }
 
 #[cfg(not(all(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm")))]

@@ -1,6 +1,6 @@
 //! Device code compiled and linked while the program runs.
 //!
-//! [`load_kernel_module`] finds a kernel file of any kind and does what it takes to load it. The
+//! [`load_kernel_module`] finds a kernel file of any kind and does what it takes to load it; `#[cuda_module]` embeds one. The
 //! compilers themselves come with a feature each, and are libraries that are loaded like the driver, so that a program with
 //! these features builds and starts where no toolkit is:
 //!
@@ -34,6 +34,8 @@ mod nvrtc_refusal;
 #[cfg(feature = "nvvm")]
 mod nvvm;
 #[cfg(feature = "nvvm")]
+mod nvvm_arch;
+#[cfg(feature = "nvvm")]
 mod nvvm_options;
 #[cfg(feature = "nvrtc")]
 mod source;
@@ -52,7 +54,13 @@ mod sha256;
 mod text;
 
 pub use find::load_kernel_module;
+#[cfg(feature = "nvrtc")]
+pub(crate) use kernel_file::load_cuda;
 pub use kernel_file::load_kernel_file;
+#[cfg(feature = "nvjitlink")]
+pub(crate) use kernel_file::load_lto_ir;
+#[cfg(feature = "nvvm")]
+pub(crate) use kernel_file::load_nvvm_ir;
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 pub use cache::{CacheUse, CompileCache};

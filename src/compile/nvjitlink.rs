@@ -17,6 +17,7 @@ use super::search::Library;
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::driver::LinkInput;
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
+use crate::trace;
 
 const LIBRARY: Library = Library {
     name: "nvJitLink",
@@ -178,7 +179,8 @@ impl NvJitLink {
         let job = Job::new(self, arguments, &origin)?;
         inputs.list.iter().zip(&names).try_for_each(|(input, name)| job.add(input, name))?;
         // SAFETY: the link is live.
-        let code = self.call(|table| unsafe { table.nvJitLinkComplete(job.raw) })?;
+        let link = |table: &Table| unsafe { table.nvJitLinkComplete(job.raw) };
+        let code = trace::compile("nvJitLinkComplete", &origin, || self.call(link))?;
         job.check("nvJitLinkComplete", code)?;
         let (bytes, log) = (job.output(kind)?, job.logs());
         drop(job);

@@ -19,6 +19,7 @@ use super::source::CudaSource;
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::driver::JitTarget;
 use crate::error::Error;
+use crate::trace;
 
 pub(super) const LIBRARY: Library = Library {
     name: "NVRTC",
@@ -215,9 +216,10 @@ impl Nvrtc {
         let c_arguments = c_strings("an option", &arguments)?;
         let list = pointers(&c_arguments);
         // SAFETY: the program is live; there are as many options as said, each ends in NUL.
-        let code = self.call(|table| unsafe {
+        let compile = |table: &Table| unsafe {
             table.nvrtcCompileProgram(program.raw, list.len() as c_int, list.as_ptr())
-        })?;
+        };
+        let code = trace::compile("nvrtcCompileProgram", &source.name, || self.call(compile))?;
         program.check("nvrtcCompileProgram", code, source, &arguments)?;
         let mut names = Vec::new();
         for (expression, text) in source.expressions.iter().zip(&expressions) {

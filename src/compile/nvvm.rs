@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex};
 
 use super::cache::{CacheUse, CompileCache, Key, KeyParts};
 use super::code::{CodeKind, CompiledCode};
+use super::nvvm_arch;
 use super::nvvm_options::NvvmOptions;
 use super::search::Library;
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal, Tried};
+use crate::trace;
 
 const LIBRARY: Library = Library {
     name: "libNVVM",
@@ -215,7 +217,16 @@ impl Nvvm {
             let what = "libNVVM makes PTX or LTO IR, not a cubin".to_string();
             return Err(argument_error(what, "link what it makes with NvJitLink"));
         }
-        CompileCache::through(self.cache.as_ref(), || self.key(ir, options), || self.compile_now(ir, options))
+        let mut refused = None;
+        for options in nvvm_arch::candidates(options) {
+            let key = || self.key(ir, &options);
+            match CompileCache::through(self.cache.as_ref(), key, || self.compile_now(ir, &options)) {
+                // What it says of the architecture that was asked for is what counts.
+                Err(error) if nvvm_arch::is_unknown(&error) => refused = refused.or(Some(error)),
+                answer => return answer,
+            }
+        }
+        Err(refused.unwrap_or_else(|| argument_error("there is no architecture".into(), "name one")))
     }
 
     /// All that the code depends on.
@@ -243,9 +254,11 @@ impl Nvvm {
         let code =
             self.call(|table| unsafe { table.nvvmVerifyProgram(program.raw, count, list.as_mut_ptr()) })?;
         program.check("nvvmVerifyProgram", code)?;
+        let first = ir.modules.first().map_or("", |module| module.name.as_str());
         // SAFETY: as above.
-        let code =
-            self.call(|table| unsafe { table.nvvmCompileProgram(program.raw, count, list.as_mut_ptr()) })?;
+        let compile =
+            |table: &Table| unsafe { table.nvvmCompileProgram(program.raw, count, list.as_mut_ptr()) };
+        let code = trace::compile("nvvmCompileProgram", first, || self.call(compile))?;
         program.check("nvvmCompileProgram", code)?;
         let (kind, mut bytes, log) = (options.output, program.output()?, program.log());
         if kind == CodeKind::Ptx && bytes.last() == Some(&0) {

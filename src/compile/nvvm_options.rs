@@ -52,8 +52,10 @@ impl NvvmOption {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct NvvmOptions {
-    /// The architecture, which the library must know.
+    /// The architecture.
     pub target: JitTarget,
+    /// Whether the target is a device's, for which the newest older architecture serves where the library does not know it.
+    pub(super) nearest: bool,
     /// What to make: PTX or LTO IR.
     pub output: CodeKind,
     /// The other options, in order.
@@ -63,17 +65,22 @@ pub struct NvvmOptions {
 }
 
 impl NvvmOptions {
-    /// PTX for an architecture.
+    /// PTX for an architecture, which the library must know.
     pub fn new(target: JitTarget) -> Self {
-        Self { target, output: CodeKind::Ptx, options: Vec::new(), driver: 0 }
+        Self { target, nearest: false, output: CodeKind::Ptx, options: Vec::new(), driver: 0 }
     }
 
-    /// PTX for a context's device.
+    /// PTX for a context's device; where the library is older than the device, for the newest architecture that it knows: PTX and
+    /// LTO IR serve every later one.
     ///
     /// No driver call.
     pub fn for_context(context: &CudaContext) -> Self {
         let (major, minor) = context.limits().compute_capability;
-        Self { driver: context.driver_version(), ..Self::new(JitTarget::sm(major * 10 + minor)) }
+        Self {
+            nearest: true,
+            driver: context.driver_version(),
+            ..Self::new(JitTarget::sm(major * 10 + minor))
+        }
     }
 
     /// What to make instead of PTX.

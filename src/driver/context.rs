@@ -15,6 +15,7 @@ use super::limits::DeviceLimits;
 use super::open_captures::{despite_captures, forbid_anywhere};
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
+use crate::trace;
 
 /// A context of a device, kept as long as a handle or anything made from it lives.
 ///
@@ -289,8 +290,7 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter(name)?;
-        let code = despite_captures(self, || call(&self.inner.driver));
-        self.check(code, name, asked)
+        self.traced(name, asked, call)
     }
 
     /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
@@ -303,11 +303,21 @@ impl CudaContext {
     ) -> Result<(), Error> {
         match self.enter(name) {
             Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
-            _ => {
-                let code = despite_captures(self, || call(&self.inner.driver));
-                self.check(code, name, asked)
-            }
+            _ => self.traced(name, asked, call),
         }
+    }
+
+    /// The call itself, and the check of its answer.
+    #[inline]
+    fn traced(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
+        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver)));
+        self.check(code, name, asked)
     }
 
     /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.

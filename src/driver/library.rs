@@ -16,6 +16,7 @@ use super::kernel::kernel_name;
 use super::module::{CudaModule, WeakModule};
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, GlobalError, check};
+use crate::trace;
 use cuda_ptx::nearest;
 
 /// A kernel image that belongs to no context (CUDA 12.0): the driver loads it into each context that uses it.
@@ -152,23 +153,18 @@ impl CudaLibrary {
         let count = u32::from(options.preserve);
         let (jit_count, jit_ids, jit_values) = slots.parts();
         let mut raw = std::ptr::null_mut();
-        // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside the
-        // bytes. Options and values are as many as said, and outlive the call; a preserved image outlives the library.
-        let code = unsafe {
-            driver.cuLibraryLoadData(
-                &mut raw,
-                data,
-                jit_ids,
-                jit_values,
-                jit_count,
-                ids.as_mut_ptr(),
-                values.as_mut_ptr(),
-                count,
-            )
-        };
+        let (span, asked) = trace::call(CALL, None, || origin.to_string());
+        let code = span.inside(|| {
+            let (ids, values) = (ids.as_mut_ptr(), values.as_mut_ptr());
+            // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside the
+            // bytes. Options and values are as many as said, and outlive the call; a preserved image outlives the library.
+            unsafe {
+                driver.cuLibraryLoadData(&mut raw, data, jit_ids, jit_values, jit_count, ids, values, count)
+            }
+        });
         let report = slots.report();
         if code == CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER {
-            return Err(crate::error::failed(code, CALL, origin.to_string()));
+            return Err(crate::error::failed(code, CALL, asked()));
         }
         if code != CUresult::SUCCESS {
             return Err(image.refused(CALL, code, None, origin, report));

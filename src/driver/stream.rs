@@ -195,10 +195,11 @@ impl CudaStream {
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
         let next = self.launches().next();
-        // SAFETY: the stream is live.
-        self.context().call("cuStreamSynchronize", String::new, |driver| unsafe {
-            driver.cuStreamSynchronize(self.raw())
-        })?;
+        let wait = |driver: &Driver| {
+            // SAFETY: the stream is live.
+            unsafe { driver.cuStreamSynchronize(self.raw()) }
+        };
+        self.context().call("cuStreamSynchronize", || self.label(), wait)?;
         self.launches().settle(next);
         Ok(())
     }

@@ -50,6 +50,8 @@ mod typed_contract;
 mod typed_expect;
 mod typed_load;
 mod typed_macros;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+mod typed_source;
 
 pub use crate::driver::Waits;
 pub use args::{

@@ -19,6 +19,7 @@ use super::packet::Listed;
 use super::record::{Report, record};
 use crate::driver::{CudaStream, Kernel, Waits, host_call};
 use crate::error::Error;
+use crate::trace;
 
 /// More than there are attributes, so that each can be given once.
 pub(super) const MAX_ATTRIBUTES: usize = 24;
@@ -83,9 +84,11 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     let plain = fields.is_empty() && attributes.is_empty();
     if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &raw) {
         stream.launches().note(kernel.number);
-        // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far
-        // as they are known; what the kernel then does is the caller's duty.
-        let code = unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) };
+        let code = trace::launch(kernel, &raw, || {
+            // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as
+            // far as they are known; what the kernel then does is the caller's duty.
+            unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
+        });
         if code == CUresult::SUCCESS {
             return Ok(());
         }
@@ -138,10 +141,12 @@ unsafe fn examined(
         raw.attrs = list.as_mut_ptr().cast();
         raw.numAttrs = count as u32;
     }
-    // SAFETY: the caller's duty 1; kernel, stream and arguments are of the current context; the first `count` attributes are
-    // written.
-    let code =
-        unsafe { request.kernel.driver.cuLaunchKernelEx(&raw, request.kernel.raw, params, null_mut()) };
+    let kernel = request.kernel;
+    let code = trace::launch(kernel, &raw, || {
+        // SAFETY: the caller's duty 1; kernel, stream and arguments are of the current context; the first `count` attributes
+        // are written.
+        unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
+    });
     if code != CUresult::SUCCESS {
         return Err(check::refused(code, request));
     }

@@ -8,15 +8,28 @@ use crate::driver::{CudaContext, CudaFunction, CudaModule, CudaStream};
 use crate::error::{ArtifactRefusal, Error, ErrorKind, GlobalError, NoArtifact};
 use crate::memory::{DeviceCopy, DeviceView};
 
-/// An image that a typed module embeds.
+/// A file that a typed module embeds: an image, or what an image is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Artifact {
     /// As it was written.
     pub path: &'static str,
     /// The file.
     pub bytes: &'static [u8],
-    /// What is in it.
+    /// What is in it, if it is an image.
     pub codes: &'static [Code],
+    /// How an image is made of it, if it is none.
+    pub source: Option<Source>,
+}
+
+/// What has to be compiled or linked for the device when it is loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// In words.
+    pub what: &'static str,
+    /// Makes the image and loads it.
+    pub load: fn(&CudaContext, &Artifact) -> Result<CudaModule, Error>,
+    /// Headers beside it, by the names that it includes them by.
+    pub headers: &'static [(&'static str, &'static [u8])],
 }
 
 /// Code in an image, and the architecture it is for.
@@ -54,7 +67,8 @@ impl Code {
     }
 }
 
-/// Loads the best image for the device of `context`; where the driver refuses it as an image, the next best.
+/// Loads the best image for the device of `context`; where the driver refuses it as an image, the next best. What has to be compiled
+/// comes last, in the order in which it was named: an image costs less, and needs no compiler.
 ///
 /// # Errors
 /// [`NoArtifact`] with every image, its architectures and the driver's answer.
@@ -64,9 +78,14 @@ pub fn load(context: &CudaContext, artifacts: &[Artifact]) -> Result<CudaModule,
     let mut fitting: Vec<_> = artifacts.iter().filter_map(|a| rank(a).map(|rank| (rank, a))).collect();
     // Of equals the one that was named first.
     fitting.sort_by_key(|&(rank, _)| std::cmp::Reverse(rank));
+    let sources = artifacts.iter().filter(|artifact| artifact.source.is_some());
     let mut refused: Vec<(&Artifact, Error)> = Vec::new();
-    for (_, artifact) in fitting {
-        match context.load_module(artifact.bytes) {
+    for artifact in fitting.into_iter().map(|(_, artifact)| artifact).chain(sources) {
+        let loaded = match artifact.source {
+            Some(source) => (source.load)(context, artifact),
+            None => context.load_module(artifact.bytes),
+        };
+        match loaded {
             Ok(module) => return Ok(module),
             // One image and its whole story; with several the next may serve.
             Err(error) if artifacts.len() == 1 || !is_about_the_image(&error) => return Err(error),
@@ -75,7 +94,10 @@ pub fn load(context: &CudaContext, artifacts: &[Artifact]) -> Result<CudaModule,
     }
     let refusal = |artifact: &Artifact| {
         let answer = refused.iter().find(|(a, _)| std::ptr::eq(*a, artifact)).map(|(_, e)| e.to_string());
-        let holds = artifact.codes.iter().map(|code| code.describe()).collect();
+        let holds = match artifact.source {
+            Some(source) => vec![source.what.to_string()],
+            None => artifact.codes.iter().map(|code| code.describe()).collect(),
+        };
         ArtifactRefusal { path: artifact.path.to_string(), holds, answer }
     };
     let artifacts = artifacts.iter().map(refusal).collect();
@@ -84,19 +106,21 @@ pub fn load(context: &CudaContext, artifacts: &[Artifact]) -> Result<CudaModule,
 
 /// Whether another image may do better.
 fn is_about_the_image(error: &Error) -> bool {
-    matches!(
-        error.code(),
-        Some(
-            CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
-                | CUresult::CUDA_ERROR_INVALID_IMAGE
-                | CUresult::CUDA_ERROR_INVALID_PTX
-                | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-                | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-                | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED
-                | CUresult::CUDA_ERROR_NOT_SUPPORTED
-                | CUresult::CUDA_ERROR_INVALID_SOURCE
+    let is_about_a_compiler = matches!(error.kind(), ErrorKind::Compile(_));
+    is_about_a_compiler
+        || matches!(
+            error.code(),
+            Some(
+                CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+                    | CUresult::CUDA_ERROR_INVALID_IMAGE
+                    | CUresult::CUDA_ERROR_INVALID_PTX
+                    | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+                    | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+                    | CUresult::CUDA_ERROR_JIT_COMPILATION_DISABLED
+                    | CUresult::CUDA_ERROR_NOT_SUPPORTED
+                    | CUresult::CUDA_ERROR_INVALID_SOURCE
+            )
         )
-    )
 }
 
 /// Looks up a kernel and compares its parameters with a list of arguments.

@@ -99,3 +99,42 @@ macro_rules! __cuda_module_list {
         $crate::launch::Cons($crate::launch::Value(&$argument), $crate::__cuda_module_list!($($rest)*))
     };
 }
+
+/// The artifacts of files that are compiled when the module is loaded: `(path, bytes, headers)`. Each exists with the feature of its
+/// compiler only, and says so without it.
+macro_rules! source_artifact {
+    ($d:tt $name:ident $feature:literal $kind:ident $what:literal) => {
+        #[doc(hidden)]
+        #[cfg(feature = $feature)]
+        #[macro_export]
+        macro_rules! $name {
+            ($d path:expr, $d bytes:expr, [$d(($d header:expr, $d file:expr)),*]) => {
+                $d crate::launch::typed::Artifact {
+                    path: $d path,
+                    bytes: $d bytes,
+                    codes: &[],
+                    source: ::core::option::Option::Some($d crate::launch::typed::Source {
+                        what: $what,
+                        load: $d crate::launch::typed::$kind,
+                        headers: &[$d(($d header, ::core::include_bytes!($d file))),*],
+                    }),
+                }
+            };
+        }
+        #[doc(hidden)]
+        #[cfg(not(feature = $feature))]
+        #[macro_export]
+        macro_rules! $name {
+            ($d path:expr, $d($d rest:tt)*) => {
+                ::core::compile_error!(::core::concat!(
+                    $d path,
+                    " is ", $what, ", which is compiled when the module is loaded: build cuda-launch with its feature `", $feature,
+                    "`, or name PTX, a cubin or a fatbin here"
+                ))
+            };
+        }
+    };
+}
+source_artifact!($ __cuda_module_nvrtc "nvrtc" load_cuda "CUDA C++");
+source_artifact!($ __cuda_module_nvvm "nvvm" load_nvvm_ir "NVVM IR");
+source_artifact!($ __cuda_module_nvjitlink "nvjitlink" load_lto_ir "LTO IR");

@@ -59,7 +59,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         self.home().write_on(stream)?;
         // SAFETY: both sides have `bytes` bytes; both are borrowed until the synchronisation below has returned.
-        let copied = self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
+        let copied = self.context().call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
         });
         // Also after an error: part of the copy may be under way.
@@ -90,7 +90,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         self.home().write_with(stream, waits)?;
         // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, whose
         // use of them is noted.
-        self.context().call("cuMemcpyDtoDAsync", asked(bytes), |driver| unsafe {
+        self.context().call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoDAsync(self.base(), *source.address, bytes, stream.raw())
         })
     }
@@ -110,7 +110,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         }
         self.home().write_on(stream)?;
         // SAFETY: the view has `bytes` bytes, and all-zero bytes are a `T`.
-        self.context().call("cuMemsetD8Async", asked(bytes), |driver| unsafe {
+        self.context().call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
         })
     }
@@ -133,15 +133,16 @@ unsafe fn read_to<T: DeviceCopy>(
     stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
     view.home().read_on(stream)?;
     // SAFETY: both sides have `bytes` bytes and outlive the synchronisation below.
-    let copied = view.context().call("cuMemcpyDtoHAsync", asked(bytes), |driver| unsafe {
+    let copied = view.context().call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
         driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
     });
     // Also after an error: part of the copy may be under way.
     copied.and(stream.synchronize())
 }
 
-pub(super) fn asked(bytes: usize) -> impl FnOnce() -> String {
-    move || format!("{bytes} bytes")
+/// What a copy of so many bytes is asked as.
+pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl FnOnce() -> String {
+    move || format!("{bytes} bytes, {}", stream.label())
 }
 
 pub(super) fn same_length(

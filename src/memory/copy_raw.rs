@@ -34,7 +34,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         self.home().write_on(stream)?;
         // SAFETY: both sides have `bytes` bytes; the device's is freed after the copy, whose use of it is noted; the host's is the
         // caller's duties 1 and 2.
-        self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
+        self.context().call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.cast(), bytes, stream.raw())
         })
     }

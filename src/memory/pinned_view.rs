@@ -141,7 +141,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         source.home.read_on(stream)?;
         self.home().write_on(stream)?;
         // SAFETY: both sides have `bytes` bytes, and live until the copy is done: their use by it is noted.
-        self.context().call("cuMemcpyHtoDAsync", asked(bytes), |driver| unsafe {
+        self.context().call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.start.as_ptr().cast(), bytes, stream.raw())
         })
     }
@@ -175,7 +175,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         self.home().read_on(stream)?;
         destination.home.write_on(stream)?;
         // SAFETY: both sides have `bytes` bytes, and live until the copy is done: their use by it is noted.
-        self.context().call("cuMemcpyDtoHAsync", asked(bytes), |driver| unsafe {
+        self.context().call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(destination.start.as_ptr().cast(), self.base(), bytes, stream.raw())
         })
     }

@@ -144,7 +144,7 @@ pub use compiler::{Compiler, Missing, Table, preload};
 pub use consts::*;
 pub use driver::{Driver, Origin};
 pub use generated::types::*;
-pub use loader::{Attempt, LoadError, Reason, system_names};
+pub use loader::{Attempt, LoadError, Reason, open_library, system_names};
 pub use table::{FUNCTIONS, FunctionInfo, pfn};
 
 /// The header's unversioned names, ascending, each with the symbol it means: `("cuMemAlloc", "cuMemAlloc_v2")`.

@@ -142,6 +142,30 @@ pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
     Ok(Library(ManuallyDrop::new(library)))
 }
 
+/// Loads a library that is no driver but works beside one, such as NCCL, and returns what looks its symbols up: an address,
+/// or null for what it does not export. It is never unloaded.
+///
+/// ```
+/// // SAFETY: there is no such library.
+/// let reason = unsafe { cuda_driver_sys::open_library("/nowhere/libnccl.so.2") }.err();
+/// assert!(reason.is_some_and(|reason| reason.to_string().contains("/nowhere/libnccl.so.2")));
+/// ```
+///
+/// # Safety
+///
+/// Loading the library runs its initialisers: they must be sound.
+///
+/// # Errors
+///
+/// [`Reason::NotLoaded`], in the words of the system.
+pub unsafe fn open_library(
+    path: impl AsRef<Path>,
+) -> Result<impl Fn(&CStr) -> *const c_void + Send + Sync, Reason> {
+    // SAFETY: passed on to the caller.
+    let library = unsafe { open_any(path.as_ref()) }?;
+    Ok(move |name: &CStr| library.symbol(name))
+}
+
 /// # Safety
 ///
 /// As for [`first`].

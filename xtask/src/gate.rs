@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, cost};
+use crate::{Result, bindgen, cost, gpu};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -147,26 +147,23 @@ fn doc() -> Result<()> {
     run(cargo(&["doc", "--workspace", "--no-deps", "--all-features"])?.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The tests of `compile/`, which skip what is not there, where they may not: with the libraries of the pinned wheels.
+/// The tests of `compile/` and of the tool, which skip what is not there, where they may not: with the libraries of the pinned wheels.
 fn compilers() -> Result<()> {
     let wheels = Wheels::read(root()?)?;
     let mut tests = cargo(&["test", "--package", "cuda-launch"])?;
-    tests.args(
-        ["compile_nvrtc", "compile_link", "compile_files", "compile_cache"]
-            .iter()
-            .flat_map(|t| ["--test", t]),
-    );
+    tests.args(gpu::TESTS_OF_COMPILERS.iter().flat_map(|test| ["--test", test]));
+    let mut tool = cargo(&["test", "--package", "cuda-launch-cli", "--test", "sources"])?;
     let mut docs = cargo(&["test", "--package", "cuda-launch", "--doc", "compile::"])?;
     let mut example = cargo(&["run", "--package", "cuda-launch", "--example", "compile"])?;
     for name in bindgen::COMPILERS {
         wheels.fetch(name)?;
         let (variable, file) =
             (format!("CUDA_LAUNCH_{}", name.to_uppercase()), wheels.file(name, "library")?);
-        for command in [&mut tests, &mut docs, &mut example] {
+        for command in [&mut tests, &mut tool, &mut docs, &mut example] {
             command.env(&variable, &file).env("CUDA_LAUNCH_REQUIRE_COMPILERS", "1");
         }
     }
-    [&mut tests, &mut docs, &mut example].into_iter().try_for_each(run)
+    [&mut tests, &mut tool, &mut docs, &mut example].into_iter().try_for_each(run)
 }
 
 fn oldest() -> Result<()> {

@@ -1,13 +1,16 @@
 //! `cargo xtask gpu`: the tests, examples and benches in one archive, for a machine with a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
+//! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need.
+
+mod compilers;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::cargo::{Program, build, root, run};
+use crate::cargo::{Program, build, cargo, root, run};
 
 /// Where the bundle is made; git ignores it.
 const FOLDER: &str = ".gpu";
@@ -18,23 +21,23 @@ const LIMIT: u64 = 60 << 20;
 /// Tests that need a compiler, or the whole repository, where they run.
 const LEFT_OUT: &[&str] = &["compile_fail", "parity"];
 
+/// Tests of the run-time compilers.
+pub(crate) const TESTS_OF_COMPILERS: &[&str] =
+    &["compile_nvrtc", "compile_link", "compile_files", "compile_kinds", "compile_typed", "compile_cache"];
+
 /// Benches that mean something on a GPU; `gpu/run.sh` runs each by its name.
 const BENCHES: &[&str] = &["launch_cost", "launch_plan", "async_cost", "copy_bandwidth"];
 
 /// Folders that tests and examples read from at run time, below the package's.
-const DATA: &[&str] = &["examples/kernels", "tests/kernels"];
+const DATA: &[&str] = &["examples/kernels", "tests/kernels", "ptx/tests/data"];
 
 /// Endings of the files there that programs load; sources stay behind.
 const IMAGES: &[&str] = &["ptx", "cubin", "fatbin"];
 
 /// Builds and bundles; fails over the limit.
 pub(crate) fn bundle() -> Result<()> {
-    let root = root()?;
-    let folder = root.join(FOLDER);
+    let folder = emptied()?;
     let content = folder.join("bundle");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
     let examples = build(&[&["build", "--examples"], &package[..]].concat())?;
@@ -45,6 +48,40 @@ pub(crate) fn bundle() -> Result<()> {
     put(&bin.join("tests"), tests.iter().filter(|test| !LEFT_OUT.contains(&test.name.as_str())))?;
     put(&bin.join("examples"), examples.iter())?;
     put(&bin.join("bench"), bench.iter())?;
+    let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
+    put(&bin.join("tool"), tool.iter())?;
+    put_recorder(&bin.join("tool"))?;
+    let size = finish(&folder)?;
+    fits(size)
+}
+
+/// Builds and bundles what `compile/` is tested with, and the libraries of these compilers; fails over the limit.
+pub(crate) fn bundle_compilers(names: &[&str]) -> Result<()> {
+    let names = compilers::named(names)?;
+    let folder = emptied()?;
+    let package = ["--package", "cuda-launch", "--profile", "gpu"];
+    let tests = TESTS_OF_COMPILERS.iter().flat_map(|name| ["--test", name]).collect::<Vec<_>>();
+    let tests = build(&[&["test", "--no-run"], &package[..], &tests].concat())?;
+    let example = build(&[&["build", "--example", "compile"], &package[..]].concat())?;
+    let bin = folder.join("bundle/bin");
+    put(&bin.join("tests"), tests.iter())?;
+    put(&bin.join("examples"), example.iter())?;
+    let size = finish(&folder)? + compilers::pack(root()?, &folder, &names)?;
+    fits(size)
+}
+
+/// The folder, with nothing in it.
+fn emptied() -> Result<PathBuf> {
+    let folder = root()?.join(FOLDER);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    Ok(folder)
+}
+
+/// Adds the images and packs what is in `bundle/`; the archive's size in bytes.
+fn finish(folder: &Path) -> Result<u64> {
+    let (root, content) = (root()?, folder.join("bundle"));
     DATA.iter().try_for_each(|data| copy_images(&root.join(data), &content.join(data)))?;
     // The emulator is in each of the programs: packed they are a third of the size.
     let archive = folder.join("bundle.tar.xz");
@@ -54,7 +91,10 @@ pub(crate) fn bundle() -> Result<()> {
     run(tar.arg("-cJf").arg(&archive).arg("-C").arg(&folder).arg("bundle"))?;
     fs::remove_dir_all(&content)?;
     fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;
-    let size = fs::metadata(&archive)?.len();
+    Ok(fs::metadata(&archive)?.len())
+}
+
+fn fits(size: u64) -> Result<()> {
     println!("{FOLDER}/: {:.1} MiB; on the machine: bash {FOLDER}/run.sh OUT", mebibytes(size));
     if size > LIMIT {
         Err(format!("{FOLDER}/ is over its limit of {} MiB", LIMIT >> 20).into())
@@ -84,6 +124,14 @@ fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result
     let part = folder.file_name().unwrap_or_default().display();
     println!("{part:10} {count:3} programs, {:5.1} MiB", mebibytes(size));
     Ok(())
+}
+
+/// Builds the recorder of `cuda-launch trace`, and copies it to beside the tool.
+fn put_recorder(folder: &Path) -> Result<()> {
+    run(&mut cargo(&["build", "--package", "cuda-launch-recorder", "--profile", "gpu"])?)?;
+    let name = "libcuda_launch_recorder.so";
+    let built = std::env::var_os("CARGO_TARGET_DIR").map_or(root()?.join("target"), PathBuf::from);
+    run(Command::new("strip").arg("-o").arg(folder.join(name)).arg(built.join("gpu").join(name)))
 }
 
 fn mebibytes(bytes: u64) -> f64 {

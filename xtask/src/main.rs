@@ -19,6 +19,9 @@ usage: cargo xtask <chore>
   bindgen [--check]   make sys/src/generated/ from bindgen.toml; with --check, only fail if it would change
   cost                count the instructions of a launch with callgrind; fail over the limits
   gpu                 bundle tests, examples and the bench into .gpu/ for a machine with a GPU and no toolchain
+  gpu --compilers [NAME...]
+                      bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
+                      are over its limit); nvrtc and nvvm if none is named
   gate [STEP...]      run every check, or only the named ones:
 ";
 
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["cost"] => cost::run(),
         ["gpu"] => gpu::bundle(),
+        ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
         ["gate", steps @ ..] => gate::gate(steps),
         ["bindgen"] => bindgen::run(bindgen::Mode::Write),
         ["bindgen", "--check"] => bindgen::run(bindgen::Mode::Check),

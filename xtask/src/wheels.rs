@@ -39,7 +39,8 @@ impl Wheels {
         Ok(self.folder(of).join(self.setting(of, key)?))
     }
 
-    fn folder(&self, of: &str) -> PathBuf {
+    /// Where a wheel is unpacked.
+    pub(crate) fn folder(&self, of: &str) -> PathBuf {
         self.work.join("wheels").join(of)
     }
 

@@ -7,7 +7,7 @@
 
 use cuda_driver_sys::*;
 use serde_json::{Value, json};
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
 
 use crate::kernel;
 use crate::real::driver;
@@ -222,76 +222,5 @@ pub(crate) unsafe fn cuInit(flags: c_uint) -> CUresult {
     // SAFETY: the caller's duty.
     let code = call("cuInit", || unsafe { driver().cuInit(flags) });
     at_exit();
-    code
-}
-
-/// The exports that stand in for a function that is asked for by name: those whose signature has been one since CUDA 4.0, or
-/// since they are there.
-macro_rules! stand_ins {
-    ($($asked:literal $name:ident;)*) => {
-        fn stand_in(asked: &str) -> Option<*mut c_void> {
-            Some(match asked {
-                $($asked => crate::$name as *mut c_void,)*
-                _ => return None,
-            })
-        }
-    };
-}
-stand_ins! {
-    "cuLaunchKernel" cuLaunchKernel;
-    "cuLaunchKernelEx" cuLaunchKernelEx;
-    "cuLaunchCooperativeKernel" cuLaunchCooperativeKernel;
-    "cuGraphLaunch" cuGraphLaunch;
-    "cuMemcpyHtoD" cuMemcpyHtoD_v2;
-    "cuMemcpyDtoH" cuMemcpyDtoH_v2;
-    "cuMemcpyDtoD" cuMemcpyDtoD_v2;
-    "cuMemcpy" cuMemcpy;
-    "cuMemcpyHtoDAsync" cuMemcpyHtoDAsync_v2;
-    "cuMemcpyDtoHAsync" cuMemcpyDtoHAsync_v2;
-    "cuMemcpyDtoDAsync" cuMemcpyDtoDAsync_v2;
-    "cuMemcpyAsync" cuMemcpyAsync;
-    "cuMemsetD8Async" cuMemsetD8Async;
-    "cuMemsetD16Async" cuMemsetD16Async;
-    "cuMemsetD32Async" cuMemsetD32Async;
-    "cuStreamSynchronize" cuStreamSynchronize;
-    "cuEventSynchronize" cuEventSynchronize;
-    "cuCtxSynchronize" cuCtxSynchronize;
-    "cuStreamWaitEvent" cuStreamWaitEvent;
-    "cuModuleUnload" cuModuleUnload;
-    "cuLibraryUnload" cuLibraryUnload;
-    "cuInit" cuInit;
-}
-
-/// Flag of those who want the functions of the thread's own default stream.
-const PER_THREAD: cuuint64_t = 2;
-
-pub(crate) unsafe fn cuGetProcAddress_v2(
-    symbol: *const c_char,
-    function: *mut *mut c_void,
-    version: c_int,
-    flags: cuuint64_t,
-    status: *mut CUdriverProcAddressQueryResult,
-) -> CUresult {
-    // SAFETY: the caller's duty.
-    let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, flags, status) };
-    // SAFETY: the caller's duty: null, or a place for a pointer.
-    let place = unsafe { function.as_mut() };
-    let Some(place) = place.filter(|place| code == CUresult::SUCCESS && !place.is_null()) else {
-        return code;
-    };
-    if symbol.is_null() || flags & PER_THREAD != 0 || version < 4000 {
-        return code;
-    }
-    // SAFETY: the caller's duty: a string.
-    let asked = unsafe { CStr::from_ptr(symbol) };
-    if let Some(own) = asked.to_str().ok().and_then(stand_in) {
-        *place = own;
-    } else if asked == c"cuGetProcAddress" {
-        *place = if version >= 12000 {
-            crate::cuGetProcAddress_v2 as *mut c_void
-        } else {
-            crate::cuGetProcAddress as *mut c_void
-        };
-    }
     code
 }

@@ -7,12 +7,14 @@
 //! | file | part |
 //! |---|---|
 //! | `hooks` | the functions that do more than pass on: launches, copies, waits, ends of contexts |
+//! | `per_thread` | the same for programs whose default stream is each thread's own (`_ptsz`, `_ptds`) |
+//! | `lookup` | functions that programs ask `cuGetProcAddress` for, as `cudart` does |
 //! | `kernel` | names and arguments of kernels |
 //! | `timeline` | what happened when, on the host and between two events on a stream |
 //! | `real` | the driver behind |
 //!
-//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere. What
-//! works on the default stream of each thread (`_ptsz`) is not seen.
+//! Functions that programs ask `cuGetProcAddress` for are recorded where they are hooks, and are the driver's own elsewhere. Of the
+//! functions of a thread's own default stream only those of `per_thread` are exported.
 //!
 //! Relies on callers to keep to the contracts of the driver's functions: each export passes its arguments on.
 #![allow(unsafe_code)]
@@ -20,6 +22,8 @@
 
 mod hooks;
 mod kernel;
+mod lookup;
+mod per_thread;
 mod real;
 mod timeline;
 
@@ -62,7 +66,7 @@ macro_rules! export {
     (cuModuleUnload $($rest:tt)*) => { hooked! { cuModuleUnload $($rest)* } };
     (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };
     (cuInit $($rest:tt)*) => { hooked! { cuInit $($rest)* } };
-    (cuGetProcAddress_v2 $($rest:tt)*) => { hooked! { cuGetProcAddress_v2 $($rest)* } };
+    (cuGetProcAddress_v2 $($rest:tt)*) => { hooked! { cuGetProcAddress_v2 $($rest)* in lookup } };
     ($name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
@@ -75,16 +79,17 @@ macro_rules! export {
     };
 }
 
-/// An export that a function of `hooks` serves.
+/// An export that a function of `hooks` serves, or of another module.
 macro_rules! hooked {
-    ($name:ident($($argument:ident: $type:ty),*)) => {
+    ($name:ident($($argument:ident: $type:ty),*)) => { hooked! { $name($($argument: $type),*) in hooks } };
+    ($name:ident($($argument:ident: $type:ty),*) in $module:ident) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
         // SAFETY: the name is the C function's, and so is the signature.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
-            unsafe { hooks::$name($($argument),*) }
+            unsafe { $module::$name($($argument),*) }
         }
     };
 }
@@ -100,7 +105,7 @@ pub unsafe extern "C" fn cuGetProcAddress(
     flags: cuda_driver_sys::cuuint64_t,
 ) -> CUresult {
     // SAFETY: the caller keeps to the function's documented contract; the status may be null.
-    unsafe { hooks::cuGetProcAddress_v2(symbol, function, version, flags, null_mut()) }
+    unsafe { lookup::cuGetProcAddress_v2(symbol, function, version, flags, null_mut()) }
 }
 
 /// A function of the driver that the main header does not have.

@@ -153,12 +153,21 @@ pub(crate) fn work(
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     let mut state = lock(&STATE);
     if ended {
-        let (name, stream) = (name(), stream.addr());
+        let (name, stream) = (name(), row(stream));
         state.pending.push(Pending { context, stream, name, category, arguments, start, end, called });
     } else {
         state.spare.entry(context).or_default().extend([start, end]);
     }
     code
+}
+
+/// The number of a stream's row: that of each thread's own is another on each.
+fn row(stream: CUstream) -> usize {
+    if stream != CU_STREAM_PER_THREAD {
+        return stream.addr();
+    }
+    let thread = THREAD.try_with(|thread| *thread).unwrap_or(0);
+    (thread as usize) << 16 | stream.addr()
 }
 
 impl Handle {

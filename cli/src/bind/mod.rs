@@ -13,7 +13,7 @@ use crate::output::Outcome;
 #[derive(clap::Args)]
 #[command(after_help = crate::failure::CODES)]
 pub(crate) struct Arguments {
-    /// A PTX, cubin or fatbin file
+    /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
     /// Path of it in the program's source, relative to its Cargo.toml [default: FILE]
     #[arg(long, value_name = "PATH")]

@@ -3,7 +3,9 @@
 mod cubin;
 mod fatbin;
 mod ptx;
+mod source;
 
+use cuda_launch::{CudaContext, CudaModule, Error, load_kernel_file};
 use cuda_ptx::image::{Arch, Image, ImageError, ImageKind};
 use std::collections::HashMap;
 use std::io::Read;
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
 use crate::signature::Signature;
+use source::Source;
 
 /// Bytes of the largest file that is read; what it holds compressed may be as long again.
 const MAX_FILE: u64 = 256 << 20;
@@ -26,6 +29,8 @@ pub(crate) struct File {
     pub(crate) kind: ImageKind,
     /// The images in it: one, or the entries of a fatbin.
     pub(crate) parts: Vec<Part>,
+    /// Whether `bytes` is PTX that a compiler made of the file.
+    compiled: bool,
 }
 
 /// One image.
@@ -99,8 +104,23 @@ impl File {
     /// Reads and checks it, whole.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let bytes = bytes(path)?;
+        if let Some(source) = Source::of(path) {
+            return Self::compile(path, &bytes, source);
+        }
         let (kind, parts) = parts(&bytes).map_err(|error| Failure::image(path, &error))?;
-        Ok(Self { path: path.to_owned(), bytes, kind, parts })
+        Ok(Self { path: path.to_owned(), bytes, kind, parts, compiled: false })
+    }
+
+    fn compile(path: &Path, bytes: &[u8], source: Source) -> Result<Self, Failure> {
+        let (bytes, origin) = source.ptx(path, bytes)?;
+        let (kind, mut parts) = parts(&bytes).map_err(|error| Failure::image(path, &error))?;
+        parts.iter_mut().for_each(|part| part.source = Some(origin.clone()));
+        Ok(Self { path: path.to_owned(), bytes, kind, parts, compiled: true })
+    }
+
+    /// Loads it; what has to be compiled, for this device.
+    pub(crate) fn load(&self, context: &CudaContext) -> Result<CudaModule, Error> {
+        if self.compiled { load_kernel_file(context, &self.path) } else { context.load_module(&self.bytes) }
     }
 
     /// The kernels, each once: as the entry that says most of it has it.

@@ -1,9 +1,7 @@
 //! What PTX text says.
 
 use cuda_ptx::image::ImageError;
-use cuda_ptx::{Function, FunctionKind, Linkage, Module, Space, Statement};
-
-use std::collections::HashMap;
+use cuda_ptx::{Function, FunctionKind, Linkage, Module, SharedVariables, Space};
 
 use super::{Debug, Kernel, Part, Variable, source_name, too_long};
 use crate::signature::Signature;
@@ -59,28 +57,25 @@ fn variable(variable: &cuda_ptx::Variable<'_>) -> Variable {
     }
 }
 
-/// Shared memory of module scope, by name.
-type Shared<'m> = HashMap<&'m str, &'m cuda_ptx::Variable<'m>>;
-
 fn kernels(module: &Module<'_>) -> Result<Vec<Kernel>, ImageError> {
     let defined = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
-    let shared = module.variables.iter().filter(|v| v.space == Space::Shared).map(|v| (v.name, v)).collect();
+    let shared = SharedVariables::of(module);
     defined.map(|function| kernel(&shared, function)).collect()
 }
 
-fn kernel(module: &Shared<'_>, function: &Function<'_>) -> Result<Kernel, ImageError> {
+fn kernel<'a>(module: &SharedVariables<'_, 'a>, function: &Function<'a>) -> Result<Kernel, ImageError> {
     let is_short = function.body.is_some_and(|body| body.len() <= SEARCHED);
     let statements = if is_short { function.statements()? } else { Vec::new() };
     let directives = &function.directives;
-    let (own_shared, dynamic) = shared(module, &statements);
+    let shared = module.used_by(&statements);
     Ok(Kernel {
         name: function.name.to_owned(),
         source_name: source_name(function.name),
         line: Some(function.line),
         signature: Some(Signature::of_ptx(function, &statements)),
         parameter_bytes: u32::try_from(function.parameter_bytes()).unwrap_or(u32::MAX),
-        shared_bytes: is_short.then_some(own_shared),
-        dynamic_shared: is_short.then_some(dynamic),
+        shared_bytes: is_short.then_some(shared.bytes),
+        dynamic_shared: is_short.then_some(shared.dynamic),
         max_threads: directives.maxntid,
         required_threads: directives.reqntid,
         max_registers: directives.maxnreg,
@@ -91,36 +86,4 @@ fn kernel(module: &Shared<'_>, function: &Function<'_>) -> Result<Kernel, ImageE
         grid_counts_clusters: directives.blocksareclusters,
         ..Kernel::default()
     })
-}
-
-/// Bytes of shared memory that the kernel declares or names, and whether it names memory that each launch chooses.
-fn shared(module: &Shared<'_>, statements: &[Statement<'_>]) -> (u64, bool) {
-    let mut names = Vec::new();
-    let mut found: Vec<&cuda_ptx::Variable<'_>> = Vec::new();
-    collect(statements, &mut names, &mut found);
-    names.sort_unstable();
-    names.dedup();
-    found.extend(names.iter().filter_map(|name| module.get(name)));
-    let is_dynamic = |v: &cuda_ptx::Variable<'_>| v.linkage == Linkage::Extern && v.size() == 0;
-    let place = |end: u64, v: &&cuda_ptx::Variable<'_>| {
-        end.checked_next_multiple_of(v.align().max(1) as u64).unwrap_or(u64::MAX).saturating_add(v.size())
-    };
-    (found.iter().fold(0, place), found.iter().any(|v| is_dynamic(v)))
-}
-
-fn collect<'s, 'a>(
-    statements: &'s [Statement<'a>],
-    names: &mut Vec<&'a str>,
-    found: &mut Vec<&'s cuda_ptx::Variable<'a>>,
-) {
-    for statement in statements {
-        match statement {
-            Statement::Variable(variable) if variable.space == Space::Shared => found.push(variable),
-            Statement::Instruction(instruction) => {
-                instruction.operands.iter().for_each(|operand| crate::signature::names(operand, names));
-            }
-            Statement::Block(inner) => collect(inner, names, found),
-            _ => {}
-        }
-    }
 }

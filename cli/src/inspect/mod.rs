@@ -12,7 +12,7 @@ use crate::output::Outcome;
 #[derive(clap::Args)]
 #[command(after_help = crate::failure::CODES)]
 pub(crate) struct Arguments {
-    /// A PTX, cubin or fatbin file
+    /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
     /// Only this kernel
     #[arg(long)]

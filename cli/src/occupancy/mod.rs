@@ -17,7 +17,7 @@ use limits::{Fit, Machine, Resources};
 #[derive(clap::Args)]
 #[command(after_help = crate::failure::CODES)]
 pub(crate) struct Arguments {
-    /// A PTX, cubin or fatbin file
+    /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
     /// Its name, mangled or as in the source
     kernel: String,

@@ -32,7 +32,7 @@ pub(super) fn find(file: &File, kernel: &Kernel, arguments: &Arguments) -> Resul
 }
 
 fn of_driver(context: &CudaContext, file: &File, kernel: &Kernel) -> Result<Known, Error> {
-    let function = context.load_module(&file.bytes)?.load_function(&kernel.name)?;
+    let function = file.load(context)?.load_function(&kernel.name)?;
     let number = |attribute: DeviceAttribute| -> Result<u32, Error> {
         Ok(u32::try_from(context.device_attribute(attribute)?).unwrap_or(0))
     };

@@ -60,7 +60,7 @@ impl Launcher {
         config: LaunchConfig,
         arguments: &Arguments,
     ) -> Result<Self, Failure> {
-        let function = context.load_module(&file.bytes)?.load_function(&kernel.name)?;
+        let function = file.load(context)?.load_function(&kernel.name)?;
         Ok(Self {
             context: context.clone(),
             function,

@@ -43,7 +43,7 @@ Example:
 #[derive(clap::Args)]
 #[command(after_help = format!("{ARGUMENTS}\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
-    /// A PTX, cubin or fatbin file
+    /// A PTX, cubin or fatbin; or .cu, .ll, .bc, .ltoir
     file: PathBuf,
     /// Its name, mangled or as in the source
     kernel: String,

@@ -160,7 +160,7 @@ impl<'a> Flow<'a> {
     fn store(&mut self, to: &Operand<'_>, from: &Operand<'_>, ty: Option<&'static str>) {
         let Some(index) = self.address(to) else { return };
         let mut sources = Vec::new();
-        super::names(from, &mut sources);
+        from.names(&mut sources);
         let types: Vec<&'static str> =
             sources.iter().filter_map(|name| self.written.get(name).copied()).collect();
         if let Some(seen) = self.seen.get_mut(index) {

@@ -5,7 +5,7 @@ mod mangled;
 mod scalar;
 
 use cuda_ptx::image::KernelParameter;
-use cuda_ptx::{Function, Operand, Statement};
+use cuda_ptx::{Function, Statement};
 
 pub(crate) use mangled::demangled;
 pub(crate) use scalar::Scalar;
@@ -181,25 +181,4 @@ fn own_name(name: &str, kernel: &str) -> Option<String> {
     let rest = name.strip_prefix(kernel).and_then(|rest| rest.strip_prefix("_param"));
     let invented = rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_'));
     (!name.is_empty() && !invented).then(|| name.to_owned())
-}
-
-/// The names in an operand.
-pub(crate) fn names<'a>(operand: &Operand<'a>, found: &mut Vec<&'a str>) {
-    match operand {
-        Operand::Name(name)
-        | Operand::Not(name)
-        | Operand::Negated(name)
-        | Operand::Offset(name, _)
-        | Operand::Indexed(name, _)
-        | Operand::Element(name, _) => found.push(name),
-        Operand::Address { base, .. } => names(base, found),
-        Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
-            list.iter().for_each(|operand| names(operand, found));
-        }
-        Operand::Pair(a, b) => {
-            names(a, found);
-            names(b, found);
-        }
-        Operand::Literal(_) => {}
-    }
 }

@@ -19,8 +19,7 @@ const NOTES: &str = "\
 Open the file at https://ui.perfetto.dev, or in chrome://tracing. The exit code
 is that of the program, or 2 to 4 where it did not start. Programs find the
 recorder as libcuda.so.1 (Linux), and those of the crate cuda-launch by the
-variable CUDA_LAUNCH_DRIVER. Work on the default streams of single threads and
-what graphs do inside are not seen.";
+variable CUDA_LAUNCH_DRIVER. What graphs do inside is not seen.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

@@ -127,11 +127,12 @@ impl Summary {
     }
 }
 
-/// Handles 0, 1 and 2 are the default streams.
+/// Handles 0 and 1 are the default streams, and the recorder gives that of each thread a number.
 fn stream(id: u64) -> String {
     match id {
         0 | 1 => "default stream".into(),
-        2 => "default stream of a thread".into(),
+        // Handles are addresses of something aligned.
+        id if id % 8 == 2 => format!("default stream of thread {}", id >> 16),
         id => format!("stream {id:#x}"),
     }
 }

@@ -10,12 +10,15 @@ use super::entry::Name;
 use super::image::{Facts, Kernel as ImageKernel, Parameter as ImageParameter};
 use super::parameter::{Kind, Parameter, mentions, plain, show, substitute};
 use super::parse::Kernel;
+use super::source::Headers;
 use super::spans;
 
 /// An image that was read, and its name in messages.
 pub(super) struct Known {
     pub(super) shown: String,
     pub(super) facts: Arc<Facts>,
+    /// Of a CUDA C++ source.
+    pub(super) headers: Headers,
 }
 
 /// What was found of one kernel.

@@ -63,6 +63,15 @@ fn findings(kernel: &Kernel, verdict: Verdict) -> TokenStream {
 
 fn artifact(image: &ImagePath, known: &Known, path: &Path) -> TokenStream {
     let (shown, included) = (&image.shown, &image.included);
+    if let Some(source) = known.facts.source {
+        // A macro: whether the compiler of this kind of file is in `cuda-launch` is known there alone.
+        let artifact = Ident::new(source.artifact_macro(), image.span);
+        let headers = known.headers.iter().map(|(name, file)| {
+            let file = file.to_string_lossy();
+            quote!((#name, #file))
+        });
+        return quote!(#path::#artifact!(#shown, ::core::include_bytes!(#included), [#(#headers),*]));
+    }
     let codes = known.facts.codes.iter().map(|&Code { machine, arch }| {
         let (sm, suffix) = arch.map_or((0, '\0'), |arch| (arch.sm, arch.suffix.unwrap_or('\0')));
         quote!(#path::launch::typed::Code { machine: #machine, sm: #sm, suffix: #suffix })
@@ -72,6 +81,7 @@ fn artifact(image: &ImagePath, known: &Known, path: &Path) -> TokenStream {
             path: #shown,
             bytes: ::core::include_bytes!(#included),
             codes: &[#(#codes),*],
+            source: ::core::option::Option::None,
         }
     }
 }

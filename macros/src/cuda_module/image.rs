@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::SystemTime;
 
+use super::source::Source;
+
 /// What a file holds, as far as the macro needs it.
 #[derive(Debug)]
 pub(super) struct Facts {
@@ -16,6 +18,8 @@ pub(super) struct Facts {
     pub(super) kernels: Option<Vec<Kernel>>,
     /// `None` where the image does not list them.
     pub(super) variables: Option<Vec<Variable>>,
+    /// What it is, if it is no image yet.
+    pub(super) source: Option<Source>,
 }
 
 /// Code in an image, and the devices it is for.
@@ -77,7 +81,11 @@ pub(super) fn facts(path: &Path) -> Result<Arc<Facts>, String> {
         return Ok(facts.clone());
     }
     let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
-    let facts = Arc::new(read(&bytes).map_err(|e| e.to_string())?);
+    let facts = match Source::of(path, &bytes) {
+        Some(source) => source.facts(path, &bytes)?,
+        None => read(&bytes).map_err(|e| e.to_string())?,
+    };
+    let facts = Arc::new(facts);
     cache().insert(path.to_path_buf(), (stamp, facts.clone()));
     Ok(facts)
 }
@@ -89,6 +97,7 @@ fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
             codes: vec![Code { machine: true, arch: cubin.arch() }],
             kernels: Some(cubin.kernels().iter().map(of_cubin).collect()),
             variables: None,
+            source: None,
         }),
         Image::Fatbin(fatbin) => {
             let entries = fatbin.entries();
@@ -108,10 +117,10 @@ fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
                 (None, Some(entry)) => (Some(entry.cubin()?.kernels().iter().map(of_cubin).collect()), None),
                 (None, None) => (None, None),
             };
-            Ok(Facts { codes, kernels, variables })
+            Ok(Facts { codes, kernels, variables, source: None })
         }
         // A kind that came later: nothing is known of it here, and the loader says whether it runs.
-        _ => Ok(Facts { codes: Vec::new(), kernels: None, variables: None }),
+        _ => Ok(Facts { codes: Vec::new(), kernels: None, variables: None, source: None }),
     }
 }
 
@@ -126,6 +135,7 @@ fn of_ptx(text: &str) -> Result<Facts, ImageError> {
         codes: vec![Code { machine: false, arch }],
         kernels: Some(entries.map(of_entry).collect()),
         variables: Some(variables.map(of_variable).collect()),
+        source: None,
     })
 }
 

@@ -5,6 +5,7 @@
 //! | `arguments` | the attribute's own arguments: paths of images, `crate = ..` |
 //! | `parse`, `parameter`, `entry`, `options`, `contract`, `names` | the module as it was written |
 //! | `image` | what an image says of its kernels and variables |
+//! | `source` | files that are compiled when the module is loaded, and the headers beside them |
 //! | `check`, `bounds`, `variable`, `describe` | one against the other, and the words for what differs |
 //! | `spans` | where errors point |
 //! | `expand`, `method`, `asynchronous`, `element` | the code: `load`, `Module`, the methods of each kernel |
@@ -24,6 +25,7 @@ mod names;
 mod options;
 mod parameter;
 mod parse;
+mod source;
 mod spans;
 #[cfg(test)]
 mod tests;
@@ -63,8 +65,13 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn read(path: &ImagePath) -> Result<Known, Error> {
-    match image::facts(&path.full) {
-        Ok(facts) => Ok(Known { shown: path.shown.clone(), facts }),
+    let known = image::facts(&path.full).and_then(|facts| {
+        let is_cuda = facts.source == Some(source::Source::Cuda);
+        let headers = if is_cuda { source::headers(&path.full)? } else { source::Headers::new() };
+        Ok(Known { shown: path.shown.clone(), facts, headers })
+    });
+    match known {
+        Ok(known) => Ok(known),
         Err(message) => {
             let help = if path.full.exists() { String::new() } else { missing(path) };
             Err(Error::new(path.span, format!("{}: {message}{help}", path.shown)))

@@ -378,3 +378,28 @@ fn a_large_image_is_read_quickly() {
     assert!(took < Duration::from_millis(300), "{took:?}");
     std::fs::remove_file(&path).unwrap();
 }
+
+/// Of files that are compiled later the macro knows only what they are, and which headers lie beside them.
+#[test]
+fn sources_are_what_their_ending_says() {
+    const ANY: &str = "fn of_another_file(x: u8);";
+    for file in ["examples/kernels/vecadd.cu", "tests/kernels/vecadd.ll", "tests/kernels/vecadd.ltoir"] {
+        refused(&format!("../{file}"), ANY, &[]);
+    }
+    let folder = std::env::temp_dir().join(format!("cuda-launch-macros-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("sub")).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    refused(&file("a.ltoir", "PTX"), ANY, &["this file is something else: a `.ltoir` file is LTO IR"]);
+    refused(&file("a.cu", " "), ANY, &["a `.cu` file is CUDA C++"]);
+    file("sub/x.h", "");
+    file("sub/y.h", "# include  \"x.h\"");
+    let good = file("good.cu", "#include \"sub/y.h\"\n#include <x.h>\n#include \"nowhere.h\"");
+    refused(&good, ANY, &[]);
+    file("x.h", "");
+    refused(&file("two.cu", "#include \"sub/y.h\"\n#include \"x.h\""), ANY, &["means two files"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -359,6 +359,8 @@ twins! {
     typed_slice_alone,
     typed_slice_for_numbers,
     typed_slice_with_short_length,
+    typed_source_empty,
+    typed_source_not_lto_ir,
     typed_static_attribute,
     typed_static_bool,
     typed_static_constant,

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Runs what `cargo xtask gpu` bundled, on a machine with a GPU and no toolchain.
 #
-#     run.sh OUT [PHASE...]     phases: tests examples bench memcheck; all of them if none is named
+#     run.sh OUT [PHASE...]     phases: tests examples bench tool memcheck; all of them if none is named
 #
 # One line a program is printed, then the sums; the exit status is 1 if anything failed. OUT/logs.tar.gz has what the programs
 # printed: one file, because what comes back from a borrowed machine may be limited in number.
 # CUDA_LAUNCH_DRIVER=emulator tries the bundle without a GPU (memcheck and bench mean nothing then).
 set -uo pipefail
+shopt -s nullglob
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:?usage: run.sh OUT [PHASE...]}
 shift
-phases=${*:-tests examples bench memcheck}
+phases=${*:-tests examples bench tool memcheck}
 mkdir -p "$out" && out=$(cd "$out" && pwd)
 
 work=$(mktemp -d)
@@ -19,11 +20,23 @@ logs=$work/logs
 mkdir "$logs"
 trap 'tar -czf "$out/logs.tar.gz" -C "$work" logs; rm -rf "$work"' EXIT
 trap 'exit 143' TERM INT
-if command -v xz >/dev/null; then
-    tar -xJf "$here/bundle.tar.xz" -C "$work"
-else
-    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$here/bundle.tar.xz" "$work"
-fi
+unpack() {
+    if command -v xz >/dev/null; then
+        tar -xJf "$1" -C "$work"
+    else
+        python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$1" "$work"
+    fi
+}
+unpack "$here/bundle.tar.xz"
+# Those of `cargo xtask gpu --compilers`; tests of a compiler that is not among them say that they are skipped.
+for archive in "$here"/compilers-*.tar.xz; do
+    [ -e "$archive" ] || continue
+    unpack "$archive"
+    compiler=${archive##*/compilers-}
+    compiler=${compiler%.tar.xz}
+    export "CUDA_LAUNCH_${compiler^^}=$work/nvidia/cu13/lib"
+    echo "with $compiler"
+done
 
 # As under cargo: the package's folder is the current one, and a variable names it.
 cd "$work/bundle"
@@ -97,6 +110,19 @@ bench() {
     cat "$logs/bench-copy_bandwidth.log"
 }
 
+# The tool `cuda-launch` as a person would use it: what it says of the images is compared by the test `images`.
+tool() {
+    local t=bin/tool/cuda-launch k=examples/kernels arguments
+    arguments=(--arg 'in:f32[]:0..1000000' --arg 'in:f32[]:1000000*0.5' --arg 'out:f32[]:1000000')
+    one "tool doctor" timeout 60 "$t" doctor
+    one "tool run" timeout 60 "$t" run "$k/vecadd.ptx" vecadd "${arguments[@]}"
+    one "tool run --bench" timeout 60 "$t" run "$k/vecadd.ptx" vecadd --bench "${arguments[@]}"
+    one "tool occupancy" timeout 60 "$t" occupancy "$k/matmul.ptx" matmul
+    one "tool trace" env -u CUDA_LAUNCH_DRIVER timeout 60 "$t" trace --driver "$CUDA_LAUNCH_DRIVER" --output "$work/trace.json" -- bin/examples/async
+    cp "$work/trace.json" "$logs/" 2>/dev/null
+    tail -n 12 "$logs/tool-doctor.log" "$logs"/tool-run*.log "$logs"/tool-occupancy.log "$logs"/tool-trace.log
+}
+
 # Binaries with `fault` in their name stop kernels on purpose. The other tests provoke errors of the driver, which are not the
 # kernels' doing; the examples must have none at all.
 memcheck() {
@@ -123,7 +149,7 @@ echo "driver: $CUDA_LAUNCH_DRIVER; phases: $phases"
 for phase in $phases; do
     before=("$passed" "$failed" "$ignored") start=$SECONDS
     case $phase in
-        tests | examples | bench | memcheck) "$phase" ;;
+        tests | examples | bench | tool | memcheck) "$phase" ;;
         *) echo "no phase $phase" >&2; exit 2 ;;
     esac
     printf '= %s: %d passed, %d failed, %d ignored, %d s\n' "$phase" $((passed - before[0])) $((failed - before[1])) \

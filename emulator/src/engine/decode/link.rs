@@ -16,6 +16,9 @@ pub(super) struct Reached<'a> {
     pub(super) body: Result<Vec<Statement<'a>>, String>,
 }
 
+/// Dynamic shared memory starts at a multiple of this, at least.
+const DYNAMIC_ALIGN: u32 = 16;
+
 /// The layout of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Link<'a> {
@@ -35,7 +38,7 @@ pub(super) struct Link<'a> {
 
 /// Finds what the function with that index reaches; it comes first.
 pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) {
-    let mut link = Link { end: SHARED_START, dynamic_align: 16, ..Link::default() };
+    let mut link = Link { end: SHARED_START, dynamic_align: DYNAMIC_ALIGN, ..Link::default() };
     let mut reached = Vec::new();
     let mut queue = vec![entry];
     let mut indirect = false;
@@ -56,6 +59,7 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
             queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
         }
     }
+    link.round_up(image);
     (link, reached)
 }
 
@@ -140,6 +144,16 @@ impl<'a> Link<'a> {
         };
         self.end = end;
         start
+    }
+
+    /// As ptxas has it: where a module has dynamic arrays, all its kernels with static variables leave room for the alignment.
+    fn round_up(&mut self, image: &Image) {
+        let aligns = image.shared.values().filter(|variable| variable.dynamic).map(|variable| variable.align);
+        if let Some(largest) = aligns.max()
+            && self.end != SHARED_START
+        {
+            self.end = self.end.next_multiple_of(largest.max(DYNAMIC_ALIGN));
+        }
     }
 
     /// Address of the shared variable of that name and, for one of a function, of that line.

@@ -1,0 +1,112 @@
+//! `cuGetProcAddress`: what programs, and `cudart` for them, ask for by name is recorded too.
+//!
+//! A name means the function of the newest ABI that is not newer than the version asked for, and with a flag the one whose NULL
+//! stream is the thread's own (since CUDA 7.0, where there is one).
+
+#![allow(unsafe_code)] // Passes on what its caller gave, and hands out functions of this library by their addresses.
+#![allow(clippy::missing_safety_doc, reason = "a C function")]
+
+use cuda_driver_sys::*;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::per_thread::*;
+use crate::real::driver;
+
+/// Flag of those who want the functions of the thread's own default stream.
+const PER_THREAD: cuuint64_t =
+    CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as cuuint64_t;
+/// The first version that has them.
+const PER_THREAD_SINCE: c_int = 7000;
+
+/// The version since which a name means this export, the export, and the one for the thread's own stream.
+struct StandIn {
+    since: c_int,
+    plain: *mut c_void,
+    per_thread: Option<*mut c_void>,
+}
+
+macro_rules! stand_ins {
+    ($($asked:literal $since:literal $name:ident $($per_thread:ident)?;)*) => {
+        fn stand_in(asked: &str) -> Option<StandIn> {
+            Some(match asked {
+                $($asked => StandIn {
+                    since: $since,
+                    plain: crate::$name as *mut c_void,
+                    per_thread: stand_ins!(@ $($per_thread)?),
+                },)*
+                _ => return None,
+            })
+        }
+    };
+    (@) => { None };
+    (@ $per_thread:ident) => { Some($per_thread as *mut c_void) };
+}
+stand_ins! {
+    "cuLaunchKernel" 4000 cuLaunchKernel cuLaunchKernel_ptsz;
+    "cuLaunchKernelEx" 11060 cuLaunchKernelEx cuLaunchKernelEx_ptsz;
+    "cuLaunchCooperativeKernel" 9000 cuLaunchCooperativeKernel cuLaunchCooperativeKernel_ptsz;
+    "cuGraphLaunch" 10000 cuGraphLaunch cuGraphLaunch_ptsz;
+    "cuMemcpyHtoD" 3020 cuMemcpyHtoD_v2 cuMemcpyHtoD_v2_ptds;
+    "cuMemcpyDtoH" 3020 cuMemcpyDtoH_v2 cuMemcpyDtoH_v2_ptds;
+    "cuMemcpyDtoD" 3020 cuMemcpyDtoD_v2 cuMemcpyDtoD_v2_ptds;
+    "cuMemcpy" 4000 cuMemcpy cuMemcpy_ptds;
+    "cuMemcpyHtoDAsync" 3020 cuMemcpyHtoDAsync_v2 cuMemcpyHtoDAsync_v2_ptsz;
+    "cuMemcpyDtoHAsync" 3020 cuMemcpyDtoHAsync_v2 cuMemcpyDtoHAsync_v2_ptsz;
+    "cuMemcpyDtoDAsync" 3020 cuMemcpyDtoDAsync_v2 cuMemcpyDtoDAsync_v2_ptsz;
+    "cuMemcpyAsync" 4000 cuMemcpyAsync cuMemcpyAsync_ptsz;
+    "cuMemsetD8Async" 3020 cuMemsetD8Async cuMemsetD8Async_ptsz;
+    "cuMemsetD16Async" 3020 cuMemsetD16Async cuMemsetD16Async_ptsz;
+    "cuMemsetD32Async" 3020 cuMemsetD32Async cuMemsetD32Async_ptsz;
+    "cuStreamSynchronize" 2000 cuStreamSynchronize cuStreamSynchronize_ptsz;
+    "cuStreamWaitEvent" 3020 cuStreamWaitEvent cuStreamWaitEvent_ptsz;
+    "cuEventSynchronize" 2000 cuEventSynchronize;
+    "cuCtxSynchronize" 2000 cuCtxSynchronize;
+    "cuCtxDestroy" 4000 cuCtxDestroy_v2;
+    "cuDevicePrimaryCtxRelease" 11000 cuDevicePrimaryCtxRelease_v2;
+    "cuDevicePrimaryCtxReset" 11000 cuDevicePrimaryCtxReset_v2;
+    "cuModuleUnload" 2000 cuModuleUnload;
+    "cuLibraryUnload" 12000 cuLibraryUnload;
+    "cuInit" 2000 cuInit;
+    "cuGetProcAddress" 12000 cuGetProcAddress_v2;
+}
+
+/// The export that stands in for what is asked, if there is one.
+fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void> {
+    if asked == "cuGetProcAddress" && (11030..12000).contains(&version) {
+        return Some(crate::cuGetProcAddress as *mut c_void);
+    }
+    // A negative version is any.
+    let is_new = |since: c_int| version < 0 || version >= since;
+    let found = stand_in(asked).filter(|found| is_new(found.since))?;
+    let own = flags & PER_THREAD != 0 && is_new(PER_THREAD_SINCE);
+    Some(found.per_thread.filter(|_| own).unwrap_or(found.plain))
+}
+
+/// The one duty is that of the driver's function.
+pub(crate) unsafe fn cuGetProcAddress_v2(
+    symbol: *const c_char,
+    function: *mut *mut c_void,
+    version: c_int,
+    flags: cuuint64_t,
+    status: *mut CUdriverProcAddressQueryResult,
+) -> CUresult {
+    let asked = if symbol.is_null() {
+        None
+    } else {
+        // SAFETY: the caller's duty: a string.
+        unsafe { CStr::from_ptr(symbol) }.to_str().ok()
+    };
+    let own = asked.and_then(|asked| export(asked, version, flags));
+    // What stands in calls the plain function, which the driver shall have.
+    let wanted = if own.is_some() { flags & !PER_THREAD } else { flags };
+    // SAFETY: the caller's duty.
+    let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
+    // SAFETY: the caller's duty: null, or a place for a pointer.
+    let place = unsafe { function.as_mut() };
+    if let (Some(place), Some(own), CUresult::SUCCESS) = (place, own, code) {
+        if !place.is_null() {
+            *place = own;
+        }
+    }
+    code
+}

@@ -1,0 +1,91 @@
+//! The functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`): programs built with
+//! `--default-stream per-thread` link against them, or ask for them with a flag.
+//!
+//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded as those.
+
+#![allow(unsafe_code)] // Each passes on what its caller gave.
+#![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
+
+use cuda_driver_sys::*;
+use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
+
+use crate::hooks;
+
+/// The stream that a per-thread function means.
+fn own(stream: CUstream) -> CUstream {
+    if stream.is_null() { CU_STREAM_PER_THREAD } else { stream }
+}
+
+/// `name = plain(before; stream; after)`
+macro_rules! on_own_stream {
+    ($($name:ident = $plain:ident($($before:ident: $before_type:ty),*; $stream:ident; $($after:ident: $after_type:ty),*);)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($before: $before_type,)* $stream: CUstream $(, $after: $after_type)*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe { hooks::$plain($($before,)* own($stream) $(, $after)*) }
+        }
+    )*};
+}
+on_own_stream! {
+    cuLaunchKernel_ptsz = cuLaunchKernel(
+        f: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint; stream;
+        parameters: *mut *mut c_void, extra: *mut *mut c_void
+    );
+    cuLaunchCooperativeKernel_ptsz = cuLaunchCooperativeKernel(
+        f: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint; stream;
+        parameters: *mut *mut c_void
+    );
+    cuGraphLaunch_ptsz = cuGraphLaunch(graph: CUgraphExec; stream;);
+    cuMemcpyHtoDAsync_v2_ptsz = cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize; stream;);
+    cuMemcpyDtoHAsync_v2_ptsz = cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize; stream;);
+    cuMemcpyDtoDAsync_v2_ptsz = cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize; stream;);
+    cuMemcpyAsync_ptsz = cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr, bytes: usize; stream;);
+    cuMemsetD8Async_ptsz = cuMemsetD8Async(to: CUdeviceptr, value: c_uchar, count: usize; stream;);
+    cuMemsetD16Async_ptsz = cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, count: usize; stream;);
+    cuMemsetD32Async_ptsz = cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize; stream;);
+    cuStreamSynchronize_ptsz = cuStreamSynchronize(; stream;);
+    cuStreamWaitEvent_ptsz = cuStreamWaitEvent(; stream; event: CUevent, flags: c_uint);
+}
+
+/// `name = queued(arguments)`: a copy on the thread's stream that is waited for.
+macro_rules! and_wait {
+    ($($name:ident = $queued:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`")]
+        // SAFETY: the name is the C function's, and so is the signature.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe {
+                match hooks::$queued($to, $from, bytes, CU_STREAM_PER_THREAD) {
+                    CUresult::SUCCESS => hooks::cuStreamSynchronize(CU_STREAM_PER_THREAD),
+                    code => code,
+                }
+            }
+        }
+    )*};
+}
+and_wait! {
+    cuMemcpyHtoD_v2_ptds = cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void);
+    cuMemcpyDtoH_v2_ptds = cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr);
+    cuMemcpyDtoD_v2_ptds = cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr);
+    cuMemcpy_ptds = cuMemcpyAsync(to: CUdeviceptr, from: CUdeviceptr);
+}
+
+/// `cuLaunchKernelEx_ptsz`
+// SAFETY: the name is the C function's, and so is the signature.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
+    config: *const CUlaunchConfig,
+    f: CUfunction,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    // SAFETY: the caller's duty: null, or a whole configuration.
+    let copy =
+        unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
+    let config = copy.as_ref().map_or(config, |copy| copy);
+    // SAFETY: the caller keeps to the function's documented contract; the copy outlives the call.
+    unsafe { hooks::cuLaunchKernelEx(config, f, parameters, extra) }
+}

@@ -1,0 +1,189 @@
+//! As much of NCCL as the example calls, on the driver that `CUDA_LAUNCH_DRIVER` names: sums on the host, where the group
+//! ends, and prints each call with what it was given.
+
+#![allow(unsafe_code)] // C functions, called by a program that keeps to NCCL's rules.
+#![allow(non_snake_case)]
+
+use cuda_driver_sys::{CUcontext, CUdeviceptr, CUresult, CUstream, Driver};
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+const OK: c_int = 0;
+/// `ncclUnhandledCudaError`, `ncclInvalidArgument`, `ncclInvalidUsage`
+const CUDA: c_int = 1;
+const ARGUMENT: c_int = 4;
+const USAGE: c_int = 5;
+const FLOAT32: c_int = 7;
+
+static DRIVER: LazyLock<Option<Driver>> = LazyLock::new(|| {
+    let path = std::env::var_os("CUDA_LAUNCH_DRIVER")?;
+    // SAFETY: the test names the emulator's library.
+    unsafe { Driver::open(path) }.ok()
+});
+
+/// One rank's part of the sum.
+struct Part {
+    context: usize,
+    from: CUdeviceptr,
+    to: CUdeviceptr,
+    count: usize,
+    stream: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Primary contexts by communicator: its number less one.
+    contexts: Vec<usize>,
+    group: Option<Vec<Part>>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { contexts: Vec::new(), group: None });
+
+fn state() -> std::sync::MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn cuda(code: CUresult) -> Result<(), c_int> {
+    if code == CUresult::SUCCESS { Ok(()) } else { Err(CUDA) }
+}
+
+/// The version: 2.27.3.
+///
+/// # Safety
+/// 1. `version` is an output.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> c_int {
+    // SAFETY: the caller's duty 1.
+    unsafe { version.write(22_703) };
+    OK
+}
+
+/// A communicator for each of these devices.
+///
+/// # Safety
+/// 1. `comms` and `devices` have `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclCommInitAll(
+    comms: *mut *mut c_void,
+    count: c_int,
+    devices: *const c_int,
+) -> c_int {
+    // SAFETY: the caller's duty 1.
+    let devices = unsafe { std::slice::from_raw_parts(devices, count as usize) };
+    eprintln!("nccl CommInitAll {devices:?}");
+    let Some(driver) = DRIVER.as_ref() else { return CUDA };
+    for (index, device) in devices.iter().enumerate() {
+        let mut context = null_mut();
+        // SAFETY: the output outlives the call.
+        if unsafe { driver.cuDevicePrimaryCtxRetain(&mut context, *device) } != CUresult::SUCCESS {
+            return CUDA;
+        }
+        state().contexts.push(context.addr());
+        // SAFETY: the caller's duty 1.
+        unsafe { comms.add(index).write(without_provenance_mut(index + 1)) };
+    }
+    OK
+}
+
+/// Calls from here on are taken together.
+#[unsafe(no_mangle)]
+pub extern "C" fn ncclGroupStart() -> c_int {
+    eprintln!("nccl GroupStart");
+    state().group = Some(Vec::new());
+    OK
+}
+
+/// Notes one rank's part, to be summed when the group ends.
+///
+/// # Safety
+/// 1. As NCCL asks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclAllReduce(
+    from: *const c_void,
+    to: *mut c_void,
+    count: usize,
+    kind: c_int,
+    operation: c_int,
+    comm: *mut c_void,
+    stream: CUstream,
+) -> c_int {
+    let rank = comm.addr().wrapping_sub(1);
+    eprintln!(
+        "nccl AllReduce {rank} {from:p} -> {to:p} count={count} type={kind} op={operation} stream={stream:p}"
+    );
+    let mut state = state();
+    let Some(context) = state.contexts.get(rank).copied() else { return ARGUMENT };
+    let Some(group) = &mut state.group else { return USAGE };
+    if kind != FLOAT32 || operation != 0 {
+        return ARGUMENT;
+    }
+    let (from, to) = (from.addr() as CUdeviceptr, to.addr() as CUdeviceptr);
+    group.push(Part { context, from, to, count, stream: stream.addr() });
+    OK
+}
+
+/// Does what was called since the group's start.
+#[unsafe(no_mangle)]
+pub extern "C" fn ncclGroupEnd() -> c_int {
+    eprintln!("nccl GroupEnd");
+    let mut state = state();
+    let (Some(driver), Some(parts)) = (DRIVER.as_ref(), state.group.take()) else { return USAGE };
+    if parts.len() != state.contexts.len() {
+        return USAGE; // the real one would wait for ever
+    }
+    sum(driver, &parts).err().unwrap_or(OK)
+}
+
+/// Every rank gets the sum of all, on its stream.
+fn sum(driver: &Driver, parts: &[Part]) -> Result<(), c_int> {
+    let enter = |part: &Part| {
+        let context: CUcontext = without_provenance_mut(part.context);
+        // SAFETY: retained by `ncclCommInitAll`.
+        cuda(unsafe { driver.cuCtxSetCurrent(context) }).map(|()| without_provenance_mut(part.stream))
+    };
+    let mut before = null_mut();
+    // SAFETY: the output outlives the call.
+    cuda(unsafe { driver.cuCtxGetCurrent(&mut before) })?;
+    let mut total = vec![0.0f32; parts.iter().map(|part| part.count).max().unwrap_or(0)];
+    for part in parts {
+        let stream: CUstream = enter(part)?;
+        let mut own = vec![0.0f32; part.count];
+        // SAFETY: by NCCL's rules the memory has so many floats, and the stream is of this device.
+        unsafe {
+            cuda(driver.cuMemcpyDtoHAsync(own.as_mut_ptr().cast(), part.from, 4 * part.count, stream))?;
+            cuda(driver.cuStreamSynchronize(stream))?;
+        }
+        total.iter_mut().zip(&own).for_each(|(total, own)| *total += own);
+    }
+    for part in parts {
+        let stream: CUstream = enter(part)?;
+        // SAFETY: as above.
+        unsafe {
+            cuda(driver.cuMemcpyHtoDAsync(part.to, total.as_ptr().cast(), 4 * part.count, stream))?;
+            cuda(driver.cuStreamSynchronize(stream))?;
+        }
+    }
+    // SAFETY: it was current, or null.
+    cuda(unsafe { driver.cuCtxSetCurrent(before) })
+}
+
+/// Ends a communicator.
+#[unsafe(no_mangle)]
+pub extern "C" fn ncclCommDestroy(comm: *mut c_void) -> c_int {
+    eprintln!("nccl CommDestroy {}", comm.addr().wrapping_sub(1));
+    OK
+}
+
+/// A code in words.
+#[unsafe(no_mangle)]
+pub extern "C" fn ncclGetErrorString(code: c_int) -> *const c_char {
+    match code {
+        OK => c"no error",
+        CUDA => c"unhandled cuda error",
+        ARGUMENT => c"invalid argument",
+        USAGE => c"invalid usage",
+        _ => c"unknown result code",
+    }
+    .as_ptr()
+}

@@ -1,0 +1,14 @@
+//! Spans around calls of the driver, for feature `tracing`: how long the host is in a call, not how long the device works.
+//!
+//! Every call on a context comes through [`call`], the compilers through [`compile`], launches through [`launch`]. Without
+//! the feature these are the calls themselves; with it and nobody listening, each begins with one comparison.
+
+#[cfg(not(feature = "tracing"))]
+mod off;
+#[cfg(feature = "tracing")]
+mod on;
+
+#[cfg(not(feature = "tracing"))]
+pub(crate) use off::*;
+#[cfg(feature = "tracing")]
+pub(crate) use on::*;

@@ -1,0 +1,38 @@
+//! Without the feature: nothing but the calls.
+
+use cuda_driver_sys::{CUlaunchConfig, CUresult};
+
+use crate::driver::Kernel;
+
+pub(crate) struct CallSpan;
+
+impl CallSpan {
+    #[inline(always)]
+    pub(crate) fn inside(self, call: impl FnOnce() -> CUresult) -> CUresult {
+        call()
+    }
+}
+
+#[inline(always)]
+pub(crate) fn call<A: FnOnce() -> String>(
+    _name: &'static str,
+    _device: Option<u32>,
+    asked: A,
+) -> (CallSpan, A) {
+    (CallSpan, asked)
+}
+
+#[inline(always)]
+#[cfg_attr(not(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm")), allow(dead_code))]
+pub(crate) fn compile<R>(_name: &'static str, _asked: &str, call: impl FnOnce() -> R) -> R {
+    call()
+}
+
+#[inline(always)]
+pub(crate) fn launch(
+    _kernel: &Kernel,
+    _config: &CUlaunchConfig,
+    call: impl FnOnce() -> CUresult,
+) -> CUresult {
+    call()
+}

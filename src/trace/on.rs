@@ -1,0 +1,182 @@
+//! With the feature: a span for each call that somebody listens to.
+
+use std::cell::{Cell, OnceCell};
+use std::fmt;
+
+use cuda_driver_sys::{CUlaunchConfig, CUresult};
+use tracing::field::{Empty, debug};
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, Span};
+
+use crate::driver::Kernel;
+
+/// The span of one call of the driver, if somebody listens.
+pub(crate) struct CallSpan(Option<Span>);
+
+impl CallSpan {
+    /// The call itself.
+    #[inline]
+    pub(crate) fn inside(self, call: impl FnOnce() -> CUresult) -> CUresult {
+        match self.0 {
+            None => call(),
+            Some(span) => inside(&span, call),
+        }
+    }
+}
+
+/// The span for a call of the driver function `name`. The text of what was asked is made once, for whoever wants it first:
+/// the span, or the error that the caller makes of the answer.
+#[inline]
+pub(crate) fn call<A: FnOnce() -> String>(
+    name: &'static str,
+    device: Option<u32>,
+    asked: A,
+) -> (CallSpan, impl FnOnce() -> String) {
+    let asked = Asked { make: Cell::new(Some(asked)), text: OnceCell::new() };
+    let heard = LevelFilter::current() != LevelFilter::OFF;
+    let span = heard.then(|| Kind::of(name).span(name, device, &asked));
+    (CallSpan(span), move || asked.into_text())
+}
+
+/// `call`, a call of a compiler, in a span.
+#[cfg_attr(not(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm")), allow(dead_code))]
+pub(crate) fn compile<R>(name: &'static str, asked: &str, call: impl FnOnce() -> R) -> R {
+    Kind::Module.span(name, None, &asked).in_scope(call)
+}
+
+/// `call`, the launch of a kernel, in a span.
+#[inline(always)]
+pub(crate) fn launch(kernel: &Kernel, config: &CUlaunchConfig, call: impl FnOnce() -> CUresult) -> CUresult {
+    if LevelFilter::current() < Level::DEBUG { call() } else { inside(&launch_span(kernel, config), call) }
+}
+
+#[cold]
+fn launch_span(kernel: &Kernel, config: &CUlaunchConfig) -> Span {
+    let c = config;
+    tracing::debug_span!(
+        target: "cuda_launch::launch",
+        "launch",
+        call = "cuLaunchKernelEx",
+        kernel = kernel.name(),
+        device = kernel.context.ordinal(),
+        stream = debug(c.hStream),
+        grid = debug((c.gridDimX, c.gridDimY, c.gridDimZ)),
+        block = debug((c.blockDimX, c.blockDimY, c.blockDimZ)),
+        shared_bytes = c.sharedMemBytes,
+        refused = Empty,
+    )
+}
+
+/// Calls in the span, which is told the code if it is not success.
+fn inside(span: &Span, call: impl FnOnce() -> CUresult) -> CUresult {
+    let code = span.in_scope(call);
+    if code != CUresult::SUCCESS {
+        span.record("refused", debug(code));
+    }
+    code
+}
+
+/// What was asked, as text that is made when it is wanted.
+struct Asked<A> {
+    make: Cell<Option<A>>,
+    text: OnceCell<String>,
+}
+
+impl<A: FnOnce() -> String> Asked<A> {
+    fn text(&self) -> &str {
+        self.text.get_or_init(|| self.make.take().map_or_else(String::new, |make| make()))
+    }
+
+    fn into_text(self) -> String {
+        self.text();
+        self.text.into_inner().unwrap_or_default()
+    }
+}
+
+impl<A: FnOnce() -> String> fmt::Display for Asked<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Each is a target that a filter can name, with a level.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $target:literal, $level:ident;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Kind { $($(#[$doc])* $kind,)* }
+
+        impl Kind {
+            #[cold]
+            fn span(self, call: &'static str, device: Option<u32>, asked: &dyn fmt::Display) -> Span {
+                match self {
+                    $(Self::$kind => tracing::span!(
+                        target: $target,
+                        Level::$level,
+                        $name,
+                        call,
+                        device,
+                        asked = display(asked),
+                        refused = Empty,
+                    ),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// An image loaded, which may compile it; a link; a run-time compiler.
+    Module = "module", "cuda_launch::module", INFO;
+    /// A graph submitted.
+    Launch = "graph", "cuda_launch::launch", DEBUG;
+    /// Memory copied or filled.
+    Copy = "copy", "cuda_launch::copy", DEBUG;
+    /// The host waits.
+    Wait = "wait", "cuda_launch::wait", DEBUG;
+    /// Memory taken or given back.
+    Memory = "memory", "cuda_launch::memory", DEBUG;
+    /// The rest.
+    Call = "call", "cuda_launch::call", TRACE;
+}
+
+impl Kind {
+    /// By the name of the driver's function, whose families begin alike.
+    fn of(call: &str) -> Self {
+        const FAMILIES: &[(&[&str], Kind)] = &[
+            (&["cuModuleLoad", "cuLibraryLoad", "cuLink"], Kind::Module),
+            (&["cuGraphLaunch"], Kind::Launch),
+            (&["cuMemcpy", "cuMemset", "cuMemPrefetch"], Kind::Copy),
+            (&["cuMemAlloc", "cuMemFree", "cuMemHost", "cuMemCreate", "cuMemRelease"], Kind::Memory),
+        ];
+        let begins = |names: &[&str]| names.iter().any(|name| call.starts_with(name));
+        match FAMILIES.iter().find(|(names, _)| begins(names)) {
+            Some((_, kind)) => *kind,
+            None if call.ends_with("Synchronize") => Self::Wait,
+            None => Self::Call,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn functions_belong_to_a_family() {
+        let kinds = [
+            ("cuModuleLoadDataEx", Kind::Module),
+            ("cuLinkAddData", Kind::Module),
+            ("cuGraphLaunch", Kind::Launch),
+            ("cuMemcpyHtoDAsync", Kind::Copy),
+            ("cuMemsetD8Async", Kind::Copy),
+            ("cuMemAllocAsync", Kind::Memory),
+            ("cuMemHostRegister", Kind::Memory),
+            ("cuMemGetInfo", Kind::Call),
+            ("cuStreamSynchronize", Kind::Wait),
+            ("cuStreamWaitEvent", Kind::Call),
+        ];
+        for (name, kind) in kinds {
+            assert_eq!(Kind::of(name), kind, "{name}");
+        }
+    }
+}

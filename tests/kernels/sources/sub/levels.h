@@ -1,0 +1,2 @@
+#include "shift.h"
+#define LEVEL(i) SHIFT(i)

@@ -1,0 +1,1 @@
+#define SHIFT(i) (1 << (i))

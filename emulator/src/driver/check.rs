@@ -45,7 +45,7 @@ pub fn set_checks(checks: Checks) -> bool {
 /// #     cuda.cuCtxSynchronize();
 /// # }
 /// let found = take_findings().list;
-/// assert!(found.iter().any(|finding| finding.kind == FindingKind::Uninitialised && finding.access.ptx_line == 4));
+/// assert!(found.iter().any(|finding| finding.kind == FindingKind::Uninitialised && finding.access.ptx_line == 5));
 /// assert!(found.iter().any(|finding| finding.kind == FindingKind::Race));
 /// ```
 pub fn take_findings() -> Findings {

@@ -88,7 +88,7 @@ fn finish(folder: &Path) -> Result<u64> {
     // The programs have most of their code in common: a window over all of them finds it.
     let mut tar = Command::new("tar");
     tar.env("XZ_OPT", "--lzma2=preset=3,dict=256MiB");
-    run(tar.arg("-cJf").arg(&archive).arg("-C").arg(&folder).arg("bundle"))?;
+    run(tar.arg("-cJf").arg(&archive).arg("-C").arg(folder).arg("bundle"))?;
     fs::remove_dir_all(&content)?;
     fs::write(folder.join("run.sh"), include_str!("gpu/run.sh"))?;
     Ok(fs::metadata(&archive)?.len())

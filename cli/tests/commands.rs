@@ -175,9 +175,18 @@ fn a_check_finds_what_a_gpu_hides() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|f| (f["kind"].as_str().unwrap(), f["elements"].as_u64().unwrap()))
+        .map(|f| (f["kind"].as_str().unwrap(), f["elements"].as_u64().or(f["times"].as_u64()).unwrap()))
         .collect();
-    assert_eq!((code, kinds), (1, vec![("uninitialised", 100), ("never-written", 20)]));
+    // Both runs have a hundred threads that read.
+    let expected = vec![("uninitialised-read", 200), ("uninitialised", 100), ("never-written", 20)];
+    assert_eq!((code, kinds), (1, expected));
+    let read = &bare["findings"][0];
+    assert_eq!(
+        (&read["access"]["thread"], &read["bytes"]),
+        (&serde_json::json!([0, 0, 0]), &4.into()),
+        "{read}"
+    );
+    assert!(read["access"]["ptx_line"].is_u64() && read["other"].is_null(), "{read}");
     let refused = run(&[
         SAXPY,
         &[
@@ -196,6 +205,35 @@ fn a_check_finds_what_a_gpu_hides() {
     ]
     .concat());
     assert!(refused.code == 2 && refused.says("emulator"), "{}", refused.err);
+}
+
+#[test]
+fn a_check_names_both_threads_of_a_race() {
+    let turn = |kernel: &str| {
+        let file = "cli/tests/races.ptx";
+        ["run", file, kernel, "--check", "--block", "64", "--arg", "inout:u32:0..128"].map(str::to_owned)
+    };
+    let check = |kernel: &str| {
+        let command = turn(kernel);
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        (json(&command), run(&command))
+    };
+    let ((code, answer), text) = check("waits");
+    assert_eq!((code, &answer["findings"], text.code), (0, &serde_json::json!([]), 0));
+    let ((code, answer), text) = check("forgets");
+    let race = answer["findings"].as_array().unwrap().iter().find(|found| found["kind"] == "race").unwrap();
+    assert_eq!((code, text.code, &race["space"], &race["bytes"]), (1, 1, &"shared".into(), &4.into()));
+    // Warp 0 reads what warp 1 has not written yet: the write comes later.
+    let (write, read) = (&race["access"], &race["other"]);
+    assert_eq!((&read["verb"], &read["ptx_line"]), (&"read".into(), &25.into()), "{race}");
+    assert_eq!((&write["verb"], &write["ptx_line"]), (&"write".into(), &22.into()), "{race}");
+    assert_eq!(read["thread"][0].as_u64().unwrap() + write["thread"][0].as_u64().unwrap(), 63);
+    assert!(
+        text.out.contains("race on 4 bytes of shared memory at 0x") && text.err.is_empty(),
+        "{}",
+        text.err
+    );
+    assert!(text.out.lines().all(|line| line.chars().count() <= 80), "{}", text.out);
 }
 
 #[test]

@@ -103,10 +103,11 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
     // SAFETY: the caller's duty: null, or a place for a pointer.
     let place = unsafe { function.as_mut() };
-    if let (Some(place), Some(own), CUresult::SUCCESS) = (place, own, code) {
-        if !place.is_null() {
-            *place = own;
-        }
+    if let (Some(place), Some(own)) = (place, own)
+        && code == CUresult::SUCCESS
+        && !place.is_null()
+    {
+        *place = own;
     }
     code
 }

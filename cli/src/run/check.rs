@@ -1,9 +1,9 @@
-//! `--check`: the kernel runs on the emulator more than once, and what it leaves is compared.
+//! `--check`: what a GPU hides. The kernel runs on the emulator, which looks at each access, and twice, so that its outputs tell too.
 //!
 //! The emulator stops a kernel at an access outside its memory, at a barrier that diverges or never ends, at a trap. What is left
-//! are kernels that end, with the wrong result. Outputs are filled with one byte, then with another: an element that keeps both
-//! was never written; one that differs otherwise was made of memory that nobody wrote. What differs between two runs that
-//! begin alike depends on the order of the threads: a race, or a sum of floats.
+//! are kernels that end, with the wrong result. The emulator names the threads and lines that read what nobody wrote, or that race.
+//! Outputs are filled with one byte, then with another: an element that keeps both was never written; one that differs otherwise
+//! was made of memory that nobody wrote.
 
 use super::data::Input;
 use super::launch::{Fill, Finished, Launcher};
@@ -11,6 +11,15 @@ use crate::failure::Failure;
 
 /// Two bytes without a bit in common, neither of them a number that kernels write often.
 const FILLS: [u8; 2] = [0xa5, 0x5a];
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// In the outputs.
+    pub(crate) outputs: Vec<Finding>,
+    /// By the emulator, while the kernel ran.
+    pub(crate) accesses: cuda_emulator::Findings,
+}
 
 /// Something that is wrong with an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +38,6 @@ pub(crate) enum Kind {
     NeverWritten,
     /// They are made of memory that nobody wrote.
     Uninitialised,
-    /// They differ from run to run.
-    Unstable,
 }
 
 impl Kind {
@@ -39,7 +46,6 @@ impl Kind {
         match self {
             Self::NeverWritten => "never-written",
             Self::Uninitialised => "uninitialised",
-            Self::Unstable => "unstable",
         }
     }
 
@@ -47,40 +53,54 @@ impl Kind {
         match self {
             Self::NeverWritten => "never written",
             Self::Uninitialised => "made of memory that was never written",
-            Self::Unstable => "different from run to run: a race, or floats added in another order",
         }
     }
 }
 
+impl Found {
+    /// Findings in all.
+    pub(crate) fn count(&self) -> usize {
+        self.outputs.len() + self.accesses.list.len()
+    }
+}
+
+/// Makes the emulator look at each access. It has to be called before the driver is.
+pub(super) fn start() {
+    // Refused where a driver was called before; `run` calls none.
+    cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
+}
+
 /// The last run, and what is wrong.
-pub(super) fn run(launcher: &Launcher, inputs: &[Input<'_>]) -> Result<(Finished, Vec<Finding>), Failure> {
+pub(super) fn run(launcher: &Launcher, inputs: &[Input<'_>]) -> Result<(Finished, Found), Failure> {
     let mut runs = Vec::new();
-    for byte in [FILLS[0], FILLS[0], FILLS[1]] {
-        match launcher.once(inputs, Fill::Byte(byte))? {
+    let mut found = Found::default();
+    for byte in FILLS {
+        match launcher.once(inputs, Fill::Unwritten(byte))? {
             Finished::Outputs(outputs) => runs.push(outputs),
-            fault => return Ok((fault, Vec::new())),
+            fault => {
+                found.accesses = cuda_emulator::take_findings();
+                return Ok((fault, found));
+            }
         }
     }
-    let mut found = Vec::new();
-    if let [first, again, other] = runs.as_slice() {
+    found.accesses = cuda_emulator::take_findings();
+    if let [first, other] = runs.as_slice() {
         for (argument, input) in inputs.iter().enumerate() {
             let Some((_, scalar)) = input.memory() else { continue };
-            let outputs = [first, again, other].map(|run| run.get(argument).map_or(&[][..], Vec::as_slice));
-            found.extend(compare(argument, outputs, scalar.size()));
+            let outputs = [first, other].map(|run| run.get(argument).map_or(&[][..], Vec::as_slice));
+            found.outputs.extend(compare(argument, outputs, scalar.size()));
         }
     }
     let last = runs.pop().unwrap_or_default();
     Ok((Finished::Outputs(last), found))
 }
 
-fn compare(argument: usize, [first, again, other]: [&[u8]; 3], size: usize) -> Vec<Finding> {
+fn compare(argument: usize, [first, other]: [&[u8]; 2], size: usize) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    let elements = first.chunks_exact(size).zip(again.chunks_exact(size)).zip(other.chunks_exact(size));
-    for (index, ((first, again), other)) in elements.enumerate() {
+    let elements = first.chunks_exact(size).zip(other.chunks_exact(size));
+    for (index, (first, other)) in elements.enumerate() {
         let is = |bytes: &[u8], fill| bytes.iter().all(|byte| *byte == fill);
-        let kind = if first != again {
-            Kind::Unstable
-        } else if is(first, FILLS[0]) && is(other, FILLS[1]) {
+        let kind = if is(first, FILLS[0]) && is(other, FILLS[1]) {
             Kind::NeverWritten
         } else if first != other {
             Kind::Uninitialised
@@ -102,10 +122,9 @@ mod tests {
     #[test]
     fn what_differs_says_why() {
         let first = [0xa5, 0xa5, 1, 2, 7, 7, 0xa5, 3];
-        let again = [0xa5, 0xa5, 1, 2, 7, 8, 0xa5, 3];
         let other = [0x5a, 0x5a, 1, 2, 7, 7, 0x5a, 3];
-        let found = compare(0, [&first, &again, &other], 2);
+        let found = compare(0, [&first, &other], 2);
         let seen: Vec<_> = found.iter().map(|f| (f.kind, f.first, f.elements)).collect();
-        assert_eq!(seen, [(Kind::NeverWritten, 0, 1), (Kind::Unstable, 2, 1), (Kind::Uninitialised, 3, 1)]);
+        assert_eq!(seen, [(Kind::NeverWritten, 0, 1), (Kind::Uninitialised, 3, 1)]);
     }
 }

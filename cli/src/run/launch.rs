@@ -27,8 +27,8 @@ pub(crate) struct Launcher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     Zero,
-    /// This byte everywhere.
-    Byte(u8),
+    /// This byte everywhere, which the emulator takes for never written.
+    Unwritten(u8),
 }
 
 /// How a launch ended.
@@ -116,15 +116,21 @@ impl Launcher {
                 return is_passable(size).then_some(Held::Value(&input.bytes)).ok_or_else(odd);
             };
             let buffer = match (direction, fill) {
-                (Direction::Out, Fill::Byte(byte)) => {
-                    DeviceBuffer::from_host(&self.stream, &vec![byte; input.bytes.len()])?
-                }
+                (Direction::Out, Fill::Unwritten(byte)) => self.unwritten(byte, input.bytes.len())?,
                 _ => DeviceBuffer::from_host(&self.stream, &input.bytes)?,
             };
             let length = with_length.then(|| (input.bytes.len() / scalar.size()) as u64);
             Ok(Held::Memory { buffer, written: *direction != Direction::In, length })
         };
         inputs.iter().map(hold).collect()
+    }
+
+    /// Memory full of one byte, which the emulator takes for never written.
+    fn unwritten(&self, byte: u8, bytes: usize) -> Result<DeviceBuffer<u8>, Error> {
+        let buffer = DeviceBuffer::from_host(&self.stream, &vec![byte; bytes])?;
+        self.stream.synchronize()?;
+        cuda_emulator::forget_written(buffer.as_device_ptr().addr(), bytes as u64);
+        Ok(buffer)
     }
 
     fn builder<'a>(&'a self, held: &'a mut [Held<'_>]) -> LaunchBuilder<'a, 'static> {

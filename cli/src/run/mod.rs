@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod data;
 mod device;
+mod findings;
 mod launch;
 mod npy;
 mod progress;
@@ -67,8 +68,8 @@ pub(crate) struct Arguments {
     /// Elements to show of each output
     #[arg(long, default_value_t = 32, value_name = "N")]
     print: usize,
-    /// Runs on the emulator with different contents of memory, and tells what is
-    /// wrong: faults, results that differ, memory that was read but never written
+    /// Runs on the emulator, which looks at each access, and tells what is wrong:
+    /// faults, races, memory that is read or shown but was never written
     #[arg(long)]
     check: bool,
     /// Times so many launches [default: 30]
@@ -88,6 +89,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     argument::compare(&arguments.arguments, kernel)?;
     let config = shape::config(arguments, kernel, &inputs)?;
     let place = if arguments.check { arguments.place.for_check()? } else { arguments.place.clone() };
+    if arguments.check {
+        check::start();
+    }
     let context = place.context()?;
     let launcher = Launcher::new(&context, &file, kernel, config, arguments)?;
     let (finished, checked, timed) = if arguments.check {
@@ -105,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (text, json) =
         report::answer(&launcher, &inputs, &finished, checked.as_ref(), timed.as_ref(), arguments.print);
     let mut outcome = Outcome::new(text, json);
-    if matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| !found.is_empty()) {
+    if matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0) {
         outcome.exit = Exit::Found;
     }
     Ok(outcome)

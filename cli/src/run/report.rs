@@ -4,35 +4,39 @@ use serde_json::{Value, json};
 
 use super::argument::Direction;
 use super::bench::Timed;
-use super::check::Finding;
+use super::check::Found;
 use super::data::{Input, show};
+use super::findings;
 use super::launch::{Fault, Finished, Launcher};
 use crate::signature::Scalar;
 use crate::style;
-use crate::table::{WIDTH, count, wrap, wrap_lines};
+use crate::table::{WIDTH, wrap, wrap_lines};
 
 /// Text and JSON.
 pub(super) fn answer(
     launcher: &Launcher,
     inputs: &[Input<'_>],
     finished: &Finished,
-    checked: Option<&Vec<Finding>>,
+    checked: Option<&Found>,
     timed: Option<&Timed>,
     most: usize,
 ) -> (String, Value) {
     let (mut text, mut json) = heading(launcher);
-    json["findings"] = checked.map(|found| found.iter().map(finding_json).collect::<Vec<_>>()).into();
+    json["findings"] = checked.map(findings::json).into();
+    json["incomplete"] = checked.map(|found| found.accesses.incomplete).into();
+    json["findings_left_out"] = checked.map(|found| found.accesses.left_out).into();
     json["bench"] = timed.map(timed_json).into();
     match finished {
         Finished::Fault(fault) => {
             text += &fault_text(fault);
+            text.extend(checked.filter(|found| found.count() > 0).map(|found| findings::text(found, inputs)));
             json["fault"] = fault_json(fault);
         }
         Finished::Outputs(outputs) => {
             let (shown, list) = written(inputs, outputs, most);
             text += &shown;
             json["outputs"] = Value::Array(list);
-            text.extend(checked.map(|found| findings_text(found, inputs)));
+            text.extend(checked.map(|found| findings::text(found, inputs)));
         }
     }
     text.extend(timed.map(timed_text));
@@ -50,7 +54,7 @@ fn heading(launcher: &Launcher) -> (String, Value) {
         "{name} on {device}: grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}, {shared} bytes of dynamic shared memory"
     );
     let json = json!({
-        "schema": "cuda-launch.run.1",
+        "schema": "cuda-launch.run.2",
         "kernel": kernel,
         "device": device,
         "grid": [gx, gy, gz],
@@ -120,28 +124,6 @@ fn fault_json(fault: &Fault) -> Value {
         "ptx_line": report.map(|report| report.ptx_line).filter(|line| *line > 0),
         "source": report.and_then(|report| report.source.as_ref()).map(|(file, line)| json!({ "file": file, "line": line })),
     })
-}
-
-fn findings_text(found: &[Finding], inputs: &[Input<'_>]) -> String {
-    if found.is_empty() {
-        return format!("{}\n", style::good("check: nothing found"));
-    }
-    let mut text = format!("{}\n", style::bad(&format!("check: {}", count(found.len(), "finding"))));
-    for finding in found {
-        let Finding { kind, argument, elements, first } = finding;
-        let total = inputs.get(*argument).and_then(Input::elements).unwrap_or(0);
-        let sentence = kind.sentence();
-        text += &wrap(
-            &format!("arg {argument}: {elements} of {total} elements, the first at {first}, are {sentence}"),
-            "  ",
-        );
-    }
-    text
-}
-
-fn finding_json(finding: &Finding) -> Value {
-    let Finding { kind, argument, elements, first } = finding;
-    json!({ "kind": kind.name(), "argument": argument, "elements": elements, "first": first })
 }
 
 fn timed_text(timed: &Timed) -> String {

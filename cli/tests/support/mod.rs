@@ -23,9 +23,13 @@ pub(crate) fn tool() -> Command {
         .current_dir(root())
         .env("CUDA_LAUNCH_DRIVER", "emulator")
         .env("CUDA_LAUNCH_EMULATOR_MEMORY", "2G");
-    for name in
-        ["CLICOLOR_FORCE", "CUDA_VISIBLE_DEVICES", "CUDA_EMULATOR_DEVICES", "CUDA_LAUNCH_EMULATOR_DEVICES"]
-    {
+    for name in [
+        "CLICOLOR_FORCE",
+        "CUDA_VISIBLE_DEVICES",
+        "CUDA_EMULATOR_DEVICES",
+        "CUDA_LAUNCH_EMULATOR_DEVICES",
+        "CUDA_LAUNCH_EMULATOR_CHECK",
+    ] {
         command.env_remove(name);
     }
     command

@@ -2,6 +2,8 @@
 
 use std::num::NonZero;
 
+use crate::check::Checks;
+
 /// The emulator's own variables, read once, by the first `cuInit`.
 pub(super) struct Config {
     /// Devices: `CUDA_EMULATOR_DEVICES`, 0 to 8; 1 if it is unset.
@@ -10,6 +12,8 @@ pub(super) struct Config {
     pub(super) memory: u64,
     /// Threads that run the blocks of a kernel: `CUDA_LAUNCH_EMULATOR_WORKERS`, or one for each core.
     pub(super) workers: usize,
+    /// What kernels are checked for: `CUDA_LAUNCH_EMULATOR_CHECK`, a list of `init` and `race`; nothing if it is unset.
+    pub(super) checks: Checks,
 }
 
 const GIB: u64 = 1 << 30;
@@ -29,6 +33,7 @@ impl Config {
             workers: variable("CUDA_LAUNCH_EMULATOR_WORKERS", |text| text.parse::<NonZero<usize>>().ok())
                 .or_else(|| std::thread::available_parallelism().ok())
                 .map_or(1, NonZero::get),
+            checks: variable("CUDA_LAUNCH_EMULATOR_CHECK", Checks::parse).unwrap_or_default(),
         }
     }
 }

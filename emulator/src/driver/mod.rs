@@ -4,6 +4,7 @@
 //! answered are those of an H200 with driver 580 (`tests/driver_truth.rs` replays them).
 
 mod array;
+mod check;
 mod config;
 mod context;
 mod device;
@@ -27,6 +28,7 @@ mod stream;
 mod texture;
 mod unimplemented;
 
+pub use check::{forget_written, set_checks, take_findings};
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, symbol_address};
 pub use unimplemented::unsupported_calls;

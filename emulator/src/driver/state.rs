@@ -1,6 +1,7 @@
 //! The one state of the process, as in a real driver: made by the first `cuInit`, never taken down.
 
 use super::array::{Array, Mipmap};
+use super::check;
 use super::config::Config;
 use super::context::green::{Green, Part};
 use super::context::{Context, Primary, current};
@@ -17,6 +18,7 @@ use super::memory::{Allocations, Managed, Pinned, Pools, VirtualMemory};
 use super::module::{Kernel, Library, Link, Module};
 use super::stream::Stream;
 use super::texture::Object;
+use crate::check::Checker;
 use crate::memory::Memory;
 use cuda_driver_sys::{CUdevice, CUresult, CUstream};
 use std::cell::Cell;
@@ -45,6 +47,8 @@ pub(super) struct State {
     pub(super) virtual_memory: VirtualMemory,
     /// The kernel fault that ended it all, if one did.
     pub(super) fault: FaultLatch,
+    /// What kernels are checked for, and what was found.
+    pub(super) checker: Option<Arc<Checker>>,
     pub(super) contexts: Handles<Context>,
     pub(super) greens: Handles<Green>,
     pub(super) descriptions: Handles<Part>,
@@ -74,8 +78,10 @@ static STATE: OnceLock<State> = OnceLock::new();
 impl State {
     fn new() -> State {
         let config = Config::from_environment();
+        let checker = check::checker(config.checks);
         let contexts = Handles::new(0);
-        let memories = Memory::of_devices(config.memory, config.devices).into_iter().map(Arc::new);
+        let memories =
+            Memory::of_devices(config.memory, config.devices, checker.clone()).into_iter().map(Arc::new);
         let device = |memory| Device { memory, primary: Mutex::new(Primary::new(contexts.reserve())) };
         let devices: Vec<_> = memories.map(device).collect();
         let first = devices.first().map(|device| Arc::clone(&device.memory));
@@ -89,6 +95,7 @@ impl State {
             pools: Pools::new(config.devices),
             virtual_memory: VirtualMemory::default(),
             fault: FaultLatch::default(),
+            checker,
             contexts,
             greens: Handles::new(40),
             descriptions: Handles::new(41),

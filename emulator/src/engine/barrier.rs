@@ -127,6 +127,15 @@ impl Barriers {
         std::mem::take(&mut self.opened)
     }
 
+    /// The warps that met at a barrier which has opened. Those that have gone on to its next phase cannot be told
+    /// apart: then all.
+    pub(super) fn met(&self, id: u32) -> Vec<usize> {
+        let Some(phase) = self.phases.get(id as usize) else { return Vec::new() };
+        let all = phase.count.is_none() || phase.active;
+        let arrived = phase.arrived.iter().enumerate().filter(|(_, mask)| all || **mask != 0);
+        arrived.map(|(warp, _)| warp).collect()
+    }
+
     /// Whether barriers have opened since they were last taken.
     pub(super) fn has_opened(&self) -> bool {
         !self.opened.is_empty()

@@ -172,11 +172,23 @@ impl Running {
             }
             if self.barriers.has_opened() {
                 for (id, result) in self.barriers.take_opened() {
+                    if lanes.watch.is_some() {
+                        self.tell(lanes, id);
+                    }
                     self.warps.iter_mut().for_each(|warp| warp.open(id, result));
                 }
             }
         }
         Ok(ran)
+    }
+
+    /// Tells the watch that a barrier has opened.
+    #[cold]
+    fn tell(&self, lanes: &mut Lanes<'_>, id: u32) {
+        let env = lanes.env;
+        if let Some(watch) = &mut lanes.watch {
+            watch.met(env, &self.block, &self.barriers.met(id));
+        }
     }
 }
 

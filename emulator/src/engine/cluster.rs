@@ -25,26 +25,28 @@ impl Cluster {
         self.phase
     }
 
-    /// Threads arrive.
-    pub(super) fn arrive(&mut self, threads: u32) {
+    /// Threads arrive; whether that completed a phase.
+    pub(super) fn arrive(&mut self, threads: u32) -> bool {
         self.arrived += threads;
-        self.check();
+        self.check()
     }
 
-    /// Threads exit: `pending` that have not arrived in this phase, and `arrived` that have.
-    pub(super) fn exit(&mut self, pending: u32, arrived: u32) {
+    /// Threads exit: `pending` that have not arrived in this phase, and `arrived` that have; whether that completed a phase.
+    pub(super) fn exit(&mut self, pending: u32, arrived: u32) -> bool {
         self.live -= pending.min(self.live);
         self.leaving += arrived;
-        self.check();
+        self.check()
     }
 
-    fn check(&mut self) {
-        if self.arrived > 0 && self.arrived >= self.live {
+    fn check(&mut self) -> bool {
+        let complete = self.arrived > 0 && self.arrived >= self.live;
+        if complete {
             self.live -= self.leaving.min(self.live);
             (self.arrived, self.leaving) = (0, 0);
             self.phase += 1;
             self.news = true;
         }
+        complete
     }
 
     /// Whether a phase completed since the last call.

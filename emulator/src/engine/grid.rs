@@ -53,7 +53,9 @@ pub fn run(
         stop: AtomicBool::new(false),
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
-    let work = Work::new(&env, workers);
+    // The watch has to see all accesses, in one order.
+    let races = memory.checker().is_some_and(|checker| checker.checks().races);
+    let work = Work::new(&env, if races { 1 } else { workers });
     thread::scope(|scope| {
         for worker in 1..work.workers {
             let (work, env) = (&work, &env);
@@ -182,7 +184,12 @@ impl Work {
             }
             let Some((index, mut group)) = running.pop_front() else { break };
             match group.run(&mut lanes) {
-                Turn::Done => spare.push(group),
+                Turn::Done => {
+                    if let Some(watch) = &mut lanes.watch {
+                        watch.left(index);
+                    }
+                    spare.push(group);
+                }
                 Turn::Yielded => {
                     // It may wait for a group that has not started, or that another worker runs.
                     running.push_back((index, group));
@@ -198,6 +205,9 @@ impl Work {
             }
         }
         self.instructions.fetch_add(lanes.instructions, Relaxed);
+        if let Some(watch) = lanes.watch.take() {
+            watch.finish(env);
+        }
     }
 
     /// Starts the next group of the grid, ahead of those under way; whether there was one.

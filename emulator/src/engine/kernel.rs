@@ -6,6 +6,7 @@ use std::fmt;
 use cuda_ptx::Parameter;
 
 use super::code::Code;
+use super::watch::Watched;
 
 /// A decoded kernel with everything it calls.
 #[non_exhaustive]
@@ -42,6 +43,8 @@ pub struct Kernel {
     pub(super) dynamic_start: u32,
     /// Instructions that access memory.
     pub(super) sites: u32,
+    /// What is known of the watched instructions, by site; empty if nothing is watched.
+    pub(super) watched: Vec<Watched>,
     /// The kernel, then the functions it reaches.
     pub(super) codes: Vec<Code>,
     /// Index in `codes` by index of the function in the program.

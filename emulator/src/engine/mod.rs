@@ -26,6 +26,7 @@ mod report;
 mod special;
 mod table;
 mod warp;
+mod watch;
 mod windows;
 
 pub use fault::{Fault, FaultKind};

@@ -106,7 +106,7 @@ impl Program {
         if let Some(kernel) = kernels.get(name) {
             return Some(Arc::clone(kernel));
         }
-        let kernel = Arc::new(decode::kernel(&self.image, index));
+        let kernel = Arc::new(decode::kernel(&self.image, index, self.memory.checker().is_some()));
         kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Some(kernel)
     }

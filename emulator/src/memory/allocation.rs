@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::bytes::{HostBytes, Physical};
-use super::{ALIGNMENT, Reach, access};
+use super::{ALIGNMENT, Reach, Written, access};
 
 /// Bytes copied at a time where a copy goes through a buffer.
 const CHUNK: usize = 4096;
@@ -28,6 +28,8 @@ pub struct Allocation {
     granted: AtomicU32,
     host: NonNull<u8>,
     backing: Backing,
+    /// Which of its own bytes were written, where that is of interest.
+    written: Option<Written>,
 }
 
 /// Where the bytes of an allocation are.
@@ -41,7 +43,6 @@ enum Backing {
     Host,
     /// In memory of the device that has other addresses besides.
     Mapped {
-        #[expect(dead_code, reason = "kept for its drop")]
         physical: Arc<Physical>,
         /// The devices that may write it, one bit each.
         writers: u32,
@@ -67,14 +68,16 @@ unsafe impl Sync for Allocation {}
 
 impl Allocation {
     /// Host memory for `len` bytes (at least one) that the device sees at `base`; `None` if the host has none left.
-    pub(super) fn new(base: u64, len: u64, device: u32, reach: Reach) -> Option<Allocation> {
+    pub(super) fn new(base: u64, len: u64, device: u32, reach: Reach, tracked: bool) -> Option<Allocation> {
         let bytes = HostBytes::new(len, ALIGNMENT)?;
         let (by_peers, granted) = match reach {
             Reach::Peers => (true, 0),
             Reach::Granted(devices) => (false, devices),
         };
         let (host, backing) = (bytes.start(), Backing::Device(bytes));
-        Some(Allocation { by_peers, ..Allocation::granted(base, len, device, granted, host, backing) })
+        let written = if tracked { Written::new(len) } else { None };
+        let allocation = Allocation::granted(base, len, device, granted, host, backing);
+        Some(Allocation { by_peers, written, ..allocation })
     }
 
     /// Memory that the devices reach whose bits are set, whatever peer access there is.
@@ -86,7 +89,8 @@ impl Allocation {
         host: NonNull<u8>,
         backing: Backing,
     ) -> Allocation {
-        Allocation { base, len, device, by_peers: false, granted: AtomicU32::new(bits), host, backing }
+        let granted = AtomicU32::new(bits);
+        Allocation { base, len, device, by_peers: false, granted, host, backing, written: None }
     }
 
     /// The device that has the bytes; 0 for those of the host.
@@ -130,6 +134,15 @@ impl Allocation {
         assert!(len <= physical.len());
         let backing = Backing::Mapped { physical: Arc::clone(physical), writers: rights.writers };
         Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
+    }
+
+    /// Which of its bytes were written; `None` where nobody keeps account: reads are not checked, or the host may
+    /// write them on its own.
+    pub fn written(&self) -> Option<&Written> {
+        match &self.backing {
+            Backing::Mapped { physical, .. } => physical.written(),
+            _ => self.written.as_ref(),
+        }
     }
 
     /// Whether the host sees it at the same address.
@@ -200,6 +213,9 @@ impl Allocation {
         assert!(self.contains(offset, source.len() as u64));
         // SAFETY: the range lies inside the allocation.
         unsafe { access::write(self.host().add(offset as usize), source) }
+        if let Some(written) = self.written() {
+            written.mark(offset, source.len() as u64);
+        }
     }
 
     pub(super) fn fill(&self, offset: u64, pattern: &[u8], bytes: u64) {

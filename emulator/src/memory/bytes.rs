@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::Written;
+
 /// Zeroed bytes, given back when dropped.
 #[derive(Debug)]
 pub(super) struct HostBytes {
@@ -49,21 +51,34 @@ pub struct Physical {
     len: u64,
     device: u32,
     used: Arc<AtomicU64>,
+    written: Option<Written>,
 }
 
 impl Physical {
     /// `len` bytes of a device that are counted in `used` already.
-    pub(super) fn new(len: u64, alignment: u64, device: u32, used: Arc<AtomicU64>) -> Option<Physical> {
+    pub(super) fn new(
+        len: u64,
+        alignment: u64,
+        device: u32,
+        used: Arc<AtomicU64>,
+        tracked: bool,
+    ) -> Option<Physical> {
         let bytes = HostBytes::new(len, alignment);
         if bytes.is_none() {
             used.fetch_sub(len, Ordering::Relaxed);
         }
-        Some(Physical { bytes: bytes?, len, device, used })
+        let written = if tracked { Written::new(len) } else { None };
+        Some(Physical { bytes: bytes?, len, device, used, written })
     }
 
     /// The first byte.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.bytes.start()
+    }
+
+    /// Which of its bytes were written, where that is known.
+    pub(super) fn written(&self) -> Option<&Written> {
+        self.written.as_ref()
     }
 
     /// The device that has the bytes.

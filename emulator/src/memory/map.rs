@@ -31,10 +31,12 @@ pub(super) struct Map {
     freed_order: VecDeque<u64>,
     /// Those made since the last change.
     snapshots: Vec<(View, Arc<Snapshot>)>,
+    /// Whether allocations know which of their bytes were written.
+    tracked: bool,
 }
 
 impl Map {
-    pub(super) fn new(capacity: u64, devices: u32) -> Map {
+    pub(super) fn new(capacity: u64, devices: u32, tracked: bool) -> Map {
         Map {
             capacity,
             used: (0..devices).map(|_| Arc::default()).collect(),
@@ -43,6 +45,7 @@ impl Map {
             freed: BTreeMap::new(),
             freed_order: VecDeque::new(),
             snapshots: Vec::new(),
+            tracked,
         }
     }
 
@@ -60,7 +63,7 @@ impl Map {
         let refused = OutOfMemory { requested: bytes, free };
         let used = self.used.get(device as usize).filter(|_| bytes <= free).ok_or(refused)?;
         used.fetch_add(bytes, Ordering::Relaxed);
-        Physical::new(bytes, ALIGNMENT, device, Arc::clone(used)).ok_or(refused)
+        Physical::new(bytes, ALIGNMENT, device, Arc::clone(used), self.tracked).ok_or(refused)
     }
 
     /// Enters an allocation at the address that it brings along.
@@ -86,7 +89,7 @@ impl Map {
             return Err(refused);
         }
         let base = self.place(rounded).ok_or(refused)?;
-        let allocation = Allocation::new(base, len, device, reach).ok_or(refused)?;
+        let allocation = Allocation::new(base, len, device, reach, self.tracked).ok_or(refused)?;
         if let Some(used) = self.used.get(device as usize) {
             used.fetch_add(rounded, Ordering::Relaxed);
         }

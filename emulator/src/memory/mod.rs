@@ -15,6 +15,7 @@ mod entered;
 mod map;
 mod range;
 mod snapshot;
+mod written;
 
 use std::fmt;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -22,7 +23,9 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use allocation::{Allocation, Rights};
 pub use bytes::Physical;
 pub use snapshot::Snapshot;
+pub use written::Written;
 
+use crate::check::Checker;
 use crate::texture::Objects;
 use map::Map;
 
@@ -36,6 +39,8 @@ pub struct Memory {
     map: Arc<RwLock<Map>>,
     view: View,
     objects: Arc<Objects>,
+    /// What launches on it are checked for, and where findings go.
+    checker: Option<Arc<Checker>>,
 }
 
 /// Whose kernels look.
@@ -88,24 +93,32 @@ pub struct BadRange {
 impl Memory {
     /// Memory of `capacity` bytes of the only device, nothing allocated.
     pub fn new(capacity: u64) -> Memory {
-        let map = Arc::new(RwLock::new(Map::new(capacity, 1)));
-        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default() }
+        Memory::checked(capacity, None)
+    }
+
+    /// The same, with what kernels of modules in it are checked for.
+    pub fn checked(capacity: u64, checker: Option<Arc<Checker>>) -> Memory {
+        let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
+        let map = Arc::new(RwLock::new(Map::new(capacity, 1, tracked)));
+        Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker }
     }
 
     /// The memories of `count` devices, each of `capacity` bytes.
-    pub fn of_devices(capacity: u64, count: u32) -> Vec<Memory> {
-        let map = Arc::new(RwLock::new(Map::new(capacity, count)));
-        let objects = Arc::new(Objects::default());
-        let view = |device| View { device, peers: 0 };
-        let memory =
-            |device| Memory { map: Arc::clone(&map), view: view(device), objects: Arc::clone(&objects) };
-        (0..count).map(memory).collect()
+    pub fn of_devices(capacity: u64, count: u32, checker: Option<Arc<Checker>>) -> Vec<Memory> {
+        let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
+        let map = Arc::new(RwLock::new(Map::new(capacity, count, tracked)));
+        let first = Memory { map, view: View { device: 0, peers: 0 }, objects: Arc::default(), checker };
+        (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
     /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
     pub fn with_peers(&self, peers: u32) -> Memory {
-        let objects = Arc::clone(&self.objects);
-        Memory { map: Arc::clone(&self.map), view: View { peers, ..self.view }, objects }
+        Memory { view: View { peers, ..self.view }, ..self.clone() }
+    }
+
+    /// What launches on it are checked for; `None` if for nothing but faults.
+    pub fn checker(&self) -> Option<&Arc<Checker>> {
+        self.checker.as_ref()
     }
 
     /// What handles of textures and surfaces mean: they name addresses of this memory.

@@ -77,6 +77,16 @@ impl Memory {
         Ok(())
     }
 
+    /// From now on nobody wrote these bytes, though they keep their contents: a kernel that reads them is told of.
+    pub fn forget_written(&self, address: u64, bytes: u64) -> Result<(), BadRange> {
+        for piece in self.pieces(address, bytes)?.as_slice() {
+            if let Some(written) = piece.allocation.written() {
+                written.forget(piece.offset, piece.bytes);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the whole range is allocated: in one piece, or in mappings side by side.
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.pieces(address, bytes).is_ok()

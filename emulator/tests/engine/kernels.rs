@@ -1,5 +1,5 @@
 //! The kernels of the examples, as nvcc makes them (plain, with line information, for debugging) and as clang does,
-//! against results computed on the host.
+//! against results computed on the host. Each runs once more with all checks, which find nothing.
 
 use crate::support::{Args, Device, launch};
 
@@ -12,7 +12,11 @@ fn each(name: &str, test: impl Fn(&Device)) {
         let path = format!("{folder}/{name}.ptx");
         if std::path::Path::new(&format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))).exists() {
             eprintln!("{path}");
-            test(&Device::file(&path));
+            let text = Device::text(&path);
+            test(&Device::new(&text));
+            let checked = Device::checked(&text);
+            test(&checked);
+            assert_eq!(checked.findings(), [], "{path}");
             found += 1;
         }
     }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod atomics;
+mod checks;
+mod checks_order;
 mod control;
 mod faults;
 mod kernels;

@@ -184,7 +184,8 @@ fn static_and_dynamic_shared_memory() {
     launch.dynamic_shared = 64;
     device.try_launch("k", launch).unwrap();
     assert_eq!(device.download::<u32>(out, 4), [32, 64, 5, 96]);
-    assert_eq!(device.kernel("k").static_shared, 20);
+    // 20, and room for the alignment of the dynamic part, as ptxas counts.
+    assert_eq!(device.kernel("k").static_shared, 32);
 }
 
 #[test]

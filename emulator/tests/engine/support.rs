@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use cuda_emulator::check::{Checker, Checks, Finding};
 use cuda_emulator::engine::{Fault, Kernel, Launch, Printer, Program, Stats, run};
 use cuda_emulator::memory::Memory;
 
@@ -34,15 +35,34 @@ plain!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 
 impl Device {
     pub(crate) fn new(text: &str) -> Device {
-        let memory = Arc::new(Memory::new(1 << 30));
+        Device::with_memory(text, Memory::new(1 << 30))
+    }
+
+    /// A device that checks for all there is.
+    pub(crate) fn checked(text: &str) -> Device {
+        Device::with_memory(text, Memory::checked(1 << 30, Some(Arc::new(Checker::new(Checks::ALL)))))
+    }
+
+    fn with_memory(text: &str, memory: Memory) -> Device {
+        let memory = Arc::new(memory);
         let program = Program::load(text, &memory).unwrap_or_else(|failure| panic!("{failure}"));
         Device { memory, program, workers: 2 }
     }
 
+    /// What a checked device found since the last call.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.memory.checker().map(|checker| checker.take().list).unwrap_or_default()
+    }
+
     /// A kernel in a file of the repository.
     pub(crate) fn file(path: &str) -> Device {
+        Device::new(&Device::text(path))
+    }
+
+    /// A file of the repository.
+    pub(crate) fn text(path: &str) -> String {
         let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
-        Device::new(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> u64 {

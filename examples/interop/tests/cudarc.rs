@@ -1,5 +1,6 @@
 //! The example with cudarc, on a driver that both load: the system's, or the emulator as a library.
 
+#![cfg(target_os = "linux")] // A link by the driver's name, and a variable for the loader.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -7,11 +8,11 @@ mod support;
 #[path = "../cudarc.rs"]
 mod example;
 
-use cuda_launch::Driver;
+use cuda_launch::{CudaDevice, Driver};
+use std::sync::Arc;
 use support::{built, child, is_child};
 
 /// A folder in which the system's loader finds the emulator under the driver's names.
-#[cfg(target_os = "linux")]
 fn emulator_folder() -> Option<std::path::PathBuf> {
     let library = built("cuda-emulator-libcuda", "emulated_cuda")?;
     let folder = std::env::temp_dir().join(format!("cuda-launch-interop-{}", std::process::id()));
@@ -24,13 +25,13 @@ fn emulator_folder() -> Option<std::path::PathBuf> {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_stream_and_buffers_of_cudarc_are_borrowed() {
     const NAME: &str = "a_stream_and_buffers_of_cudarc_are_borrowed";
     if is_child() {
         return example::run().unwrap();
     }
-    let has_gpu = Driver::system().is_ok_and(|driver| driver.version().is_ok_and(|version| version > 0));
+    let devices = |driver| CudaDevice::all_of(&Arc::new(driver)).map_or(0, |all| all.len());
+    let has_gpu = Driver::system().is_ok_and(|driver| devices(driver) > 0);
     let folder = if has_gpu { None } else { emulator_folder() };
     if !has_gpu && folder.is_none() {
         return;

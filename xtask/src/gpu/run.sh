@@ -110,7 +110,7 @@ bench() {
     cat "$logs/bench-copy_bandwidth.log"
 }
 
-# The tool `cuda-launch` as a person would use it: what it says of the images is compared by the test `images`.
+# The tool `cuda-launch` as a person would use it: what it says of the images is compared by the test `image_facts`.
 tool() {
     local t=bin/tool/cuda-launch k=examples/kernels arguments
     arguments=(--arg 'in:f32[]:0..1000000' --arg 'in:f32[]:1000000*0.5' --arg 'out:f32[]:1000000')

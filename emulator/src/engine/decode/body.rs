@@ -13,6 +13,7 @@ use super::finish;
 use super::link::{Link, Reached};
 use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
+use super::sites::Sites;
 
 /// Most registers of a function: more is no kernel that a compiler made.
 const MOST_REGISTERS: usize = 1 << 22;
@@ -51,7 +52,7 @@ pub(super) fn decode<'a>(
     image: &'a Image,
     link: &'a Link<'a>,
     reached: &'a Reached<'a>,
-    sites: &mut u32,
+    sites: &mut Sites,
 ) -> Code {
     let mut body = Body {
         image,

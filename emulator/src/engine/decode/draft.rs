@@ -2,6 +2,7 @@
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Origin};
 use super::super::exec::operand::Class;
+use super::super::watch::Note;
 
 /// A virtual register: an index into the function's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +63,8 @@ pub(crate) struct Draft {
     pub(crate) aux: u32,
     /// Whether it accesses memory and so wants a site number.
     pub(crate) site: bool,
+    /// What it does to memory or to the order of accesses, for kernels that are watched.
+    pub(crate) note: Option<Note>,
     /// What the scheduler does.
     pub(crate) control: Option<Control>,
     /// Where control goes.
@@ -86,6 +89,7 @@ impl Draft {
             imm: 0,
             aux: 0,
             site: false,
+            note: None,
             control: None,
             flow: Flow::Next,
             origin: Origin::default(),

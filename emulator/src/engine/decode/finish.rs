@@ -9,9 +9,10 @@ use super::super::flow::slots::Frame;
 use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand};
 use super::registers::guard_bits;
+use super::sites::Sites;
 
 /// Makes the code of a decoded function.
-pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut u32) -> Code {
+pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Sites) -> Code {
     let end = body.drafts.len() as u32 - 1;
     // A label that stands nowhere belongs to an instruction that was refused.
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
@@ -48,7 +49,7 @@ fn inst(
     frame: &Frame,
     labels: &[u32],
     controls: &mut Vec<Control>,
-    site: &mut u32,
+    sites: &mut Sites,
 ) -> Inst {
     let position = |label: &Label| labels[label.0 as usize];
     let mut imm = draft.imm;
@@ -63,17 +64,16 @@ fn inst(
     }
     let guard = draft.guard.map(|(register, negated)| guard_bits(frame.slot(register).0, negated));
     let wrapped = guard.is_some() && !draft.reads_guard;
-    let own_site = if draft.site { *site } else { u32::MAX };
-    *site += u32::from(draft.site);
+    let (site, exec) = sites.take(draft);
     Inst {
-        exec: if wrapped { GUARDED } else { draft.exec },
-        inner: draft.exec,
+        exec: if wrapped { GUARDED } else { exec },
+        inner: exec,
         ops: draft.ops.map(|operand| slot(operand, frame)),
         imm,
         // Predicate 1 always holds.
         guard: guard.unwrap_or(1),
         aux: draft.aux,
-        site: own_site,
+        site,
     }
 }
 

@@ -9,22 +9,27 @@ pub(super) mod operands;
 mod pool;
 mod registers;
 pub(super) mod scope;
+mod sites;
 
 use super::code::Code;
 use super::kernel::Kernel;
 use super::program::Image;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
+use sites::Sites;
 
 /// Most bytes of local memory a thread can have, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
 
 /// Decodes the kernel with that index in the program and everything it reaches. What cannot be decoded becomes an
-/// instruction that stops the kernel.
-pub(super) fn kernel(image: &Image, index: usize) -> Kernel {
+/// instruction that stops the kernel. With `watches`, accesses to memory run through the [`watch`](super::watch).
+pub(super) fn kernel(image: &Image, index: usize, watches: bool) -> Kernel {
     let (link, reached) = link::link(image, index);
-    let mut sites = 0;
-    let codes: Vec<Code> =
-        reached.iter().map(|function| body::decode(image, &link, function, &mut sites)).collect();
+    let mut sites = Sites::new(watches);
+    let decode = |(index, function)| {
+        sites.function = index;
+        body::decode(image, &link, function, &mut sites)
+    };
+    let codes: Vec<Code> = reached.iter().enumerate().map(decode).collect();
     let entry = reached.first().map(|reached| &reached.function);
     let directives = entry.map(|function| function.directives.clone()).unwrap_or_default();
     let threads = directives.reqntid.or(directives.maxntid);
@@ -46,7 +51,8 @@ pub(super) fn kernel(image: &Image, index: usize) -> Kernel {
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
         dynamic_start: link.dynamic_start(),
         shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
-        sites,
+        sites: sites.count,
+        watched: sites.watched(),
         functions: link.functions,
         constants: constants.map(|global| (global.address, global.bytes)).collect(),
         files: image.files.clone(),

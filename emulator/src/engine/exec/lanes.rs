@@ -7,6 +7,7 @@
 use super::super::code::{Code, Row, Slot};
 use super::super::env::{Block, Env};
 use super::super::fault::FaultKind;
+use super::super::watch::Watch;
 use super::super::windows::LOCAL_START;
 use super::memory::Region;
 
@@ -71,6 +72,8 @@ pub(crate) struct Lanes<'e> {
     pub(crate) instructions: u64,
     /// Set by an instruction that returns [`Step::Fault`](super::super::code::Step::Fault).
     pub(crate) trouble: Option<Box<Trouble>>,
+    /// What watched instructions tell; nothing else looks at it.
+    pub(crate) watch: Option<Box<Watch>>,
 }
 
 impl<'e> Lanes<'e> {
@@ -96,6 +99,7 @@ impl<'e> Lanes<'e> {
             polls: 0,
             instructions: 0,
             trouble: None,
+            watch: Watch::new(env),
         }
     }
 

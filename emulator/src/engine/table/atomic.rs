@@ -9,6 +9,7 @@ use super::super::decode::scope::class_of;
 use super::super::exec::atomics::{Operation, atomic};
 use super::super::exec::memory::Access;
 use super::super::exec::sync;
+use super::super::watch::{Note, What};
 use super::{Form, Row, build};
 use crate::numeric::half::{self, Bf16, F16};
 use crate::numeric::rounding::Nearest;
@@ -76,6 +77,9 @@ fn access(
     let mut draft = Draft::new(exec, &[dest], &[address.base, b, c]);
     draft.aux = Access::new(1, space, ordered | poll | narrow | Access::ATOMIC).0;
     (draft.imm, draft.site) = (address.offset, true);
+    let after_guess = form.any(&["cas", "min", "max", "and", "or"]).is_some();
+    let what = What::Atomic { reads: !form.has("exch"), after_guess };
+    draft.note = Some(Note { what, address: 1, bytes: form.ty().size() as u64 });
     builder.push(draft);
     Ok(())
 }
@@ -198,6 +202,8 @@ by_width!(wide, wide, u64);
 /// Fences: workers are host threads, so a host fence orders what they see.
 fn fence(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(0)?;
-    builder.whole(sync::FENCE, &[], &[], 0);
+    let mut draft = Draft::new(sync::FENCE, &[], &[]);
+    draft.note = Some(Note { what: What::Fence, address: 0, bytes: 0 });
+    builder.push(draft);
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::super::exec::control;
 use super::super::exec::mbarrier::{self, Action, pending};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
+use super::super::watch::{Note, What};
 use super::{Form, Row, build, lane};
 
 pub(super) const ROWS: &[Row] = &[
@@ -76,7 +77,8 @@ fn change(builder: &mut Builder<'_, '_>, form: &Form<'_>, action: Action) -> Res
         Some(text) => builder.source(text, Class::Word)?,
         None => builder.constant(Class::Word, 1),
     };
-    push(builder, form, mbarrier::change(action), state, address, value);
+    let init = matches!(action, Action::Init | Action::Invalidate);
+    push(builder, form, mbarrier::change(action), state, address, value, init);
     Ok(())
 }
 
@@ -89,7 +91,7 @@ fn wait(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
         false => (Class::Wide, mbarrier::WAIT_STATE),
     };
     let value = builder.source(builder.operand(2)?, class)?;
-    push(builder, form, exec, dest, address, value);
+    push(builder, form, exec, dest, address, value, false);
     Ok(())
 }
 
@@ -100,10 +102,12 @@ fn push(
     dest: Operand,
     address: Address,
     value: Operand,
+    init: bool,
 ) {
     let narrow = if address.narrow { Access::NARROW } else { 0 };
     let mut draft = Draft::new(exec, &[dest], &[address.base, value]);
     draft.aux = Access::new(1, space(form), narrow | Access::ATOMIC).0;
     (draft.imm, draft.site) = (address.offset, true);
+    draft.note = Some(Note { what: What::Barrier { init }, address: 1, bytes: 8 });
     builder.push(draft);
 }

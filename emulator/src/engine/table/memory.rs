@@ -9,6 +9,7 @@ use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{control, copy, load as loads, store as stores};
+use super::super::watch::{Note, What};
 use super::{Form, Row, build};
 
 /// The element types of `ld` and `st`, as they stand in patterns.
@@ -153,8 +154,15 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let mut draft = Draft::new(exec, &dests, &[address.base]);
     draft.aux = Access::new(elements.len() as u32, space(form), flags(form) | narrow).0;
     (draft.imm, draft.site) = (address.offset, true);
+    draft.note = note(form, What::Load, dests.len());
     builder.push(draft);
     Ok(())
+}
+
+/// What the watch has to know. Parameters and local memory belong to one thread and are not watched.
+fn note(form: &Form<'_>, what: What, elements: usize) -> Option<Note> {
+    let private = matches!(space(form), Some(Space::Param | Space::Local));
+    (!private).then(|| Note { what, address: elements, bytes: (elements * form.ty().size()) as u64 })
 }
 
 /// `st`
@@ -182,6 +190,7 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let mut draft = Draft::new(exec, &[], &sources);
     draft.aux = Access::new(elements.len() as u32, space(form), flags(form) | narrow | Access::WRITE).0;
     (draft.imm, draft.site) = (address.offset, true);
+    draft.note = note(form, What::Store { wide: class == Class::Wide }, elements.len());
     builder.push(draft);
     Ok(())
 }
@@ -312,6 +321,7 @@ fn copy_async(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal
     }
     let mut draft = Draft::new(copy::COPY, &[], &[sides[0], sides[1], read]);
     (draft.imm, draft.aux, draft.site) = (*size as u64, copy::sides(narrow[0], narrow[1]), true);
+    draft.note = Some(Note { what: What::Copy, address: 0, bytes: *size as u64 });
     builder.push(draft);
     Ok(())
 }

@@ -7,6 +7,7 @@ use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Flow, Operand, Refusal};
 use super::super::exec::operand::Class;
 use super::super::exec::warp_ops::{self, Reduction, Shuffle, WarpOp};
+use super::super::watch::{Note, What};
 use super::{Form, Row, build};
 
 pub(super) const ROWS: &[Row] = &[
@@ -113,6 +114,9 @@ fn barrier(builder: &mut Builder<'_, '_>, _: &Form<'_>, action: BarrierAction) -
     Ok(())
 }
 
+/// Lanes of a warp meet.
+const MEET: Note = Note { what: What::WarpSync, address: 0, bytes: 0 };
+
 /// A `.sync` instruction; its control says what to do when not all members are there.
 fn warp_op(builder: &mut Builder<'_, '_>, op: WarpOp) -> Result<(), Refusal> {
     let exec = warp_ops::exec(op).ok_or_else(|| Refusal::new("no such operation"))?;
@@ -120,6 +124,7 @@ fn warp_op(builder: &mut Builder<'_, '_>, op: WarpOp) -> Result<(), Refusal> {
     let mut draft = Draft::new(exec, &dests, &sources);
     draft.control = Some(Control::WarpSync(op));
     draft.flow = Flow::Pause;
+    draft.note = Some(MEET);
     builder.push(draft);
     Ok(())
 }
@@ -128,7 +133,9 @@ fn warp_op(builder: &mut Builder<'_, '_>, op: WarpOp) -> Result<(), Refusal> {
 fn active_op(builder: &mut Builder<'_, '_>, op: WarpOp) -> Result<(), Refusal> {
     let exec = warp_ops::exec_active(op).ok_or_else(|| Refusal::new("no such operation"))?;
     let (dests, sources) = operands(builder, op, false)?;
-    builder.push(Draft::new(exec, &dests, &sources));
+    let mut draft = Draft::new(exec, &dests, &sources);
+    draft.note = Some(MEET);
+    builder.push(draft);
     Ok(())
 }
 

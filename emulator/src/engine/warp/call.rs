@@ -11,6 +11,7 @@ use super::super::fault::FaultKind;
 use super::super::load::function_at;
 use super::super::{conditions, print};
 use super::frames::Caller;
+use super::wait::cluster_met;
 use super::{Surroundings, Warp};
 
 impl Warp {
@@ -22,7 +23,9 @@ impl Warp {
         around.barriers.exit(self.state().index, split.mask);
         let phase = around.cluster.phase();
         let arrived = bits(split.mask).filter(|lane| self.arrivals[*lane] > phase).count() as u32;
-        around.cluster.exit(split.mask.count_ones() - arrived, arrived);
+        if around.cluster.exit(split.mask.count_ones() - arrived, arrived) {
+            cluster_met(lanes);
+        }
         // Members of a warp-wide instruction no longer wait for them.
         self.fire(lanes);
     }

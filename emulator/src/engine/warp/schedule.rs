@@ -192,7 +192,7 @@ impl Warp {
             Control::Table(targets) => self.jump_table(index, targets, inst, lanes),
             Control::Barrier(barrier) => self.barrier(index, *barrier, inst, lanes, around),
             Control::ClusterArrive => {
-                self.cluster_arrive(index, around);
+                self.cluster_arrive(index, lanes, around);
                 true
             }
             Control::ClusterWait => {

@@ -81,11 +81,18 @@ impl Warp {
     }
 
     /// `barrier.cluster.arrive`
-    pub(super) fn cluster_arrive(&mut self, index: usize, around: &mut Surroundings<'_>) {
+    pub(super) fn cluster_arrive(
+        &mut self,
+        index: usize,
+        lanes: &mut Lanes<'_>,
+        around: &mut Surroundings<'_>,
+    ) {
         let split = &mut self.splits[index];
         split.pc += 1;
         bits(split.mask).for_each(|lane| self.arrivals[lane] += 1);
-        around.cluster.arrive(split.mask.count_ones());
+        if around.cluster.arrive(split.mask.count_ones()) {
+            cluster_met(lanes);
+        }
     }
 
     /// `barrier.cluster.wait`: for the phase in which the threads arrived last.
@@ -159,5 +166,14 @@ impl Warp {
             unsafe { outputs.scatter(lanes, &code.insts[split.pc as usize], op) };
             (split.state, split.pc) = (State::Ready, split.pc + 1);
         }
+    }
+}
+
+/// All threads of the cluster have met: the watch, if there is one, has to know before one of them goes on.
+#[cold]
+pub(super) fn cluster_met(lanes: &mut Lanes<'_>) {
+    if let Some(mut watch) = lanes.watch.take() {
+        watch.cluster_met(lanes.env, lanes.block());
+        lanes.watch = Some(watch);
     }
 }

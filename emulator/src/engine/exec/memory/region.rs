@@ -45,7 +45,7 @@ impl Region {
 
 /// The region around `address`: nearly always that which the instruction hit last.
 #[inline(always)]
-pub(super) fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
+pub(crate) fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     match lanes.sites.get(inst.site as usize) {
         Some(cached) if address.wrapping_sub(cached.base) < cached.len => Some(*cached),
         _ => look_up(lanes, inst, address),

@@ -1,0 +1,91 @@
+//! How findings of `--check` are said.
+
+use cuda_emulator::{Actor, Finding as Access};
+use serde_json::{Value, json};
+
+use super::check::{Finding, Found};
+use super::data::Input;
+use crate::style;
+use crate::table::{count, wrap};
+
+/// For people.
+pub(super) fn text(found: &Found, inputs: &[Input<'_>]) -> String {
+    let incomplete = match found.accesses.incomplete {
+        true => wrap("the kernel accesses more memory than is watched for races", "  "),
+        false => String::new(),
+    };
+    let left_out = found.accesses.left_out;
+    if found.count() == 0 && left_out == 0 {
+        return format!("{}\n{incomplete}", style::good("check: nothing found"));
+    }
+    let mut text = format!("{}\n", style::bad(&format!("check: {}", count(found.count(), "finding"))));
+    text.extend(found.accesses.list.iter().map(access_text));
+    text.extend(found.outputs.iter().map(|finding| output_text(finding, inputs)));
+    if left_out > 0 {
+        text += &wrap(&format!("and {left_out} more at other places"), "  ");
+    }
+    text + &incomplete
+}
+
+fn access_text(access: &Access) -> String {
+    let Access { address, bytes, place, times, .. } = access;
+    let space = access.space.name();
+    let what = match &access.other {
+        Some(_) => "race on",
+        None => "read of memory that was never written:",
+    };
+    let mut text = wrap(&format!("{what} {bytes} bytes of {space} memory at 0x{address:x}, {place}"), "  ");
+    for actor in [Some(&access.access), access.other.as_ref()].into_iter().flatten() {
+        text += &wrap(&actor.to_string(), "    ");
+    }
+    if *times > 1 {
+        text += &wrap(&format!("{} times in all", times), "    ");
+    }
+    text
+}
+
+fn output_text(finding: &Finding, inputs: &[Input<'_>]) -> String {
+    let Finding { kind, argument, elements, first } = finding;
+    let total = inputs.get(*argument).and_then(Input::elements).unwrap_or(0);
+    let sentence = kind.sentence();
+    wrap(
+        &format!("arg {argument}: {elements} of {total} elements, the first at {first}, are {sentence}"),
+        "  ",
+    )
+}
+
+/// For programs: the list.
+pub(super) fn json(found: &Found) -> Value {
+    let accesses = found.accesses.list.iter().map(access_json);
+    accesses.chain(found.outputs.iter().map(output_json)).collect()
+}
+
+fn output_json(finding: &Finding) -> Value {
+    let Finding { kind, argument, elements, first } = finding;
+    json!({ "kind": kind.name(), "argument": argument, "elements": elements, "first": first })
+}
+
+fn access_json(access: &Access) -> Value {
+    json!({
+        "kind": access.kind.name(),
+        "message": access.to_string(),
+        "space": access.space.name(),
+        "address": access.address,
+        "bytes": access.bytes,
+        "place": access.place,
+        "access": actor_json(&access.access),
+        "other": access.other.as_ref().map(actor_json),
+        "times": access.times,
+    })
+}
+
+fn actor_json(actor: &Actor) -> Value {
+    json!({
+        "verb": actor.verb,
+        "block": actor.block,
+        "thread": actor.thread,
+        "ptx_line": actor.ptx_line,
+        "source": actor.source.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
+        "function": actor.function,
+    })
+}

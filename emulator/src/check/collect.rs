@@ -1,0 +1,92 @@
+//! The list of findings: one for each place in the code, bounded.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Checks, Finding};
+
+/// Places that are told; what is found at others is counted.
+const MOST: usize = 100;
+
+type Sink = Box<dyn Fn(&Finding) + Send + Sync>;
+
+/// What was found so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Findings {
+    /// One for each place in the code, in the order in which they were found.
+    pub list: Vec<Finding>,
+    /// How many times something was found at places that are not in the list, because it is full.
+    pub left_out: u64,
+    /// Whether a launch accessed more memory than is watched for races (64 MiB, or 16 where bytes are accessed one by one).
+    pub incomplete: bool,
+}
+
+/// What is checked, and what was found.
+pub struct Checker {
+    checks: Checks,
+    sink: Option<Sink>,
+    found: Mutex<Findings>,
+}
+
+impl Checker {
+    /// Nothing found yet.
+    pub fn new(checks: Checks) -> Checker {
+        Checker { checks, sink: None, found: Mutex::default() }
+    }
+
+    /// The same, calling `sink` with the first finding at each place.
+    pub fn with_sink(checks: Checks, sink: impl Fn(&Finding) + Send + Sync + 'static) -> Checker {
+        Checker { sink: Some(Box::new(sink)), ..Checker::new(checks) }
+    }
+
+    /// What is checked.
+    pub fn checks(&self) -> Checks {
+        self.checks
+    }
+
+    /// What was found since the last call.
+    pub fn take(&self) -> Findings {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Adds what a launch found.
+    pub(crate) fn add(&self, finding: Finding) {
+        let mut found = self.lock();
+        if let Some(known) = found.list.iter_mut().find(|known| is_same_place(known, &finding)) {
+            known.times = known.times.saturating_add(finding.times);
+        } else if found.list.len() == MOST {
+            found.left_out = found.left_out.saturating_add(finding.times);
+        } else {
+            found.list.push(finding.clone());
+            drop(found);
+            if let Some(sink) = &self.sink {
+                sink(&finding);
+            }
+        }
+    }
+
+    /// Some accesses of a launch were not looked at.
+    pub(crate) fn miss(&self) {
+        self.lock().incomplete = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Findings> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_same_place(a: &Finding, b: &Finding) -> bool {
+    let lines = |finding: &Finding| {
+        let (mine, other) =
+            (finding.access.ptx_line, finding.other.as_ref().map_or(0, |other| other.ptx_line));
+        (mine.min(other), mine.max(other))
+    };
+    (a.kind, &a.kernel, lines(a)) == (b.kind, &b.kernel, lines(b))
+}
+
+impl fmt::Debug for Checker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checker").field("checks", &self.checks).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,123 @@
+//! What was found, and how it is said.
+
+use std::fmt;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A kernel reads bytes that nobody wrote since they were allocated.
+    Uninitialised,
+    /// Two threads access the same bytes, at least one writes, and nothing orders them.
+    Race,
+}
+
+/// Where the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Space {
+    /// Memory of the device.
+    Global,
+    /// Memory of a block.
+    Shared,
+}
+
+/// One access: who, and where in the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Actor {
+    /// `read`, `write` or `atomic access`.
+    pub verb: &'static str,
+    /// Block index in the grid.
+    pub block: [u32; 3],
+    /// Thread index in the block.
+    pub thread: [u32; 3],
+    /// Line of the instruction in the PTX text, counted from 1.
+    pub ptx_line: u32,
+    /// File and line of the source, where the PTX has `.loc`.
+    pub source: Option<(String, u32)>,
+    /// The function that it is in, if that is not the kernel.
+    pub function: Option<String>,
+}
+
+/// Something that a kernel did and that a GPU does not report. There is one for each place in the code, with the first
+/// threads that were seen there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What is wrong.
+    pub kind: FindingKind,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Where the bytes are.
+    pub space: Space,
+    /// The address, as the later access has it.
+    pub address: u64,
+    /// Bytes of that access.
+    pub bytes: u32,
+    /// Where the address lies, in words: in which allocation, at which offset.
+    pub place: String,
+    /// The access that showed it: of a race the later one.
+    pub access: Actor,
+    /// The other access of a race.
+    pub other: Option<Actor>,
+    /// How many times it was seen at this place.
+    pub times: u64,
+}
+
+impl FindingKind {
+    /// One word for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::Uninitialised => "uninitialised-read",
+            FindingKind::Race => "race",
+        }
+    }
+}
+
+impl Space {
+    /// Its name in PTX.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([bx, by, bz], [x, y, z]) = (self.block, self.thread);
+        write!(
+            f,
+            "{} by block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}), PTX line {}",
+            self.verb, self.ptx_line
+        )?;
+        if let Some((file, line)) = &self.source {
+            write!(f, " ({file}:{line})")?;
+        }
+        if let Some(function) = &self.function {
+            write!(f, " in function `{function}`")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finding { kernel, address, bytes, place, access, times, .. } = self;
+        let space = self.space.name();
+        let where_ = format!("{bytes} bytes of {space} memory at 0x{address:x}, {place}");
+        match &self.other {
+            Some(other) => write!(f, "race in kernel `{kernel}` on {where_}: {access}; {other}")?,
+            None => {
+                write!(f, "read of memory that was never written in kernel `{kernel}`: {where_}: {access}")?
+            }
+        }
+        match times.saturating_sub(1) {
+            0 => Ok(()),
+            1 => f.write_str("; once more here"),
+            more => write!(f, "; {more} times more here"),
+        }
+    }
+}

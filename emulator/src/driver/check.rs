@@ -1,0 +1,68 @@
+//! What kernels are checked for, chosen by the program or the environment.
+
+use std::sync::{Arc, OnceLock};
+
+use super::state;
+use crate::check::{Checker, Checks, Findings};
+
+/// What the program asked for.
+static ASKED: OnceLock<Checks> = OnceLock::new();
+
+/// From the first `cuInit` on, checks kernels for more than faults, and keeps what is found for [`take_findings`].
+/// `CUDA_LAUNCH_EMULATOR_CHECK` then has no effect. False, and without effect, if the emulator is initialised already or
+/// this was called before.
+///
+/// Checked kernels are many times slower, and with [`Checks::races`] run on one thread.
+pub fn set_checks(checks: Checks) -> bool {
+    state::get().is_none() && ASKED.set(checks).is_ok()
+}
+
+/// What the kernels that have ended did wrong, since the last call. Faults are not among it: see
+/// [`faults`](super::faults).
+///
+/// ```
+/// use cuda_emulator::{Checks, FindingKind, driver, set_checks, take_findings};
+/// # use std::ptr::{from_mut, null_mut};
+///
+/// assert!(set_checks(Checks::ALL));
+/// let cuda = driver();
+/// let ptx = c".version 8.0 .target sm_90 .address_size 64
+///     .visible .entry count(.param .u64 p) {
+///         .reg .b64 %a; .reg .b32 %n;
+///         ld.param.u64 %a, [p];
+///         ld.global.u32 %n, [%a]; add.u32 %n, %n, 1; st.global.u32 [%a], %n; ret; }";
+/// # let (mut context, mut module, mut count, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
+/// // .. `count` is loaded from it, and runs on `memory`, which nobody wrote: two threads on one number.
+/// # unsafe {
+/// #     cuda.cuInit(0);
+/// #     cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+/// #     cuda.cuCtxSetCurrent(context);
+/// #     cuda.cuModuleLoadData(&mut module, ptx.as_ptr().cast());
+/// #     cuda.cuModuleGetFunction(&mut count, module, c"count".as_ptr());
+/// #     cuda.cuMemAlloc(&mut memory, 4);
+/// #     let mut parameters = [from_mut(&mut memory).cast()];
+/// #     cuda.cuLaunchKernel(count, 1, 1, 1, 2, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut());
+/// #     cuda.cuCtxSynchronize();
+/// # }
+/// let found = take_findings().list;
+/// assert!(found.iter().any(|finding| finding.kind == FindingKind::Uninitialised && finding.access.ptx_line == 5));
+/// assert!(found.iter().any(|finding| finding.kind == FindingKind::Race));
+/// ```
+pub fn take_findings() -> Findings {
+    state::get().and_then(|state| state.checker.as_ref()).map(|checker| checker.take()).unwrap_or_default()
+}
+
+/// Takes bytes of device memory for never written, though they keep their contents: for programs that put a pattern
+/// there and want to be told of kernels that read it. Whether all of them are allocated.
+pub fn forget_written(address: u64, bytes: u64) -> bool {
+    state::get().is_some_and(|state| state.memory.forget_written(address, bytes).is_ok())
+}
+
+/// Who collects findings; `environment` is what the variable asks for.
+pub(super) fn checker(environment: Checks) -> Option<Arc<Checker>> {
+    if let Some(asked) = ASKED.get() {
+        return (*asked != Checks::NONE).then(|| Arc::new(Checker::new(*asked)));
+    }
+    let print = |finding: &_| super::report::line(format_args!("{finding}"));
+    (environment != Checks::NONE).then(|| Arc::new(Checker::with_sink(environment, print)))
+}

@@ -1,0 +1,42 @@
+//! Numbers of the instructions that access memory, and what is known of those that are watched.
+
+use super::super::code::Exec;
+use super::super::watch::{WATCH, Watched};
+use super::draft::Draft;
+
+/// Counts the sites of a kernel.
+pub(super) struct Sites {
+    /// How many there are.
+    pub(super) count: u32,
+    /// By site; `None` if nothing is watched.
+    watched: Option<Vec<Watched>>,
+    /// Index of the function that is decoded.
+    pub(super) function: usize,
+}
+
+impl Sites {
+    pub(super) fn new(watches: bool) -> Sites {
+        Sites { count: 0, watched: watches.then(Vec::new), function: 0 }
+    }
+
+    /// The site of an instruction, and what runs it.
+    pub(super) fn take(&mut self, draft: &Draft) -> (u32, Exec) {
+        let Sites { count, watched, function } = self;
+        let noted = watched.as_mut().zip(draft.note);
+        if !draft.site && noted.is_none() {
+            return (u32::MAX, draft.exec);
+        }
+        let site = *count;
+        *count += 1;
+        let Some((watched, note)) = noted else { return (site, draft.exec) };
+        // Sites of instructions that nobody watches stay empty in between.
+        watched.resize_with(site as usize, Watched::nothing);
+        watched.push(Watched { exec: draft.exec, note, origin: draft.origin, function: *function });
+        (site, WATCH)
+    }
+
+    /// The watched instructions by site.
+    pub(super) fn watched(self) -> Vec<Watched> {
+        self.watched.unwrap_or_default()
+    }
+}

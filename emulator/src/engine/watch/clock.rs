@@ -1,0 +1,177 @@
+//! What orders accesses: vector clocks of the warps of a block, and times between blocks.
+//!
+//! A unit is a block, or the blocks of a cluster. Each of its warps counts epochs and knows, for each other warp, the
+//! last epoch of which everything has happened before. A barrier makes all that meet at it know what any of them knew.
+//!
+//! Fences, volatile and relaxed accesses and atomics are taken for one lock that everybody shares: a release leaves
+//! there what the warp knows, an acquire takes it. What really synchronises is thus always seen, also where the flag
+//! that carries it could be any word; some that does not is taken for it. Between units the same is done with
+//! times: an access is ordered before another if its unit released it before the other's warp acquired something.
+
+use std::collections::HashMap;
+
+use super::stamp::Stamp;
+
+/// Order within one unit.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// For each warp a row: the last epoch known of each warp.
+    known: Vec<u32>,
+    /// What was released.
+    released: Vec<u32>,
+    /// For each warp: when it last acquired.
+    acquired: Vec<u64>,
+}
+
+/// Order between units: a counter of releases and acquires, and when which epoch was released.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    now: u64,
+    /// By unit and warp: times, each with the last epoch that was released then; both ascend.
+    released: HashMap<(u32, u16), Vec<(u64, u32)>>,
+}
+
+impl Clock {
+    /// A unit of so many warps that start.
+    pub(super) fn new(warps: usize) -> Clock {
+        let mut clock =
+            Clock { known: vec![0; warps * warps], released: vec![0; warps], acquired: vec![0; warps] };
+        (0..warps).for_each(|warp| clock.step(warp));
+        clock
+    }
+
+    fn warps(&self) -> usize {
+        self.acquired.len()
+    }
+
+    fn row(&self, warp: usize) -> &[u32] {
+        let warps = self.warps();
+        self.known.get(warp * warps..(warp + 1) * warps).unwrap_or(&[])
+    }
+
+    fn row_mut(&mut self, warp: usize) -> &mut [u32] {
+        let warps = self.warps();
+        self.known.get_mut(warp * warps..(warp + 1) * warps).unwrap_or(&mut [])
+    }
+
+    /// The epoch that a warp is in.
+    pub(super) fn epoch(&self, warp: usize) -> u32 {
+        self.row(warp).get(warp).copied().unwrap_or(0)
+    }
+
+    /// A new epoch of a warp: its lanes have met.
+    pub(super) fn step(&mut self, warp: usize) {
+        if let Some(epoch) = self.row_mut(warp).get_mut(warp) {
+            *epoch = epoch.saturating_add(1);
+        }
+    }
+
+    /// These warps have met at a barrier.
+    pub(super) fn join(&mut self, warps: &[usize]) {
+        let (mut all, mut acquired) = (vec![0; self.warps()], 0);
+        for warp in warps {
+            raise(&mut all, self.row(*warp));
+            acquired = acquired.max(self.acquired.get(*warp).copied().unwrap_or(0));
+        }
+        for warp in warps {
+            raise(self.row_mut(*warp), &all);
+            self.acquired.iter_mut().skip(*warp).take(1).for_each(|time| *time = acquired);
+            self.step(*warp);
+        }
+    }
+
+    /// What the warp did and knows can be seen by whoever acquires from now on.
+    pub(super) fn release(&mut self, unit: u32, warp: usize, times: &mut Times) {
+        let warps = self.warps();
+        let row = self.known.get(warp * warps..(warp + 1) * warps).unwrap_or(&[]);
+        raise(&mut self.released, row);
+        times.release(unit, row);
+        self.step(warp);
+    }
+
+    /// The warp sees what was released.
+    pub(super) fn acquire(&mut self, warp: usize, times: &mut Times) {
+        let warps = self.warps();
+        if let Some(row) = self.known.get_mut(warp * warps..(warp + 1) * warps) {
+            raise(row, &self.released);
+        }
+        times.now += 1;
+        if let Some(time) = self.acquired.get_mut(warp) {
+            *time = times.now;
+        }
+        self.step(warp);
+    }
+
+    /// Whether `earlier` happened before what `warp` of `unit`, which this is the clock of, does now.
+    pub(super) fn is_after(&self, unit: u32, warp: usize, earlier: &Stamp, times: &Times) -> bool {
+        let other = usize::from(earlier.warp);
+        if earlier.unit != unit {
+            let acquired = self.acquired.get(warp).copied().unwrap_or(0);
+            return times.when_released(earlier).is_some_and(|released| released < acquired);
+        }
+        let known = self.row(warp).get(other).copied().unwrap_or(0);
+        // Lanes of one warp have met if it is in a later epoch.
+        if other == warp { earlier.epoch < known } else { earlier.epoch <= known }
+    }
+}
+
+impl Times {
+    fn release(&mut self, unit: u32, row: &[u32]) {
+        self.now += 1;
+        for (warp, epoch) in (0..).zip(row).filter(|(_, epoch)| **epoch > 0) {
+            let log = self.released.entry((unit, warp)).or_default();
+            if log.last().is_none_or(|(_, last)| last < epoch) {
+                log.push((self.now, *epoch));
+            }
+        }
+    }
+
+    fn when_released(&self, stamp: &Stamp) -> Option<u64> {
+        let log = self.released.get(&(stamp.unit, stamp.warp))?;
+        let at = log.partition_point(|(_, epoch)| *epoch < stamp.epoch);
+        log.get(at).map(|(time, _)| *time)
+    }
+}
+
+fn raise(row: &mut [u32], other: &[u32]) {
+    row.iter_mut().zip(other).for_each(|(mine, other)| *mine = (*mine).max(*other));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(unit: u32, warp: u16, epoch: u32) -> Stamp {
+        Stamp { unit, warp, epoch, ..Stamp::default() }
+    }
+
+    #[test]
+    fn barriers_order_and_nothing_else_does() {
+        let (mut clock, times) = (Clock::new(3), Times::default());
+        let before = stamp(1, 0, clock.epoch(0));
+        assert!(!clock.is_after(1, 1, &before, &times) && !clock.is_after(1, 0, &before, &times));
+        clock.join(&[0, 1]);
+        assert!(clock.is_after(1, 1, &before, &times) && clock.is_after(1, 0, &before, &times));
+        assert!(!clock.is_after(1, 2, &before, &times));
+        let later = stamp(1, 0, clock.epoch(0));
+        assert!(!clock.is_after(1, 1, &later, &times));
+        clock.join(&[1, 2]);
+        assert!(clock.is_after(1, 2, &before, &times) && !clock.is_after(1, 2, &later, &times));
+    }
+
+    #[test]
+    fn a_release_before_an_acquire_orders_blocks() {
+        let (mut one, mut two, mut times) = (Clock::new(2), Clock::new(2), Times::default());
+        let early = stamp(1, 1, one.epoch(1));
+        two.acquire(0, &mut times);
+        one.join(&[0, 1]);
+        let late = stamp(1, 1, one.epoch(1));
+        one.release(1, 0, &mut times);
+        assert!(!two.is_after(2, 0, &early, &times), "nothing was acquired since");
+        two.acquire(0, &mut times);
+        assert!(two.is_after(2, 0, &early, &times) && !two.is_after(2, 1, &early, &times));
+        assert!(!two.is_after(2, 0, &late, &times), "warp 0 did not know of it");
+        two.join(&[0, 1]);
+        assert!(two.is_after(2, 1, &early, &times));
+    }
+}

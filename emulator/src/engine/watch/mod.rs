@@ -1,0 +1,287 @@
+//! Watches what the threads of a launch do to memory: reads of what nobody wrote, and races.
+//!
+//! Where a module's memory has a [`Checker`], the decoder puts [`WATCH`] in place of each instruction that accesses
+//! memory or orders accesses; it looks at what the lanes are about to do and then runs the instruction. Other modules
+//! are decoded as ever: nothing is tested while they run, but for barriers that open and blocks that end.
+//!
+//! What counts as order is in [`clock`]; who accessed what is in [`stamp`]. A launch that is checked for races runs
+//! on one worker, so that the watch sees all of it in one order and finds the same each time.
+//!
+//! Two accesses to one byte by different threads are a race if one of them writes, not both are strong (atomic, volatile,
+//! relaxed, acquire, release), nothing orders them, and the later one changes something: a store of the value that is
+//! there already disturbs nobody. Nor is a plain read one against atomics if its threads then go on with an atomic that
+//! looks at the number again: the usual loop around `cas`.
+//!
+//! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
+//! unwritten bytes go; races with other kernels, with copies and with the host; atomics of too narrow a scope;
+//! `cp.async` and `mbarrier` that are not waited for; reads older than the last two of a byte; what only another order of
+//! the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
+//! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
+#![allow(unsafe_code)]
+// Relies on: operands as in `exec::lanes`; the decoder puts `WATCH` only where the kernel knows what it replaces.
+
+mod clock;
+mod note;
+mod place;
+mod report;
+mod stamp;
+mod unit;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+pub(super) use note::{Note, Watched, What};
+
+use self::clock::Times;
+use self::place::{Touch, touches};
+use self::report::Reports;
+use self::stamp::{Shadow, Stamp};
+use self::unit::{Unit, Who};
+use super::code::{Exec, Inst, Step};
+use super::env::{Block, Env};
+use super::exec::lanes::Lanes;
+use super::exec::memory::Access;
+use crate::check::{Checker, Checks, FindingKind};
+
+/// Looks at what an instruction does, and runs it.
+pub(crate) const WATCH: Exec = |lanes, inst| {
+    let Some(watched) = lanes.env.kernel.watched.get(inst.site as usize) else { return Step::Fault };
+    if let Some(mut watch) = lanes.watch.take() {
+        // SAFETY: the instruction is of the entered code, and `watched` is what the decoder noted about it.
+        unsafe { watch.see(lanes, inst, watched) };
+        lanes.watch = Some(watch);
+    }
+    // SAFETY: duties of `Exec`, passed on: this is what the decoder chose for the instruction.
+    unsafe { (watched.exec)(lanes, inst) }
+};
+
+/// What a worker knows about the accesses of a launch.
+pub(crate) struct Watch {
+    checker: Arc<Checker>,
+    times: Times,
+    units: HashMap<u32, Unit>,
+    global: Shadow,
+    reports: Reports,
+    /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
+    guesses: HashSet<u32>,
+}
+
+/// What an instruction does, for all its lanes.
+#[derive(Clone, Copy)]
+struct Deed {
+    who: Who,
+    what: What,
+    site: u32,
+    strong: bool,
+}
+
+impl Watch {
+    /// For a launch in memory that has a checker.
+    pub(crate) fn new(env: &Env<'_>) -> Option<Box<Watch>> {
+        let checker = Arc::clone(env.memory.checker()?);
+        Some(Box::new(Watch {
+            checker,
+            times: Times::default(),
+            units: HashMap::new(),
+            global: Shadow::default(),
+            reports: Reports::default(),
+            guesses: HashSet::new(),
+        }))
+    }
+
+    /// Hands over what was found.
+    pub(crate) fn finish(self, env: &Env<'_>) {
+        self.reports.finish(env, &self.guesses).for_each(|finding| self.checker.add(finding));
+        if self.global.is_full() {
+            self.checker.miss();
+        }
+    }
+
+    /// A cluster of that number has ended.
+    pub(crate) fn left(&mut self, index: u64) {
+        self.units.remove(&unit::number(index));
+    }
+
+    /// Warps of a block have met at a barrier.
+    pub(crate) fn met(&mut self, env: &Env<'_>, block: &Block, warps: &[usize]) {
+        let first = Who::of(env, block, 0);
+        let warps: Vec<usize> = warps.iter().map(|warp| first.warp + warp).collect();
+        self.unit(env, first.unit).clock.join(&warps);
+    }
+
+    /// All threads of the cluster of a block have met.
+    pub(crate) fn cluster_met(&mut self, env: &Env<'_>, block: &Block) {
+        let warps: Vec<usize> = (0..unit::warps(env)).collect();
+        self.unit(env, Who::of(env, block, 0).unit).clock.join(&warps);
+    }
+
+    fn unit(&mut self, env: &Env<'_>, unit: u32) -> &mut Unit {
+        self.units.entry(unit).or_insert_with(|| Unit::new(env))
+    }
+
+    /// An instruction is about to run.
+    ///
+    /// # Safety
+    /// `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
+    unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) {
+        let (env, note) = (lanes.env, watched.note);
+        let who = Who::of(env, lanes.block(), lanes.warp().index);
+        let access = Access(inst.aux);
+        let ordering = access.polls() || access.ordered();
+        let atomic = matches!(note.what, What::Atomic { .. });
+        let deed = Deed { who, what: note.what, site: inst.site, strong: ordering || atomic };
+        match note.what {
+            What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
+            What::Fence => {
+                self.release(env, who);
+                self.acquire(env, who);
+            }
+            // SAFETY: passed on to the caller.
+            What::Copy => unsafe { self.copy(lanes, inst, deed) },
+            What::Barrier { init } => {
+                // SAFETY: passed on to the caller.
+                let touches = unsafe { touches(lanes, inst, &note) };
+                if init {
+                    touches.iter().for_each(|touch| self.mark(env, who, touch));
+                }
+                self.release(env, who);
+                self.acquire(env, who);
+            }
+            What::Load | What::Store { .. } | What::Atomic { .. } => {
+                // SAFETY: passed on to the caller.
+                let touches = unsafe { touches(lanes, inst, &note) };
+                if ordering && note.what.writes() {
+                    self.release(env, who);
+                }
+                self.inspect(env, deed, &touches);
+                if deed.strong && note.what.reads() || atomic {
+                    self.acquire(env, who);
+                }
+            }
+        }
+    }
+
+    /// `cp.async`: each lane reads at one side and writes at the other.
+    ///
+    /// # Safety
+    /// `inst` is such an instruction of the entered code.
+    unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, deed: Deed) {
+        let side = |aux: u32, what, address| {
+            // Each side on its own; the site is the target's.
+            let site = if address == 0 { inst.site } else { u32::MAX };
+            (Inst { aux, imm: 0, site, ..inst.clone() }, Note { what, address, bytes: inst.imm })
+        };
+        let (from, read) = side(inst.aux >> 16, What::Load, 1);
+        let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
+        // SAFETY: passed on to the caller: both are addresses of the instruction.
+        let (sources, targets) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
+        self.inspect(lanes.env, Deed { what: read.what, ..deed }, &sources);
+        self.inspect(lanes.env, Deed { what: write.what, ..deed }, &targets);
+    }
+
+    fn release(&mut self, env: &Env<'_>, who: Who) {
+        let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
+        unit.clock.release(who.unit, who.warp, &mut self.times);
+    }
+
+    fn acquire(&mut self, env: &Env<'_>, who: Who) {
+        let unit = self.units.entry(who.unit).or_insert_with(|| Unit::new(env));
+        unit.clock.acquire(who.warp, &mut self.times);
+    }
+
+    fn mark(&mut self, env: &Env<'_>, who: Who, touch: &Touch) {
+        if self.checker.checks().uninitialised
+            && let Some(written) = self.unit(env, who.unit).written(env, touch)
+        {
+            written.mark(touch.offset(), touch.bytes);
+        }
+    }
+
+    /// Looks at what the lanes of one instruction do.
+    fn inspect(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+        let Checks { uninitialised, races } = self.checker.checks();
+        if uninitialised {
+            self.inspect_contents(env, deed, touches);
+        }
+        if races {
+            self.inspect_together(env, deed, touches);
+            self.inspect_before(env, deed, touches);
+        }
+    }
+
+    /// Whether what they read was written.
+    fn inspect_contents(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+        for touch in touches {
+            let unit = self.units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
+            let stamp = deed.stamp(unit, touch);
+            let Some(written) = unit.written(env, touch) else { continue };
+            let missing = deed.what.reads() && !written.covers(touch.offset(), touch.bytes);
+            if deed.what.writes() {
+                written.mark(touch.offset(), touch.bytes);
+            }
+            if missing && !touch.is_reserved() {
+                self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, deed.what), None);
+            }
+        }
+    }
+
+    /// Whether lanes of one store leave it to chance whose value stays.
+    fn inspect_together(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+        if !matches!(deed.what, What::Store { .. }) || deed.strong {
+            return;
+        }
+        let rising = touches.windows(2).all(|pair| pair[0].host() < pair[1].host());
+        if rising {
+            return;
+        }
+        let unit = self.units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
+        for (index, touch) in touches.iter().enumerate() {
+            let earlier = touches.get(..index).unwrap_or(&[]);
+            if let Some(other) = earlier.iter().find(|other| touch.collides(other)) {
+                let (mine, other) = (deed.stamp(unit, touch), deed.stamp(unit, other));
+                self.reports.add(env, FindingKind::Race, touch, (mine, deed.what), Some(other));
+            }
+        }
+    }
+
+    /// Whether something orders them behind what others did to the same bytes before.
+    fn inspect_before(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+        let Watch { units, global, reports, times, guesses, .. } = self;
+        let unit = units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
+        let writes = deed.what.writes();
+        for touch in touches.iter().filter(|touch| !touch.silent) {
+            let stamp = deed.stamp(unit, touch);
+            let Unit { clock, shared, .. } = &mut *unit;
+            let shadow = if touch.region.private { shared } else { &mut *global };
+            let cells = shadow.cells(touch.host(), touch.bytes);
+            let mut others = cells.iter().flat_map(|cell| cell.others(stamp, writes));
+            let unordered = |other: &Stamp| !clock.is_after(deed.who.unit, deed.who.warp, other, times);
+            if let Some(other) = others.find(unordered) {
+                reports.add(env, FindingKind::Race, touch, (stamp, deed.what), Some(other));
+            }
+        }
+        for touch in touches {
+            let stamp = deed.stamp(unit, touch);
+            let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
+            let cells = shadow.cells(touch.host(), touch.bytes);
+            if matches!(deed.what, What::Atomic { after_guess: true, .. }) {
+                guesses.extend(cells.iter().filter_map(|cell| cell.plain_read_by(&stamp)));
+            }
+            cells.iter_mut().for_each(|cell| cell.record(stamp, writes));
+        }
+    }
+}
+
+impl Deed {
+    /// What is remembered of one lane.
+    fn stamp(&self, unit: &Unit, touch: &Touch) -> Stamp {
+        Stamp {
+            unit: self.who.unit,
+            epoch: unit.clock.epoch(self.who.warp),
+            site: self.site,
+            warp: self.who.warp as u16,
+            lane: touch.lane as u8,
+            strong: self.strong,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a watched instruction does: noted while it is decoded, looked up by its site while it runs.
+
+use super::super::code::{Exec, Origin};
+use super::super::exec::control::NOTHING;
+
+/// What an instruction does to memory, or to the order of accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Reads.
+    Load,
+    /// Writes the operands before the address: registers of 64 bits, or of 32.
+    Store {
+        /// Whether they have 64 bits.
+        wide: bool,
+    },
+    /// Reads and writes at once.
+    Atomic {
+        /// Whether what it leaves depends on what was there.
+        reads: bool,
+        /// Whether code looks at the number first, as in a loop around `cas`: what it sees is only a guess.
+        after_guess: bool,
+    },
+    /// `cp.async`: operand 0 is the target's address, 1 the source's, 2 how many bytes are read.
+    Copy,
+    /// `mbarrier`
+    Barrier {
+        /// Whether it makes the barrier.
+        init: bool,
+    },
+    /// `membar`, `fence`
+    Fence,
+    /// An instruction at which lanes of a warp meet.
+    WarpSync,
+}
+
+/// What the decoder knows about an instruction that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    /// What it does.
+    pub(crate) what: What,
+    /// Index of the address among the operands.
+    pub(crate) address: usize,
+    /// Bytes that each lane accesses.
+    pub(crate) bytes: u64,
+}
+
+/// A watched instruction of a kernel.
+pub(crate) struct Watched {
+    /// What runs it.
+    pub(crate) exec: Exec,
+    /// What it does.
+    pub(crate) note: Note,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
+    /// Which of the kernel's functions it belongs to.
+    pub(crate) function: usize,
+}
+
+impl Watched {
+    /// For a site that nobody watches.
+    pub(crate) fn nothing() -> Watched {
+        let note = Note { what: What::WarpSync, address: 0, bytes: 0 };
+        Watched { exec: NOTHING, note, origin: Origin::default(), function: 0 }
+    }
+}
+
+impl What {
+    /// What it is called in findings.
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            What::Store { .. } => "write",
+            What::Atomic { .. } | What::Barrier { .. } => "atomic access",
+            What::Copy => "copy",
+            _ => "read",
+        }
+    }
+
+    /// Whether it leaves other bytes behind.
+    pub(super) fn writes(self) -> bool {
+        matches!(self, What::Store { .. } | What::Atomic { .. })
+    }
+
+    /// Whether what it does depends on the bytes that are there.
+    pub(super) fn reads(self) -> bool {
+        matches!(self, What::Load | What::Atomic { reads: true, .. })
+    }
+}

@@ -1,0 +1,117 @@
+//! What the lanes of an instruction access: where it is, and what a store would put there.
+#![allow(unsafe_code)]
+// Relies on: operands as in `exec::lanes`; what a region describes is there.
+
+use super::super::code::Inst;
+use super::super::exec::lanes::{Lanes, bits};
+use super::super::exec::memory::{Region, address, region};
+use super::super::exec::operand::Source;
+use super::super::windows;
+use super::note::{Note, What};
+
+/// The longest access: four numbers of 64 bits.
+const LONGEST: usize = 32;
+
+/// What one lane accesses.
+#[derive(Clone, Copy)]
+pub(super) struct Touch {
+    pub(super) lane: usize,
+    /// The address, as the kernel has it.
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) region: Region,
+    /// What a store puts there; else nothing.
+    value: [u8; LONGEST],
+    /// Whether a store leaves what is there.
+    pub(super) silent: bool,
+}
+
+impl Touch {
+    /// The access of a lane, if it lies, aligned, in memory that threads share. The instruction itself finds what is
+    /// wrong with others.
+    ///
+    /// # Safety
+    /// `slot` is an address operand of `inst`, an instruction of the entered code.
+    pub(super) unsafe fn new(
+        lanes: &mut Lanes<'_>,
+        inst: &Inst,
+        slot: usize,
+        lane: usize,
+        bytes: u64,
+    ) -> Option<Touch> {
+        // SAFETY: passed on to the caller.
+        let address = unsafe { address(lanes, inst, *inst.ops.get(slot)?, lane) };
+        let region = region(lanes, inst, address).filter(|region| region.contains(address, bytes))?;
+        let parameters = lanes.env.params.host == region.host;
+        if parameters || bytes == 0 || !(address - region.base).is_multiple_of(bytes) {
+            return None;
+        }
+        Some(Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false })
+    }
+
+    /// Bytes between the start of the region and the access.
+    pub(super) fn offset(&self) -> u64 {
+        self.address - self.region.base
+    }
+
+    /// The host's address of the first byte.
+    pub(super) fn host(&self) -> u64 {
+        (self.region.host.addr() as u64).wrapping_add(self.offset())
+    }
+
+    /// Whether two lanes of one store leave it to chance what is there afterwards.
+    pub(super) fn collides(&self, other: &Touch) -> bool {
+        let distance = other.host().wrapping_sub(self.host());
+        // Accesses of one instruction are aligned to their size: they are the same or apart.
+        distance == 0 && self.value != other.value
+    }
+
+    /// Reads what the store of that note puts there.
+    ///
+    /// # Safety
+    /// `inst` is an instruction of the entered code, and the note is its own.
+    pub(super) unsafe fn look(&mut self, lanes: &Lanes<'_>, inst: &Inst, note: &Note) {
+        let What::Store { wide } = note.what else { return };
+        let size = self.bytes as usize / note.address.max(1);
+        let slots = inst.ops.iter().take(note.address);
+        for (slot, target) in slots.zip(self.value.chunks_exact_mut(size.max(1))) {
+            // SAFETY: the operands before the address are the elements, of that class.
+            let number = unsafe {
+                match wide {
+                    true => <u64 as Source>::get(<u64 as Source>::place(lanes, *slot), self.lane),
+                    false => u64::from(<u32 as Source>::get(<u32 as Source>::place(lanes, *slot), self.lane)),
+                }
+            };
+            target.iter_mut().zip(number.to_le_bytes()).for_each(|(byte, value)| *byte = value);
+        }
+        let mut there = [0; LONGEST];
+        let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
+        // SAFETY: the region contains the access.
+        unsafe { crate::memory::access::read(self.region.host.add(self.offset() as usize), there) };
+        self.silent = self.value.get(..there.len()) == Some(there);
+    }
+
+    /// Whether it lies in shared memory that hardware reserves: nobody has to write it first.
+    pub(super) fn is_reserved(&self) -> bool {
+        let start = u64::from(windows::SHARED_START);
+        self.region.private && self.address & ((1 << windows::RANK_SHIFT) - 1) < start
+    }
+}
+
+/// What all live lanes access.
+///
+/// # Safety
+/// `inst` is an instruction of the entered code, and the note is its own.
+pub(super) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Vec<Touch> {
+    let mut touches = Vec::with_capacity(32);
+    for lane in bits(lanes.mask()) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if let Some(mut touch) = Touch::new(lanes, inst, note.address, lane, note.bytes) {
+                touch.look(lanes, inst, note);
+                touches.push(touch);
+            }
+        }
+    }
+    touches
+}

@@ -1,0 +1,150 @@
+//! Who accessed which bytes last.
+
+use std::collections::HashMap;
+
+/// An access that is remembered. Unit 0 stands for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Number of the block, or of the cluster, in the grid, and one.
+    pub(super) unit: u32,
+    /// Epoch of the warp.
+    pub(super) epoch: u32,
+    /// Site of the instruction.
+    pub(super) site: u32,
+    /// Number of the warp in the unit.
+    pub(super) warp: u16,
+    /// Lane in the warp.
+    pub(super) lane: u8,
+    /// Atomic, volatile or relaxed: two such accesses are no race.
+    pub(super) strong: bool,
+}
+
+impl Stamp {
+    fn is_some(&self) -> bool {
+        self.unit != 0
+    }
+
+    /// Whether both are by one thread.
+    fn is_by(&self, other: &Stamp) -> bool {
+        (self.unit, self.warp, self.lane) == (other.unit, other.warp, other.lane)
+    }
+}
+
+/// The last write of some bytes, and the last reads by two threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cell {
+    write: Stamp,
+    reads: [Stamp; 2],
+}
+
+impl Cell {
+    /// The accesses that may conflict with one by `stamp`, which writes or does not.
+    pub(super) fn others(&self, stamp: Stamp, writes: bool) -> impl Iterator<Item = Stamp> {
+        let [first, second] = self.reads;
+        let reads = if writes { [first, second] } else { [Stamp::default(); 2] };
+        let all = [self.write, reads[0], reads[1]].into_iter();
+        all.filter(move |other| other.is_some() && !other.is_by(&stamp) && !(other.strong && stamp.strong))
+    }
+
+    /// The site of a plain read by the same thread, if that is one of the last.
+    pub(super) fn plain_read_by(&self, stamp: &Stamp) -> Option<u32> {
+        let mine = |read: &&Stamp| read.is_some() && read.is_by(stamp) && !read.strong;
+        self.reads.iter().find(mine).map(|read| read.site)
+    }
+
+    /// Remembers an access.
+    pub(super) fn record(&mut self, stamp: Stamp, writes: bool) {
+        if writes {
+            self.write = stamp;
+        } else {
+            if !self.reads[0].is_by(&stamp) {
+                self.reads[1] = self.reads[0];
+            }
+            self.reads[0] = stamp;
+        }
+    }
+}
+
+/// Bytes of a page.
+const PAGE: u64 = 1024;
+/// Cells that are kept, of 48 bytes each; accesses that would need more are not checked.
+const MOST: usize = 1 << 24;
+
+/// Cells of bytes by host address: one for each word, until somebody accesses less.
+#[derive(Debug, Default)]
+pub(super) struct Shadow {
+    pages: HashMap<u64, Page>,
+    cells: usize,
+    full: bool,
+}
+
+#[derive(Debug)]
+struct Page {
+    cells: Box<[Cell]>,
+    /// Bytes of a cell: 4 or 1.
+    grain: u64,
+}
+
+impl Shadow {
+    /// The cells of `bytes` bytes at `address`, which lie in one page as they are aligned.
+    pub(super) fn cells(&mut self, address: u64, bytes: u64) -> &mut [Cell] {
+        let grain = self.pages.get(&(address / PAGE)).map(|page| page.grain);
+        if grain.is_none_or(|grain| bytes < grain) {
+            self.cells += PAGE as usize / if grain.is_some() { 1 } else { 4 };
+            self.full |= self.cells > MOST;
+        }
+        if self.full && grain.is_none_or(|grain| bytes < grain) {
+            return &mut [];
+        }
+        let page = self.pages.entry(address / PAGE).or_insert_with(Page::new);
+        if bytes < page.grain {
+            page.split();
+        }
+        let (start, count) = (address % PAGE / page.grain, bytes / page.grain);
+        page.cells.get_mut(start as usize..(start + count) as usize).unwrap_or(&mut [])
+    }
+}
+
+impl Shadow {
+    /// Whether accesses were not checked.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+}
+
+impl Page {
+    fn new() -> Page {
+        Page { cells: vec![Cell::default(); PAGE as usize / 4].into(), grain: 4 }
+    }
+
+    fn split(&mut self) {
+        self.cells = self.cells.iter().flat_map(|cell| [*cell; 4]).collect();
+        self.grain = 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_word_are_told_apart() {
+        let mut shadow = Shadow::default();
+        let stamp = |lane| Stamp { unit: 1, lane, ..Stamp::default() };
+        shadow.cells(4096, 8).iter_mut().for_each(|cell| cell.record(stamp(1), true));
+        shadow.cells(4097, 1).iter_mut().for_each(|cell| cell.record(stamp(2), true));
+        let writers: Vec<u8> = shadow.cells(4096, 4).iter().map(|cell| cell.write.lane).collect();
+        assert_eq!(writers, [1, 2, 1, 1]);
+        assert_eq!(shadow.cells(4100, 4).len(), 4);
+    }
+
+    #[test]
+    fn a_writer_meets_a_reader_that_is_not_itself() {
+        let mut cell = Cell::default();
+        let stamp = |lane| Stamp { unit: 1, lane, ..Stamp::default() };
+        [0, 1, 2, 2].into_iter().for_each(|lane| cell.record(stamp(lane), false));
+        let met: Vec<u8> = cell.others(stamp(2), true).map(|other| other.lane).collect();
+        assert_eq!(met, [1]);
+        assert_eq!(cell.others(stamp(9), false).count(), 0);
+    }
+}

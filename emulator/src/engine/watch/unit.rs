@@ -1,0 +1,100 @@
+//! A block, or the blocks of a cluster, while they run; and which of its warps a thread belongs to.
+
+use super::super::env::{Block, Env};
+use super::clock::Clock;
+use super::place::Touch;
+use super::stamp::Shadow;
+use crate::memory::Written;
+
+/// A warp of the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Who {
+    /// Its unit.
+    pub(super) unit: u32,
+    /// Its number there.
+    pub(super) warp: usize,
+}
+
+/// What is known of a unit.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) clock: Clock,
+    /// Who accessed shared memory.
+    pub(super) shared: Shadow,
+    /// Which shared memory was written: by the host's address of each block's.
+    written: Vec<(usize, Written)>,
+}
+
+impl Unit {
+    pub(super) fn new(env: &Env<'_>) -> Unit {
+        Unit { clock: Clock::new(warps(env)), shared: Shadow::default(), written: Vec::new() }
+    }
+
+    /// Which bytes were written of the memory that is touched; `None` where nobody keeps account.
+    pub(super) fn written<'u>(&'u mut self, env: &'u Env<'_>, touch: &Touch) -> Option<&'u Written> {
+        let region = touch.region;
+        if !region.private {
+            let snapshot = &env.snapshot;
+            return snapshot.get(snapshot.find(touch.address)?)?.written();
+        }
+        let host = region.host.addr();
+        let index = match self.written.iter().position(|(known, _)| *known == host) {
+            Some(index) => index,
+            None => {
+                self.written.push((host, Written::new(region.len)?));
+                self.written.len() - 1
+            }
+        };
+        self.written.get(index).map(|(_, written)| written)
+    }
+}
+
+impl Who {
+    /// A warp of a block.
+    pub(super) fn of(env: &Env<'_>, block: &Block, warp: u32) -> Who {
+        let index = match env.cluster {
+            [1, 1, 1] => block.linear,
+            size => {
+                let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(block.id[axis] / size[axis]));
+                let [across, down] = clusters(env);
+                x + across * (y + down * z)
+            }
+        };
+        Who { unit: number(index), warp: block.rank as usize * warps_of_block(env) + warp as usize }
+    }
+
+    /// Its block, and the thread of that lane there.
+    pub(super) fn thread(self, env: &Env<'_>, lane: u8) -> ([u32; 3], [u32; 3]) {
+        let (size, [width, height, _]) = (env.cluster, env.launch.block);
+        let [across, down] = clusters(env).map(|count| count as u32);
+        let index = self.unit.wrapping_sub(1);
+        let origin = [index % across, index / across % down, index / across / down];
+        let per_block = warps_of_block(env);
+        let rank = (self.warp / per_block) as u32;
+        let within = [rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]];
+        let block =
+            [0, 1, 2].map(|axis: usize| origin[axis].wrapping_mul(size[axis]).wrapping_add(within[axis]));
+        let linear = (self.warp % per_block) as u32 * 32 + u32::from(lane);
+        (block, [linear % width, linear / width % height, linear / width / height])
+    }
+}
+
+/// The number by which a unit is remembered.
+pub(super) fn number(index: u64) -> u32 {
+    // Grids of more than 4 billion blocks end after us.
+    (index as u32).wrapping_add(1)
+}
+
+/// Warps of a unit.
+pub(super) fn warps(env: &Env<'_>) -> usize {
+    env.cluster.iter().product::<u32>() as usize * warps_of_block(env)
+}
+
+fn warps_of_block(env: &Env<'_>) -> usize {
+    env.launch.block.iter().product::<u32>().div_ceil(32).max(1) as usize
+}
+
+/// Clusters in the grid, across and down.
+fn clusters(env: &Env<'_>) -> [u64; 2] {
+    [0, 1].map(|axis: usize| u64::from(env.launch.grid[axis] / env.cluster[axis]).max(1))
+}

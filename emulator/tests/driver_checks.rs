@@ -1,0 +1,92 @@
+//! The checks through the driver: chosen by the environment, told on standard error, kept for the program.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+use cuda_driver_sys::CUresult;
+use cuda_emulator::{Checks, FindingKind, driver, forget_written, set_checks, take_findings};
+use std::process::Command;
+use std::ptr::{from_mut, null_mut};
+
+/// Each thread adds one to a word that all share: line 5 reads, line 6 writes.
+const COUNT: &std::ffi::CStr = c".version 8.0 .target sm_90 .address_size 64
+.visible .entry count(.param .u64 p) {
+    .reg .b64 %a; .reg .b32 %n;
+    ld.param.u64 %a, [p];
+    ld.global.u32 %n, [%a]; add.u32 %n, %n, 1;
+    st.global.u32 [%a], %n;
+    ret; }";
+
+/// Launches it on memory that nobody wrote, or that is filled first.
+fn count(fill: bool, launches: usize) -> u64 {
+    let cuda = driver();
+    let ok = |code: CUresult| assert_eq!(code, CUresult::CUDA_SUCCESS);
+    let (mut context, mut module, mut count, mut memory) = (null_mut(), null_mut(), null_mut(), 0);
+    unsafe {
+        ok(cuda.cuInit(0));
+        ok(cuda.cuDevicePrimaryCtxRetain(&mut context, 0));
+        ok(cuda.cuCtxSetCurrent(context));
+        ok(cuda.cuModuleLoadData(&mut module, COUNT.as_ptr().cast()));
+        ok(cuda.cuModuleGetFunction(&mut count, module, c"count".as_ptr()));
+        ok(cuda.cuMemAlloc(&mut memory, 64));
+        if fill {
+            ok(cuda.cuMemsetD8(memory, 0, 64));
+        }
+        for _ in 0..launches {
+            let mut parameters = [from_mut(&mut memory).cast()];
+            let (parameters, no) = (parameters.as_mut_ptr(), null_mut());
+            ok(cuda.cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, null_mut(), parameters, no));
+        }
+        ok(cuda.cuCtxSynchronize());
+    }
+    memory
+}
+
+/// What a child of this test prints on standard error, run with that variable.
+fn child(name: &str, checks: Option<&str>) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--ignored", "--nocapture"]).env_remove("CUDA_LAUNCH_EMULATOR_CHECK");
+    let output = command.envs(checks.map(|checks| ("CUDA_LAUNCH_EMULATOR_CHECK", checks))).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{}{errors}", String::from_utf8_lossy(&output.stdout));
+    errors
+}
+
+#[test]
+fn the_environment_asks_and_each_place_is_told_once() {
+    let told = child("launches_twice", Some("init,race"));
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("cuda-emulator:")).collect();
+    let [unwritten, race] = lines.as_slice() else { panic!("{told}") };
+    assert!(unwritten.contains("never written in kernel `count`: 4 bytes of global memory"), "{told}");
+    assert!(unwritten.contains("read by block (0, 0, 0), thread (0, 0, 0), PTX line 5"), "{told}");
+    assert!(race.contains("race in kernel `count`") && race.contains("PTX line 6; read by"), "{told}");
+    let told = child("launches_twice", Some(" race "));
+    assert!(told.contains("race in kernel") && !told.contains("never written"), "{told}");
+    assert!(child("launches_twice", Some("leaks")).contains("is not understood and ignored"));
+    assert_eq!(child("launches_twice", None), "");
+}
+
+#[test]
+fn a_program_asks_and_is_told_in_values() {
+    assert_eq!(child("asks", Some("none")), "");
+}
+
+#[test]
+#[ignore = "run by the tests above, in a process of its own"]
+fn launches_twice() {
+    count(false, 2);
+}
+
+#[test]
+#[ignore = "run by the tests above, in a process of its own"]
+fn asks() {
+    assert!(set_checks(Checks::ALL) && !set_checks(Checks::NONE));
+    let memory = count(true, 1);
+    let found = take_findings();
+    assert_eq!((found.list.len(), found.list[0].kind, found.left_out), (1, FindingKind::Race, 0));
+    assert_eq!((found.list[0].access.ptx_line, found.list[0].address), (6, memory));
+    assert_eq!(take_findings().list, []);
+    assert!(forget_written(memory, 64) && !forget_written(memory, 65));
+    assert!(!set_checks(Checks::ALL), "the driver is initialised");
+    count(false, 1);
+    assert!(take_findings().list.iter().any(|found| found.kind == FindingKind::Uninitialised));
+}

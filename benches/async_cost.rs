@@ -14,14 +14,14 @@ mod executor;
 
 use cuda_launch::operation::{
     BoxedOperation, DeviceOperation, OperationGraph, OwnedKernelLaunch, RoundRobin, SchedulingPolicy,
-    block_on, value, zeroed,
+    SingleStream, block_on, value, zeroed,
 };
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     AsyncKernelLaunch, CudaContext, CudaFunction, CudaStream, DeviceBuffer, LaunchConfig, cuda_launch_async,
 };
 use std::ffi::c_void;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
@@ -44,6 +44,8 @@ struct Bench {
     saxpy: CudaFunction,
     buffers: Option<Buffers>,
     graph: OperationGraph<Buffers>,
+    /// That of the bare calls.
+    same: Arc<dyn SchedulingPolicy>,
     /// What the bare call points at.
     held: (u32, f32, u64, u64),
 }
@@ -82,6 +84,14 @@ const KINDS: &[Kind] = &[
         ours: Bench::replayed,
         bare: Bench::bare_chain,
     },
+    // Nobody's limit: the device goes from stream to stream between the two.
+    Kind {
+        name: ".. on streams of a pool",
+        limit: f64::INFINITY,
+        times: 1,
+        ours: Bench::replayed_in_pool,
+        bare: Bench::bare_chain,
+    },
 ];
 
 impl Bench {
@@ -93,7 +103,8 @@ impl Bench {
         let graph = chain(&saxpy, buffers()).graph().unwrap();
         let (x, y) = buffers();
         let held = (N as u32, 1.0, x.cu_deviceptr(), y.cu_deviceptr());
-        Self { stream, saxpy, buffers: Some((x, y)), graph, held }
+        let same = Arc::new(SingleStream::new(&stream));
+        Self { stream, saxpy, buffers: Some((x, y)), graph, same, held }
     }
 
     fn bare(&mut self) {
@@ -145,6 +156,10 @@ impl Bench {
     }
 
     fn replayed(&mut self) {
+        block_on(self.graph.replay().into_future().schedule(self.same.clone())).unwrap();
+    }
+
+    fn replayed_in_pool(&mut self) {
         block_on(self.graph.replay()).unwrap();
     }
 

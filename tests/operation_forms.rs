@@ -21,6 +21,7 @@ use cuda_launch::{
     PinnedBuffer, PinnedFlags,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use support::{Fill, block_on, context, fill_kernel, poll_once, read};
 
@@ -75,7 +76,13 @@ fn host_memory_outlives_its_copy_and_cannot_be_read_too_early() {
     }
     let held = hold(&stream);
     // The future is dropped in flight: source and destination stay.
-    let mut dropped = copy_from_pinned(source).schedule(policy.clone()).future();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let noted = Noted(ended.clone());
+    let copy = copy_from_pinned(source).and_then_with_context(move |cx, copied| {
+        cx.keep(noted);
+        value(copied)
+    });
+    let mut dropped = copy.schedule(policy.clone()).future();
     assert!(poll_once(&mut dropped).is_pending());
     drop(dropped);
     // A closure sees the output while the stream is held; reading it waits.
@@ -89,6 +96,21 @@ fn host_memory_outlives_its_copy_and_cannot_be_read_too_early() {
             host
         });
     assert_eq!(early.schedule(policy).sync().unwrap().as_slice().unwrap(), [3; 1000]);
+    // Pinned memory that is freed while another test keeps a stream waiting would wait, too, and others for it.
+    let start = Instant::now();
+    while ended.load(Ordering::SeqCst) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(10), "the source is not freed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Counts its end.
+struct Noted(Arc<AtomicUsize>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 #[test]

@@ -1,11 +1,15 @@
-//! Launch plans: launches recorded once, replayed, and changed by name.
+//! Launch plans: launches recorded once, replayed, and changed by name. One test at a time: the driver that counts calls is
+//! another one than the default, and neither knows what is captured through the other.
 
 #![allow(unsafe_code)] // Launches of saxpy, fill and vecadd: lengths as the buffers have them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/inject.rs"]
 mod inject;
 
+use alone::alone;
 use cuda_launch::{
     CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan, PlanError,
     cuda_launch,
@@ -62,6 +66,7 @@ fn plan_error<T>(result: Result<T, Error>) -> PlanError {
 
 #[test]
 fn a_plan_is_replayed_with_arguments_set_by_name() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     let mut plan = LaunchPlan::record(&gpu.ctx, |stream| gpu.saxpy(stream, &x, &mut y)).unwrap();
@@ -83,6 +88,7 @@ fn a_plan_is_replayed_with_arguments_set_by_name() {
 
 #[test]
 fn one_name_is_set_for_all_launches_that_have_it() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     let mut plan =
@@ -97,6 +103,7 @@ fn one_name_is_set_for_all_launches_that_have_it() {
 
 #[test]
 fn buffers_are_set_by_name_and_kept() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let (mut sum, mut other) = (gpu.full(0.0), gpu.full(0.0));
     let mut plan = {
@@ -121,6 +128,7 @@ fn buffers_are_set_by_name_and_kept() {
 
 #[test]
 fn a_pointer_is_set_by_name_too() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     let mut plan = LaunchPlan::record(&gpu.ctx, |stream| unsafe {
@@ -138,6 +146,7 @@ fn a_pointer_is_set_by_name_too() {
 
 #[test]
 fn names_and_types_that_do_not_fit_are_refused_and_change_nothing() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     let mut plan = LaunchPlan::record(&gpu.ctx, |stream| gpu.saxpy(stream, &x, &mut y)).unwrap();
@@ -160,6 +169,7 @@ fn names_and_types_that_do_not_fit_are_refused_and_change_nothing() {
 
 #[test]
 fn a_plan_keeps_its_modules_and_buffers() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let mut y = gpu.full(0.0);
     let mut plan = {
@@ -174,6 +184,7 @@ fn a_plan_keeps_its_modules_and_buffers() {
 
 #[test]
 fn a_named_argument_is_launched_like_any_other() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::new(0).unwrap());
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     for _ in 0..3 {
@@ -185,6 +196,7 @@ fn a_named_argument_is_launched_like_any_other() {
 /// The replay of a hundred launches is one driver call, and one more for each launch that was changed.
 #[test]
 fn a_replay_makes_one_driver_call_and_one_for_each_change() {
+    let _alone = alone();
     let gpu = Gpu::new(CudaContext::with_driver(&inject::driver(""), 0).unwrap());
     let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
     let mut plan = LaunchPlan::record(&gpu.ctx, |stream| {

@@ -12,7 +12,7 @@ use super::fault::FaultState;
 use super::hold::{Debt, Hold};
 use super::host_call;
 use super::limits::DeviceLimits;
-use super::open_captures::{despite_captures, forbid_anywhere};
+use super::open_captures::{despite_captures, forbid_anywhere, outside_captures};
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
 use crate::trace;
@@ -303,7 +303,8 @@ impl CudaContext {
     ) -> Result<(), Error> {
         match self.enter(name) {
             Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
-            _ => self.traced(name, asked, call),
+            // Whoever drops something does not know who captures: it must not break a capture of other code either.
+            _ => self.traced(name, asked, |driver| outside_captures(self, || call(driver))),
         }
     }
 

@@ -200,6 +200,7 @@ fn free(call: &Call, address: CUdeviceptr, stream: CUstream) -> Outcome {
     if let Some(recorder) = recorder(&stream)? {
         return capture_free(call, &recorder, address);
     }
+    call.unsafe_in_capture()?;
     let (state, name) = (call.state()?, call.name);
     if let Some(block) = state.graph_memory.release(address) {
         return stream.submit_small(move || {
@@ -315,6 +316,7 @@ fn destroy(call: &Call, pool: CUmemoryPool) -> Outcome {
 
 /// Nothing is kept.
 fn trim(call: &Call, pool: CUmemoryPool, _keep: usize) -> Outcome {
+    call.unsafe_in_capture()?;
     call.state()?.pools.get(pool).map(|_| ())
 }
 

@@ -189,6 +189,7 @@ fn load_file(call: &Call, module: Out<CUmodule>, file: Text) -> Outcome {
 
 /// Waits for all work of the context, as the driver does.
 fn unload(call: &Call, module: CUmodule) -> Outcome {
+    call.unsafe_in_capture()?;
     let module = call.module(module)?;
     if module.of_library {
         return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);

@@ -49,9 +49,9 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The file of tests that `name` stands for: `streams`, `sys/loader`.
+/// The file of tests that `name` stands for: `streams`, `sys/loader`, `examples/interop/nccl`.
 fn file(name: &str) -> PathBuf {
-    match name.split_once('/') {
+    match name.rsplit_once('/') {
         Some((package, name)) => Path::new(package).join("tests").join(name).with_extension("rs"),
         None => Path::new("tests").join(name).with_extension("rs"),
     }

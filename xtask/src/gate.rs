@@ -16,8 +16,17 @@ const MIRI: &[&[&str]] = &[
 ];
 
 /// What runs under ThreadSanitizer.
-const TSAN: &[&str] =
-    &["operation", "operation_packet", "operation_executors", "operation_random", "operation_fault_drill"];
+const TSAN: &[&str] = &[
+    "operation",
+    "operation_packet",
+    "operation_executors",
+    "operation_forms",
+    "operation_hostile",
+    "operation_launch",
+    "operation_random",
+    "operation_fault_drill",
+    "typed_async",
+];
 
 /// The oldest Rust that the manifests promise (`rust-version`).
 const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
@@ -188,7 +197,8 @@ fn tsan() -> Result<()> {
     let mut command = on("nightly", &always.into_iter().chain(tests).collect::<Vec<_>>())?;
     command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_TARGET_DIR", target);
     // How many times longer the tests with a limit may take.
-    run(command.env("CUDA_LAUNCH_TEST_SLOWER", "20"))
+    command.env("CUDA_LAUNCH_TEST_SLOWER", "20").env("CUDA_LAUNCH_RANDOM_PROGRAMS", "300");
+    run(&mut command)
 }
 
 fn kernels() -> Result<()> {

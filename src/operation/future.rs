@@ -225,7 +225,7 @@ fn patience(last: Duration) -> Duration {
 /// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20
 /// microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said when it was first asked for, or what [`set_inline_wait`] says.
 ///
-/// Where the wait before on this stream took less than 100 microseconds, this one lasts up to as long.
+/// Where the wait before on this stream was short, this one lasts up to twice as long, and 100 microseconds at most.
 pub fn inline_wait() -> Duration {
     match INLINE_WAIT.load(Ordering::Relaxed) {
         u64::MAX => first_inline_wait(),

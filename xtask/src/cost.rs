@@ -29,7 +29,7 @@ const LIMITS: &[(&str, f64)] = &[
     ("async-macro", 400.0),
 ];
 
-/// Counts every variant, prints a table, and fails where a limit is passed.
+/// Counts every variant, prints a table, and fails where a limit is passed or a launch with one uses the heap.
 pub(crate) fn run() -> Result<()> {
     let bench = build()?;
     let names = output(Command::new(&bench).arg("list"))?;
@@ -46,7 +46,22 @@ pub(crate) fn run() -> Result<()> {
             passed.push(name.to_string());
         }
     }
+    passed.extend(heap_users(&output(Command::new(&bench).arg("count"))?));
     if passed.is_empty() { Ok(()) } else { Err(format!("over the limit: {}", passed.join(", ")).into()) }
+}
+
+/// The variants with a limit that use the heap, from a table of variant, driver calls and heap calls a launch. None may.
+fn heap_users(counts: &str) -> Vec<String> {
+    let mut users = Vec::new();
+    for line in counts.lines() {
+        let mut cells = line.split_whitespace();
+        let (name, heap) =
+            (cells.next().unwrap_or_default(), cells.nth(1).and_then(|calls| calls.parse().ok()));
+        if LIMITS.iter().any(|(limited, _)| *limited == name) && heap != Some(0.0) {
+            users.push(format!("{name} (heap calls)"));
+        }
+    }
+    users
 }
 
 /// Builds the bench and returns its executable.
@@ -119,7 +134,7 @@ fn resolve<'a>(names: &mut HashMap<&'a str, &'a str>, text: &'a str) -> &'a str 
 
 #[cfg(test)]
 mod tests {
-    use super::self_cost;
+    use super::{heap_users, self_cost};
 
     #[test]
     fn calls_count_for_the_callee_only() {
@@ -127,5 +142,12 @@ mod tests {
             "fn=(1) main\n16 5\n+1 2\ncfn=(2) noop_launch\ncalls=1 50\n+3 40\nfn=(2)\n50 40\nfn=(1)\n20 1\n";
         let costs = self_cost(text);
         assert_eq!((costs["main"], costs["noop_launch"]), (8, 40));
+    }
+
+    #[test]
+    fn a_launch_that_uses_the_heap_is_named() {
+        let counts =
+            "variant   driver calls   heap calls\nfunction 1.00 0.00\nasync 1.00 2.00\nfloor 1.00 3.00";
+        assert_eq!(heap_users(counts), ["async (heap calls)"]);
     }
 }

@@ -80,7 +80,7 @@ fn the_launches_that_had_not_ended_are_named() {
 }
 
 #[test]
-fn a_long_list_ends_with_what_came_before_and_unloaded_kernels_have_no_name() {
+fn a_long_list_names_each_kernel_once_the_oldest_first_and_unloaded_kernels_have_no_name() {
     let rig = Rig::new();
     let gone = {
         let module = rig.ctx.load_module(".version 7.0\n.target sm_52\n.address_size 64\n").unwrap();
@@ -92,11 +92,17 @@ fn a_long_list_ends_with_what_came_before_and_unloaded_kernels_have_no_name() {
     for _ in 0..1000 {
         rig.launch(&rig.a, &f).unwrap();
     }
+    let many: Vec<_> = (0..20).map(|n| rig.function(&format!("k{n}"))).collect();
+    for function in &many {
+        rig.launch(&rig.a, function).unwrap();
+        rig.launch(&rig.a, &f).unwrap();
+    }
     answer(FAULT);
     let error = rig.launch(&rig.a, &f).unwrap_err();
-    let mut suspects = vec![Suspect::Earlier];
-    suspects.extend(vec![kernel("f"); 16]);
-    suspects.push(Suspect::Unloaded);
+    // No more than 16 of a stream.
+    let mut suspects = vec![Suspect::Earlier, kernel("f")];
+    suspects.extend((0..15).map(|n| kernel(&format!("k{n}"))));
+    suspects.extend([Suspect::Later, Suspect::Unloaded]);
     assert_eq!(faulted(&error).suspects, suspects);
     answer(CUresult::SUCCESS);
 }

@@ -3,6 +3,9 @@
 #![allow(unsafe_code)] // Raw handles in and out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/inject.rs"]
+mod inject;
+
 use cuda_launch::sys::{CUdevice_attribute, CUlimit, CUresult};
 use cuda_launch::{
     CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext, CudaDevice,
@@ -205,6 +208,24 @@ fn a_context_of_ones_own_is_apart_from_the_primary_one() {
     assert!(error.to_string().contains("another context of device 0"), "{error}");
     drop(module);
     own.close().unwrap();
+}
+
+/// To make a context current that was destroyed crashes driver 580, later.
+#[test]
+fn nothing_is_asked_of_a_context_after_its_end() {
+    let _alone = alone();
+    let device = CudaContext::with_driver(&inject::driver(""), 0).unwrap().device();
+    for closed in [true, false] {
+        let own = device.create_context(&ContextOptions::default()).unwrap();
+        works(&own);
+        inject::watch();
+        if closed {
+            own.close().unwrap()
+        } else {
+            drop(own)
+        };
+        assert_eq!(inject::calls().last(), Some(&"cuCtxDestroy_v2"), "closed: {closed}");
+    }
 }
 
 #[test]

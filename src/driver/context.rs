@@ -486,13 +486,14 @@ impl ContextInner {
 
     /// What is held, to be given back.
     fn debt(&mut self) -> Debt {
+        let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
+        // Not once more after `close`, when the context is gone: to bind it then ends in a crash of the driver.
         #[cfg(feature = "async")]
-        if !host_call::is_running() && self.process == std::process::id() {
+        if !holds.is_empty() && !host_call::is_running() && self.process == std::process::id() {
             // Also where it cannot be bound: nobody could be told.
             let _ = self.bind();
             self.events.empty(&self.driver);
         }
-        let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
         Debt::new(holds, &self.device, self.raw)
     }
 }

@@ -14,8 +14,8 @@ use super::completion::{Claim, Ended};
 use super::context::Source;
 use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
-use super::{reactor, run};
-use crate::driver::CudaStream;
+use super::reactor::{self, Wait, done_within};
+use super::run;
 use crate::error::{Error, ErrorKind, Forked, OperationError};
 
 /// An operation as a future. The first poll submits the work.
@@ -166,12 +166,16 @@ where
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
     // Behind work that others sleep for it is of no use to stay awake, and a thousand who do are a core for 20 ms.
-    let wait = if stream.is_awaited() { Duration::ZERO } else { patience(stream.last_wait()) };
+    let last = stream.last_wait();
+    let wait = if stream.is_awaited() { Duration::ZERO } else { patience(last) };
     let budget = deadline.map_or(wait, |deadline| deadline.limit.min(wait));
+    // Most short work needs no event.
+    let quick = if last > inline_wait() { Duration::ZERO } else { budget.min(inline_wait() / 2) };
     // Not counted from the beginning: to submit a hundred launches takes longer than the last of them.
     let since = Instant::now();
-    let idle = done_within(stream, since, budget);
+    let idle = done_within(since, quick, || stream.is_idle());
     if !matches!(idle, Ok(false)) {
+        stream.waited(since.elapsed());
         let result = idle.map(drop);
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
@@ -179,23 +183,13 @@ where
     let waiting = Waiting::new(output);
     // A limit that is beyond all time is none.
     let deadline = deadline.and_then(|deadline| begin.checked_add(deadline.limit));
-    reactor::watch(stream, chain.0.take_kept(), waiting.claim.slot().clone(), since, deadline);
+    reactor::watch(
+        stream,
+        chain.0.take_kept(),
+        waiting.claim.slot().clone(),
+        Wait { since, budget, deadline },
+    );
     Ok(waiting)
-}
-
-/// Whether the stream is done within this time, counted from now on.
-fn done_within(stream: &CudaStream, start: Instant, budget: Duration) -> Result<bool, Error> {
-    loop {
-        let idle = stream.is_idle()?;
-        let elapsed = start.elapsed();
-        if idle {
-            stream.waited(elapsed);
-        }
-        if idle || elapsed >= budget {
-            return Ok(idle);
-        }
-        std::hint::spin_loop();
-    }
 }
 
 fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
@@ -212,7 +206,7 @@ fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
 static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// To sleep and be woken takes about as long as this: work that is done sooner is not slept for.
-const LONGEST_WAIT: Duration = Duration::from_micros(100);
+const LONGEST_WAIT: Duration = Duration::from_micros(150);
 
 /// How long a first poll waits on a stream where the wait before took `last`, as far as the watcher could tell.
 fn patience(last: Duration) -> Duration {
@@ -225,7 +219,7 @@ fn patience(last: Duration) -> Duration {
 /// How long a first poll waits for the work before it goes to sleep, where no other future waits for the same stream: 20
 /// microseconds, or what `CUDA_LAUNCH_INLINE_WAIT_US` said when it was first asked for, or what [`set_inline_wait`] says.
 ///
-/// Where the wait before on this stream was short, this one lasts up to twice as long, and 100 microseconds at most.
+/// Where the wait before on this stream was short, this one lasts up to twice as long, and 150 microseconds at most.
 pub fn inline_wait() -> Duration {
     match INLINE_WAIT.load(Ordering::Relaxed) {
         u64::MAX => first_inline_wait(),

@@ -42,6 +42,8 @@ done
 cd "$work/bundle"
 export CARGO_MANIFEST_DIR=$PWD CUDA_LAUNCH_KERNEL_DIR=$PWD/examples/kernels
 export CUDA_LAUNCH_DRIVER=${CUDA_LAUNCH_DRIVER:-system} RUST_BACKTRACE=1
+# The logs say what was skipped.
+export RUST_TEST_NOCAPTURE=1
 
 TEST_SECONDS=120
 MEMCHECK_SECONDS=300

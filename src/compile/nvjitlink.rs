@@ -13,7 +13,7 @@ use super::cache::{CacheUse, CompileCache, Key, KeyParts};
 use super::code::{CodeKind, CompiledCode};
 use super::inputs::{Input, LinkInputs};
 use super::nvjitlink_options::NvJitLinkOptions;
-use super::search::Library;
+use super::search::{Library, once};
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::driver::LinkInput;
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
@@ -78,14 +78,7 @@ impl NvJitLink {
     /// [`CompileError::NotFound`] with everything that was tried; a library before 12.3 cannot say its version and is not
     /// taken.
     pub fn load() -> Result<Self, Error> {
-        // A panic cannot happen while the lock is held; a poisoned lock would still hold a whole value.
-        let mut found = FOUND.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(linker) = &*found {
-            return Ok(linker.clone());
-        }
-        let linker = Self::with_library(LIBRARY.load()?)?;
-        *found = Some(linker.clone());
-        Ok(linker)
+        once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
     /// Takes a library that someone else loaded: another version beside the first, or one of a test.

@@ -14,7 +14,7 @@ use super::code::{CodeKind, CompiledCode};
 use super::includes;
 use super::nvrtc_options::NvrtcOptions;
 use super::nvrtc_refusal::{known, refused, too_old};
-use super::search::Library;
+use super::search::{Library, once};
 use super::source::CudaSource;
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::driver::JitTarget;
@@ -83,14 +83,7 @@ impl Nvrtc {
     /// # Errors
     /// [`CompileError::NotFound`](crate::CompileError::NotFound) with everything that was tried.
     pub fn load() -> Result<Self, Error> {
-        // A panic cannot happen while the lock is held; a poisoned lock would still hold a whole value.
-        let mut found = FOUND.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(nvrtc) = &*found {
-            return Ok(nvrtc.clone());
-        }
-        let nvrtc = Self::with_library(LIBRARY.load()?)?;
-        *found = Some(nvrtc.clone());
-        Ok(nvrtc)
+        once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
     /// Takes a library that someone else loaded: another version beside the first, or one of a test.

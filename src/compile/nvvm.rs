@@ -13,7 +13,7 @@ use super::cache::{CacheUse, CompileCache, Key, KeyParts};
 use super::code::{CodeKind, CompiledCode};
 use super::nvvm_arch;
 use super::nvvm_options::NvvmOptions;
-use super::search::Library;
+use super::search::{Library, once};
 use super::text::{argument_error, c_strings, from_log, pointers};
 use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal, Tried};
 use crate::trace;
@@ -121,14 +121,7 @@ impl Nvvm {
     /// # Errors
     /// [`CompileError::NotFound`] with everything that was tried.
     pub fn load() -> Result<Self, Error> {
-        // A panic cannot happen while the lock is held; a poisoned lock would still hold a whole value.
-        let mut found = FOUND.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(nvvm) = &*found {
-            return Ok(nvvm.clone());
-        }
-        let nvvm = Self::with_library(LIBRARY.load()?)?;
-        *found = Some(nvvm.clone());
-        Ok(nvvm)
+        once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
     /// Takes a library that someone else loaded: another version beside the first, or one of a test.

@@ -4,6 +4,7 @@
 
 use cuda_driver_sys::{Compiler, Table};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{CompileError, Error, ErrorKind, Tried};
 
@@ -20,6 +21,21 @@ pub(super) struct Library {
     pub(super) names: &'static [&'static str],
     /// The package on PyPI.
     pub(super) wheel: &'static str,
+}
+
+/// What is in `place`, put there by the first call that finds it; after a failure it is looked for again.
+pub(super) fn once<T: Clone>(
+    place: &Mutex<Option<T>>,
+    find: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    // A panic leaves the place empty.
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = &*place {
+        return Ok(found.clone());
+    }
+    let found = find()?;
+    *place = Some(found.clone());
+    Ok(found)
 }
 
 impl Library {

@@ -10,8 +10,8 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, all, allocate, from_result, in_flight, lazy,
-    value, with_context, zeroed, zip,
+    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, all, allocate, block_on, from_result,
+    in_flight, lazy, value, with_context, zeroed, zip,
 };
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Fill, block_on, context, fill_kernel, poll_once, read};
+use support::{Fill, context, fill_kernel, poll_once, read};
 
 /// Waits until a condition holds.
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {

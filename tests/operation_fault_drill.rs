@@ -15,8 +15,8 @@ mod support;
 
 use alone::{Held, hold};
 use cuda_launch::operation::{
-    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, in_flight, set_inline_wait, value, zeroed,
-    zip,
+    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, block_on, in_flight, set_inline_wait, value,
+    zeroed, zip,
 };
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{block_on, context, poll_once};
+use support::{context, poll_once};
 
 const FUTURES: usize = 1000;
 const STREAMS: usize = 4;

@@ -12,7 +12,7 @@ mod support;
 use alone::{alone, hold};
 use cuda_launch::operation::{
     self, DeviceOperation, Either, OperationGraph, OwnedKernelLaunch, RoundRobin, SchedulingPolicy,
-    SingleStream, all, allocate, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host,
+    SingleStream, all, allocate, block_on, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host,
     copy_to_pinned, default_device, from_event, from_stream, in_flight, memset, select, select_all,
     task_on_device, value, with_context, with_device, zeroed, zip,
 };
@@ -23,7 +23,7 @@ use cuda_launch::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use support::{Fill, block_on, context, fill_kernel, poll_once, read};
+use support::{Fill, context, fill_kernel, poll_once, read};
 
 /// A filled buffer, by a launch that owns it.
 fn filled(

@@ -13,7 +13,8 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    DeviceFuture, DeviceOperation, SchedulingPolicy, SingleStream, copy_to_device, in_flight, value, zeroed,
+    DeviceFuture, DeviceOperation, SchedulingPolicy, SingleStream, block_on, copy_to_device, in_flight,
+    value, zeroed,
 };
 use cuda_launch::sys::{CUcontext, CUresult, Driver};
 use cuda_launch::{
@@ -29,7 +30,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
-use support::{block_on, context, poll_once};
+use support::{context, poll_once};
 
 const WATCHER: &str = "cuda-launch reactor";
 

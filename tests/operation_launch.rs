@@ -10,15 +10,15 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    DeviceOperation, ExecutionContext, KernelLaunch, OwnedKernelLaunch, SingleStream, value, with_context,
-    zip,
+    DeviceOperation, ExecutionContext, KernelLaunch, OwnedKernelLaunch, SingleStream, block_on, value,
+    with_context, zip,
 };
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch_async,
 };
 use std::future::IntoFuture;
 use std::sync::Arc;
-use support::{block_on, context, fill_kernel, poll_once, read};
+use support::{context, fill_kernel, poll_once, read};
 
 fn kernel(ptx: &str, name: &str) -> CudaFunction {
     context().load_module(ptx).unwrap().load_function(name).unwrap()

@@ -20,7 +20,7 @@ mod support;
 
 use cuda_emulator::{LiveHandles, live_handles};
 use cuda_launch::Error;
-use cuda_launch::operation::{DeviceOperation, in_flight};
+use cuda_launch::operation::{DeviceOperation, block_on, in_flight};
 use program::{Bad, End, Form, Item, Op, Place, programs, reference};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use rig::{Maker, Out, Rig};
@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use support::{block_on, poll_once};
+use support::poll_once;
 
 type Given = Result<Vec<u32>, Bad>;
 

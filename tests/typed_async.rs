@@ -10,12 +10,12 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    self, DeviceOperation, OperationGraph, OwnedKernelLaunch, SingleStream, in_flight, value, zip,
+    self, DeviceOperation, OperationGraph, OwnedKernelLaunch, SingleStream, block_on, in_flight, value, zip,
 };
 use cuda_launch::{CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_module};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{block_on, context, poll_once};
+use support::{context, poll_once};
 
 mod gpu {
     pub(crate) use cuda_launch as launch;

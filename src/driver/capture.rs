@@ -153,8 +153,6 @@ impl Capture {
         let known =
             memory.iter().position(|c| std::ptr::addr_eq(Arc::as_ptr(&c.resource), Arc::as_ptr(&resource)));
         let index = known.unwrap_or_else(|| {
-            // The graph will share it with whoever holds it then, perhaps on another thread.
-            resource.escape();
             memory.push(Captured { resource, written: false, within: Uses::default() });
             memory.len() - 1
         });

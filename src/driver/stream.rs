@@ -220,7 +220,7 @@ impl CudaStream {
     }
 
     /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
-    pub(crate) fn is_done(&self) -> Result<bool, Error> {
+    pub(super) fn is_done(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
         self.context().enter("cuStreamQuery")?;
         // SAFETY: the stream is live.

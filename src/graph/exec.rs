@@ -131,7 +131,8 @@ impl GraphExec {
     /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
     ///
     /// It is ordered against other uses of its buffers, but for those that another thread submits at the very same time: nobody
-    /// can say which of the two is first, and the device may run them side by side. The memory stays until both are done.
+    /// can say which of the two is first, and the device may run them side by side. The memory stays until both are done: the end of
+    /// a buffer that a graph ever used waits for all work of its context.
     ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.

@@ -119,6 +119,12 @@ pub(super) struct Use {
 }
 
 impl Use {
+    /// By a graph, which shares the memory with whoever else holds it, perhaps on another thread.
+    pub(super) fn new(resource: Arc<dyn Resource>, written: bool) -> Self {
+        resource.escape();
+        Self { resource, written }
+    }
+
     /// Orders work on `stream` that is about to be submitted after the other uses of the memory.
     #[inline]
     pub(super) fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
@@ -139,8 +145,7 @@ impl Share {
 
     /// A share in one piece of memory.
     pub(super) fn add_memory(&mut self, home: &Arc<Home>, written: bool) {
-        let resource: Arc<dyn Resource> = home.clone();
-        self.memory.push(Use { resource, written });
+        self.memory.push(Use::new(home.clone(), written));
     }
 
     /// All that `other` has, too; memory that both have is one entry.

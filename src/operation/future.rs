@@ -29,8 +29,8 @@ use crate::error::{Error, ErrorKind, Forked, OperationError};
 ///
 /// # Dropping, forgetting, panics
 /// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
-/// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or lost with its executor; the
-/// work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on into the poll; what was
+/// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or
+/// lost with its executor; the work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on into the poll; what was
 /// submitted before is treated as that of a dropped future.
 ///
 /// ```

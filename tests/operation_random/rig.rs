@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::program::{Form, N, Op, Place};
-use crate::support::block_on;
+use cuda_launch::operation::block_on;
 
 /// What the operations of all programs use.
 pub struct Rig {

@@ -1,4 +1,4 @@
-//! What the tests of operations share: an executor of a few lines, kernels, what they run.
+//! What the tests of operations share: kernels, operations, polls.
 
 #![allow(dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels.
@@ -6,32 +6,8 @@
 
 use cuda_launch::operation::{DeviceOperation, ExecutionContext};
 use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
-use std::future::{Future, IntoFuture};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-
-/// Wakes a thread that is parked.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// An executor: polls one future on this thread until it is ready.
-pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
-    let mut future = pin!(future.into_future());
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
+use std::future::Future;
+use std::task::{Context, Poll, Waker};
 
 /// Polls once, and wakes nobody.
 pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {

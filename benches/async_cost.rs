@@ -84,6 +84,14 @@ const KINDS: &[Kind] = &[
         ours: Bench::replayed,
         bare: Bench::bare_chain,
     },
+    // Nobody's limit: what the driver itself takes for it.
+    Kind {
+        name: ".. launched, waited for",
+        limit: f64::INFINITY,
+        times: 1,
+        ours: Bench::launched,
+        bare: Bench::bare_chain,
+    },
     // Nobody's limit: the device goes from stream to stream between the two.
     Kind {
         name: ".. on streams of a pool",
@@ -157,6 +165,11 @@ impl Bench {
 
     fn replayed(&mut self) {
         block_on(self.graph.replay().into_future().schedule(self.same.clone())).unwrap();
+    }
+
+    fn launched(&mut self) {
+        self.graph.launch_on(&self.stream).unwrap();
+        self.wait();
     }
 
     fn replayed_in_pool(&mut self) {

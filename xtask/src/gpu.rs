@@ -50,7 +50,12 @@ pub(crate) fn bundle() -> Result<()> {
     put(&bin.join("bench"), bench.iter())?;
     let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
     put(&bin.join("tool"), tool.iter())?;
-    put_recorder(&bin.join("tool"))?;
+    put_library("cuda-launch-recorder", "libcuda_launch_recorder.so", &bin.join("tool"))?;
+    let interop = bin.join("interop");
+    let package = ["--package", "cuda-launch-interop", "--profile", "gpu"];
+    put(&interop, build(&[&["build", "--examples"], &package[..]].concat())?.iter())?;
+    put_library("cuda-launch-interop", "libcuda_launch_dlpack.so", &interop)?;
+    fs::copy(root()?.join("examples/interop/dlpack.py"), interop.join("dlpack.py"))?;
     let size = finish(&folder)?;
     fits(size)
 }
@@ -126,10 +131,9 @@ fn put<'a>(folder: &Path, programs: impl Iterator<Item = &'a Program>) -> Result
     Ok(())
 }
 
-/// Builds the recorder of `cuda-launch trace`, and copies it to beside the tool.
-fn put_recorder(folder: &Path) -> Result<()> {
-    run(&mut cargo(&["build", "--package", "cuda-launch-recorder", "--profile", "gpu"])?)?;
-    let name = "libcuda_launch_recorder.so";
+/// Builds the library of a package, and copies it to a folder.
+fn put_library(package: &str, name: &str, folder: &Path) -> Result<()> {
+    run(&mut cargo(&["build", "--lib", "--package", package, "--profile", "gpu"])?)?;
     let built = std::env::var_os("CARGO_TARGET_DIR").map_or(root()?.join("target"), PathBuf::from);
     run(Command::new("strip").arg("-o").arg(folder.join(name)).arg(built.join("gpu").join(name)))
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what `cargo xtask gpu` bundled, on a machine with a GPU and no toolchain.
 #
-#     run.sh OUT [PHASE...]     phases: tests examples bench tool memcheck; all of them if none is named
+#     run.sh OUT [PHASE...]     phases: tests examples bench tool interop memcheck; all of them if none is named
 #
 # One line a program is printed, then the sums; the exit status is 1 if anything failed. OUT/logs.tar.gz has what the programs
 # printed: one file, because what comes back from a borrowed machine may be limited in number.
@@ -12,7 +12,7 @@ shopt -s nullglob
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:?usage: run.sh OUT [PHASE...]}
 shift
-phases=${*:-tests examples bench tool memcheck}
+phases=${*:-tests examples bench tool interop memcheck}
 mkdir -p "$out" && out=$(cd "$out" && pwd)
 
 work=$(mktemp -d)
@@ -37,6 +37,10 @@ for archive in "$here"/compilers-*.tar.xz; do
     export "CUDA_LAUNCH_${compiler^^}=$work/nvidia/cu13/lib"
     echo "with $compiler"
 done
+
+# Python's packages may have the compilers and NCCL.
+python=$(python3 -c 'import sys; print(sys.prefix)' 2>/dev/null) || python=
+export VIRTUAL_ENV=${VIRTUAL_ENV:-$python}
 
 # As under cargo: the package's folder is the current one, and a variable names it.
 cd "$work/bundle"
@@ -125,6 +129,27 @@ tool() {
     tail -n 12 "$logs/tool-doctor.log" "$logs"/tool-run*.log "$logs"/tool-occupancy.log "$logs"/tool-trace.log
 }
 
+# Beside other libraries, where this machine has them; what it lacks is said in the log. The last two are programs that know nothing
+# of this crate: what they ask of the driver is recorded.
+interop() {
+    local t=bin/tool/cuda-launch i=bin/interop nccl program ncu
+    nccl=$(find "$VIRTUAL_ENV" -name 'libnccl.so.2' -print -quit 2>/dev/null)
+    for program in tracing cudarc; do
+        one "interop $program" timeout 60 "$i/$program"
+    done
+    one "interop nccl" env ${nccl:+CUDA_LAUNCH_NCCL="$nccl"} timeout 120 "$i/nccl"
+    one "interop dlpack" timeout 120 python3 "$i/dlpack.py" "$i/libcuda_launch_dlpack.so"
+    ncu=$(command -v ncu || echo /usr/local/cuda/bin/ncu)
+    one "interop nvtx" timeout 120 "$ncu" --nvtx --clock-control none --section LaunchStats "$i/nvtx"
+    for program in torch cupy; do
+        one "interop trace $program" env -u CUDA_LAUNCH_DRIVER timeout 120 "$t" trace --driver system \
+            --output "$logs/$program.json" -- python3 -c "import $program as p
+a = p.ones(1 << 20, **({'device': 'cuda'} if '$program' == 'torch' else {}))
+assert float((a + a).sum()) == 2 << 20"
+    done
+    tail -n 20 "$logs"/interop-*.log
+}
+
 # Binaries with `fault` in their name stop kernels on purpose. The other tests provoke errors of the driver, which are not the
 # kernels' doing; the examples must have none at all.
 memcheck() {
@@ -151,7 +176,7 @@ echo "driver: $CUDA_LAUNCH_DRIVER; phases: $phases"
 for phase in $phases; do
     before=("$passed" "$failed" "$ignored") start=$SECONDS
     case $phase in
-        tests | examples | bench | tool | memcheck) "$phase" ;;
+        tests | examples | bench | tool | interop | memcheck) "$phase" ;;
         *) echo "no phase $phase" >&2; exit 2 ;;
     esac
     printf '= %s: %d passed, %d failed, %d ignored, %d s\n' "$phase" $((passed - before[0])) $((failed - before[1])) \

@@ -244,8 +244,8 @@ fn a_wait_inside_a_poll_takes_no_wake_from_the_wait_around_it() {
 
 /// The launch that traps is the oldest of many, and not all of them fit the list of what a stream remembers.
 #[test]
-fn the_launch_that_traps_is_named_whatever_is_behind_it() {
-    const NAME: &str = "the_launch_that_traps_is_named_whatever_is_behind_it";
+fn a_fault_names_the_launch_whatever_is_behind_it() {
+    const NAME: &str = "a_fault_names_the_launch_whatever_is_behind_it";
     if !child::is_child(NAME) {
         let ended = child::run(NAME);
         assert_eq!(ended.code, Some(7), "{}\n{}", ended.stdout, ended.stderr);

@@ -79,6 +79,11 @@ fn now() -> f64 {
     START.elapsed().as_nanos() as f64 / 1e3
 }
 
+/// Microseconds without what is left of a nanosecond.
+fn in_nanoseconds(microseconds: f64) -> f64 {
+    (microseconds * 1e3).round() / 1e3
+}
+
 fn line(event: &Value) {
     let Some(file) = &*FILE else { return };
     if WRITTEN.fetch_add(1, Ordering::Relaxed) < MOST {
@@ -99,7 +104,7 @@ fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: V
     }
     let thread = THREAD.try_with(|thread| *thread).unwrap_or(0);
     line(&json!({
-        "ph": "X", "pid": 1, "tid": thread, "ts": start, "dur": now() - start, "name": name, "cat": category, "args": arguments,
+        "ph": "X", "pid": 1, "tid": thread, "ts": start, "dur": in_nanoseconds(now() - start), "name": name, "cat": category, "args": arguments,
     }));
 }
 
@@ -272,7 +277,7 @@ fn write(state: &mut State, one: Pending) {
         (Some(began), Some(took)) => {
             arguments["called_us"] = called.into();
             line(&json!({
-                "ph": "X", "pid": 2, "tid": stream, "ts": began, "dur": took, "name": name, "cat": category, "args": arguments,
+                "ph": "X", "pid": 2, "tid": stream, "ts": in_nanoseconds(began), "dur": in_nanoseconds(took), "name": name, "cat": category, "args": arguments,
             }));
         }
         // A fault: when it ended, nobody knows.

@@ -91,7 +91,7 @@ pub fn driver_of_version(version: i32, hidden: &'static [&'static str]) -> Arc<D
 
 macro_rules! table {
     ($($name:ident = $function:expr;)*) => {
-        fn lookup(name: &CStr) -> *const c_void {
+        pub fn lookup(name: &CStr) -> *const c_void {
             match name.to_str().unwrap() {
                 $(stringify!($name) => {
                     let function: pfn::$name = $function;

@@ -13,12 +13,14 @@ const MIRI: &[&[&str]] = &[
     &["--package", "cuda-launch", "--test", "packet"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
     &["--package", "cuda-launch", "--test", "operation_packet"],
+    &["--package", "cuda-launch", "--test", "operation_late"],
 ];
 
 /// What runs under ThreadSanitizer.
 const TSAN: &[&str] = &[
     "operation",
     "operation_packet",
+    "operation_late",
     "operation_executors",
     "operation_forms",
     "operation_hostile",

@@ -21,8 +21,11 @@ for name in basic features cluster; do
 done
 nvcc -arch=sm_90 -lineinfo -ptx features.cu -o features.lineinfo.ptx
 nvcc -arch=sm_90 -G -ptx basic.cu -o basic.debug.ptx
+nvcc -arch=sm_90 -G -ptx named.cu -o named.debug.ptx
 clean features.lineinfo.ptx
 clean basic.debug.ptx
+clean named.debug.ptx
+nvcc -arch=sm_90 -G -cubin named.cu -o "$here/named.debug.sm_90.cubin"
 nvcc -arch=sm_90 -cubin attributes.cu -o "$here/attributes.sm_90.cubin"
 nvcc -arch=sm_75 -cubin basic.cu -o "$here/basic.sm_75.cubin"
 nvcc -arch=sm_90a -cubin basic.cu -o "$here/basic.sm_90a.cubin"

@@ -358,9 +358,11 @@ fn a_future_that_is_pending_at_a_fork_ends_in_the_child() {
         let stream = context().new_stream().unwrap();
         let held = hold(&stream);
         let mut future = zeroed::<u8>(3).schedule(on(&stream)).future();
-        assert!(poll_once(&mut future).is_pending());
+        let mut dropped = zeroed::<u8>(3).schedule(on(&stream)).future();
+        assert!(poll_once(&mut future).is_pending() && poll_once(&mut dropped).is_pending());
         let process = fork();
         if process == 0 {
+            drop(dropped);
             _exit(i32::from(!ends_there(&mut future)));
         }
         let mut status = 0;
@@ -368,5 +370,6 @@ fn a_future_that_is_pending_at_a_fork_ends_in_the_child() {
         assert_eq!(status, 0, "it ended in the child with an error that says so");
         drop(held);
         assert_eq!(block_on(future).unwrap().len(), 3, "the parent's goes on");
+        assert_eq!(block_on(dropped).unwrap().len(), 3, "what is dropped in the child, too");
     });
 }

@@ -14,7 +14,7 @@ use super::completion::{Claim, Ended};
 use super::context::Source;
 use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
-use super::reactor::{self, Wait, done_within};
+use super::reactor::{self, Wait};
 use super::run;
 use crate::error::{Error, ErrorKind, Forked, OperationError};
 
@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Forked, OperationError};
 /// a kernel faulted; then the error names the launches that it may have been. That thread runs the waker, which must not wait:
 /// all futures would wait with it.
 ///
-/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]).
+/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]); it may be dropped there.
 ///
 /// # Dropping, forgetting, panics
 /// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
@@ -53,7 +53,8 @@ enum State<Op: DeviceOperation> {
 
 /// A claim, which serves only the process that made it: no other has the thread that watches.
 struct Waiting<T> {
-    claim: Claim<T, Error>,
+    /// `None` only while it is dropped.
+    claim: Option<Claim<T, Error>>,
     process: u32,
 }
 
@@ -113,11 +114,7 @@ where
             },
             State::InFlight(waiting) => match waiting.is_here() {
                 Ok(()) => self.wait(waiting, cx.waker()),
-                Err(forked) => {
-                    // The device may still use the output, which is the parent's to end; a thread of it may hold the lock.
-                    std::mem::forget(waiting);
-                    Poll::Ready(Err(forked))
-                }
+                Err(forked) => Poll::Ready(Err(forked)),
             },
             State::Over => Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into())),
         }
@@ -126,7 +123,7 @@ where
 
 impl<Op: DeviceOperation> DeviceFuture<Op> {
     fn wait(&mut self, waiting: Waiting<Op::Output>, waker: &Waker) -> Poll<Result<Op::Output, Error>> {
-        match waiting.claim.poll(waker) {
+        match waiting.poll(waker) {
             Poll::Ready(result) => Poll::Ready(result.map_err(|ended| why(ended, self.deadline))),
             Poll::Pending => {
                 self.state = State::InFlight(waiting);
@@ -137,8 +134,12 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
 }
 
 impl<T> Waiting<T> {
-    fn new(output: T) -> Self {
-        Self { claim: Claim::new(output), process: std::process::id() }
+    fn new(claim: Claim<T, Error>) -> Self {
+        Self { claim: Some(claim), process: std::process::id() }
+    }
+
+    fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<Error>>> {
+        self.claim.as_ref().map_or(Poll::Ready(Err(Ended::Taken)), |claim| claim.poll(waker))
     }
 
     /// An error in a fork of the process that waits.
@@ -148,6 +149,15 @@ impl<T> Waiting<T> {
             return Ok(());
         }
         Err(ErrorKind::Forked(Forked { call: "cuEventQuery", parent, child }).into())
+    }
+}
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        if self.is_here().is_err() {
+            // The device may still use the output, which is the parent's to end; a thread of it may hold the lock.
+            std::mem::forget(self.claim.take());
+        }
     }
 }
 
@@ -173,23 +183,18 @@ where
     let quick = if last > inline_wait() { Duration::ZERO } else { budget.min(inline_wait() / 2) };
     // Not counted from the beginning: to submit a hundred launches takes longer than the last of them.
     let since = Instant::now();
-    let idle = done_within(since, quick, || stream.is_idle());
+    let idle = stream.is_idle_within(since, quick);
     if !matches!(idle, Ok(false)) {
         stream.waited(since.elapsed());
         let result = idle.map(drop);
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
     }
-    let waiting = Waiting::new(output);
+    let claim = Claim::new(output);
     // A limit that is beyond all time is none.
     let deadline = deadline.and_then(|deadline| begin.checked_add(deadline.limit));
-    reactor::watch(
-        stream,
-        chain.0.take_kept(),
-        waiting.claim.slot().clone(),
-        Wait { since, budget, deadline },
-    );
-    Ok(waiting)
+    reactor::watch(stream, chain.0.take_kept(), claim.slot().clone(), Wait { since, budget, deadline });
+    Ok(Waiting::new(claim))
 }
 
 fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {

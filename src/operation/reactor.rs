@@ -75,21 +75,6 @@ pub(super) struct Wait {
     pub(super) deadline: Option<Instant>,
 }
 
-/// Whether it is done within this time.
-pub(super) fn done_within(
-    since: Instant,
-    budget: Duration,
-    is_done: impl Fn() -> Result<bool, Error>,
-) -> Result<bool, Error> {
-    loop {
-        let done = is_done()?;
-        if done || since.elapsed() >= budget {
-            return Ok(done);
-        }
-        std::hint::spin_loop();
-    }
-}
-
 /// Completes `slot` when what `stream` was given so far is done, and keeps `kept` until then.
 ///
 /// Where no event can be recorded, the host waits here.
@@ -106,7 +91,7 @@ pub(super) fn watch(stream: &CudaStream, kept: Vec<Kept>, slot: Arc<dyn Complete
     };
     let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
     // The record also sends on its way what a driver has held back, such as a graph: it is worth while to stay for longer.
-    let done = if budget.is_zero() { Ok(false) } else { done_within(since, budget, || mark.is_done()) };
+    let done = if budget.is_zero() { Ok(false) } else { mark.is_done_within(budget) };
     if !matches!(done, Ok(false)) {
         let result = done.map(drop);
         end(kept, &result);

@@ -51,7 +51,8 @@ impl Budget {
         Self(bytes.saturating_mul(4).min(MOST))
     }
 
-    fn spend(&mut self, amount: usize) -> Option<()> {
+    /// `None` once there is not so much left.
+    pub(super) fn spend(&mut self, amount: usize) -> Option<()> {
         let left = self.0.checked_sub(amount);
         self.0 = left.unwrap_or(0);
         left.map(drop)
@@ -65,7 +66,7 @@ pub(super) fn abbreviations(
     budget: &mut Budget,
 ) -> Option<Abbreviations> {
     let rest = section.get(offset.0..)?;
-    let rest = rest.get(..LONGEST_TABLE).unwrap_or(rest);
+    let rest = rest.get(..LONGEST_TABLE.min(budget.0)).unwrap_or(rest);
     // Units can have as many tables as there are bytes, all with the same end.
     let length = table_length(rest);
     budget.spend(length.unwrap_or(rest.len()))?;

@@ -32,7 +32,7 @@ pub(super) fn describe(sections: &Sections<'_>, kernels: &mut [Kernel]) {
     let mut budget = Budget::of(sections);
     let mut units = DebugInfo::new(&sections.info, LittleEndian).units();
     let mut table = None;
-    while let Ok(Some(header)) = units.next() {
+    while let (Ok(Some(header)), Some(())) = (units.next(), budget.spend(1)) {
         // Units that were compiled together share a table.
         let offset = header.debug_abbrev_offset();
         if table.as_ref().is_none_or(|(known, _)| *known != offset) {

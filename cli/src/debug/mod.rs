@@ -5,6 +5,8 @@
 
 mod entry;
 mod kernels;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use cuda_ptx::Module;

@@ -815,6 +815,23 @@ pub mod ptx_tests_data_named_debug_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/rust.debug.ptx")]
+pub mod ptx_tests_data_rust_debug_ptx {
+    unsafe extern "C" {
+        /// `choose`
+        pub fn choose(p: *mut u32, s: [u64; 4], n: u32, f: *const f32, text: *const u64);
+
+        pub static mut SLICE: [u64; 2];
+
+        pub static mut TEXT: [u64; 3];
+
+        pub static mut _RNvCshKuLGoDTFBq_4rust5TABLE: [u8; 16];
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/rust.ptx")]
 pub mod ptx_tests_data_rust_ptx {
     unsafe extern "C" {
@@ -2476,6 +2493,7 @@ pub fn load_all(
         ("ptx/tests/data/features.sm_100.ptx", ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
         ("ptx/tests/data/legacy.ptx", ptx_tests_data_legacy_ptx::load(context).map(drop)),
         ("ptx/tests/data/named.debug.ptx", ptx_tests_data_named_debug_ptx::load(context).map(drop)),
+        ("ptx/tests/data/rust.debug.ptx", ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
         ("ptx/tests/data/rust.ptx", ptx_tests_data_rust_ptx::load(context).map(drop)),
         ("tests/kernels/atomics.ptx", tests_kernels_atomics_ptx::load(context).map(drop)),
         ("tests/kernels/bounds.ptx", tests_kernels_bounds_ptx::load(context).map(drop)),

@@ -43,3 +43,7 @@ nvcc -fatbin --no-compress -gencode arch=compute_90a,code=sm_90a -gencode arch=c
 nvcc -fatbin -gencode arch=compute_90,code=lto_90 basic.cu -o "$here/basic.lto.fatbin"
 RUSTC_BOOTSTRAP=1 rustc --edition 2024 --target nvptx64-nvidia-cuda -C target-cpu=sm_80 -C opt-level=2 -C panic=abort \
     --emit=asm "$here/rust.rs" -o "$here/rust.ptx"
+# From here: the path of the source stands in what a debugger reads.
+cp "$here/rust.rs" .
+RUSTC_BOOTSTRAP=1 rustc --edition 2024 --target nvptx64-nvidia-cuda -C target-cpu=sm_80 -C opt-level=2 -C panic=abort -g \
+    --emit=asm rust.rs -o "$here/rust.debug.ptx"

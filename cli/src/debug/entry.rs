@@ -13,7 +13,7 @@ type Value<'a> = AttributeValue<Slice<'a>>;
 /// Most that is read of one file.
 const MOST: usize = 16 << 20;
 /// Bytes that are searched for the end of a string in the time that an attribute takes.
-const BYTES_A_STEP: usize = 32;
+const BYTES_A_STEP: usize = 8;
 /// Bytes of the longest table of abbreviations.
 const LONGEST_TABLE: usize = 32 << 10;
 /// Bytes of the longest name.
@@ -31,6 +31,8 @@ pub(super) struct Entry<'a> {
     pub(super) size: Option<usize>,
     pub(super) encoding: Option<DwAte>,
     pub(super) is_declaration: bool,
+    /// Bytes of tables that were searched for the ends of its strings.
+    searched: usize,
 }
 
 /// Counts what is read.
@@ -47,7 +49,7 @@ impl Budget {
     /// In proportion to the sections, so that many small images cost no more than a large one. Compilers write an attribute
     /// in one byte or more; the rest is for types, which are looked up again for each parameter.
     pub(super) fn of(sections: &Sections<'_>) -> Self {
-        let bytes = sections.info.len().saturating_add(sections.abbreviations.len());
+        let bytes = sections.info.len() + sections.abbreviations.len() + sections.strings.len();
         Self(bytes.saturating_mul(4).min(MOST))
     }
 
@@ -114,9 +116,12 @@ impl<'a> Unit<'_, 'a> {
         budget.spend(abbreviation.attributes().len())?;
         let start = entries.next_offset().0;
         let entry = self.attributes(entries, abbreviation, depth);
-        // A string without an end was searched to the end of the unit.
-        let end = if entry.is_some() { entries.next_offset().0 } else { self.header.length_including_self() };
-        budget.spend(end.saturating_sub(start) / BYTES_A_STEP)?;
+        let searched = match &entry {
+            Some(entry) => entries.next_offset().0.saturating_sub(start).saturating_add(entry.searched),
+            // A string without an end was searched to the end of the unit.
+            None => self.header.length_including_self().saturating_sub(start),
+        };
+        budget.spend(searched / BYTES_A_STEP)?;
         entry.map(Some)
     }
 
@@ -137,8 +142,10 @@ impl<'a> Unit<'_, 'a> {
     fn take(&self, entry: &mut Entry<'a>, attribute: &Attribute<Slice<'a>>) {
         let value = attribute.value();
         match attribute.name() {
-            dw::DW_AT_name => entry.name = self.text(&value),
-            dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => entry.linkage_name = self.text(&value),
+            dw::DW_AT_name => entry.name = self.text(&value, &mut entry.searched),
+            dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => {
+                entry.linkage_name = self.text(&value, &mut entry.searched)
+            }
             dw::DW_AT_type => entry.ty = place(&value),
             dw::DW_AT_specification | dw::DW_AT_abstract_origin => entry.origin = place(&value),
             dw::DW_AT_byte_size => {
@@ -154,13 +161,19 @@ impl<'a> Unit<'_, 'a> {
         }
     }
 
-    fn text(&self, value: &Value<'a>) -> Option<&'a [u8]> {
-        match value {
-            AttributeValue::String(text) => Some(text.slice()).filter(|text| text.len() <= LONGEST_NAME),
-            AttributeValue::DebugStrRef(offset) => string(&self.sections.strings, offset.0),
-            AttributeValue::DebugLineStrRef(offset) => string(&self.sections.line_strings, offset.0),
-            _ => None,
-        }
+    fn text(&self, value: &Value<'a>, searched: &mut usize) -> Option<&'a [u8]> {
+        let (table, place) = match value {
+            AttributeValue::String(text) => {
+                return Some(text.slice()).filter(|text| text.len() <= LONGEST_NAME);
+            }
+            AttributeValue::DebugStrRef(place) => (&self.sections.strings, place.0),
+            AttributeValue::DebugLineStrRef(place) => (&self.sections.line_strings, place.0),
+            _ => return None,
+        };
+        let rest = table.get(place..)?;
+        let length = rest.iter().take(LONGEST_NAME).position(|&byte| byte == 0);
+        *searched += length.unwrap_or(LONGEST_NAME);
+        rest.get(..length?)
     }
 }
 
@@ -176,6 +189,7 @@ impl Entry<'_> {
             size: None,
             encoding: None,
             is_declaration: false,
+            searched: 0,
         }
     }
 }
@@ -186,11 +200,4 @@ fn place(value: &Value<'_>) -> Option<UnitOffset> {
         AttributeValue::UnitRef(place) => Some(*place),
         _ => None,
     }
-}
-
-/// The string at this place, up to its NUL.
-fn string(section: &[u8], offset: usize) -> Option<&[u8]> {
-    let rest = section.get(offset..)?;
-    let length = rest.iter().take(LONGEST_NAME).position(|&byte| byte == 0)?;
-    rest.get(..length)
 }

@@ -216,6 +216,16 @@ fn strings_without_end_are_searched_no_more_than_the_budget() {
 }
 
 #[test]
+fn strings_of_a_table_are_searched_no_more_than_the_budget() {
+    let abbreviations = table(&[(UNIT, true, &[]), (SUBPROGRAM, false, &NAME_IN_TABLE)]);
+    let mut entries = vec![1];
+    (0..2_000_000).for_each(|_| entries.extend([2, 0, 0, 0, 0]));
+    let mut made = made(unit(0, &entries), abbreviations, 1);
+    made.sections.strings = vec![b'k'; 8192].into();
+    made.answer();
+}
+
+#[test]
 fn tables_that_overlap_are_read_no_more_than_the_budget() {
     // Every byte begins a table that ends where all do.
     let abbreviations = [[1, 1, 0, 0, 0].repeat(6000), vec![0]].concat();

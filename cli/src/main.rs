@@ -8,6 +8,7 @@
 //! | `failure` | what goes wrong, and the exit codes |
 
 mod bind;
+mod debug;
 mod doctor;
 mod failure;
 mod image;

@@ -45,6 +45,24 @@ fn numbers_that_multiply_to_more_than_there_is() {
     }
 }
 
+/// Debug information as text: its words, labels and sections are far more than what they take in the file.
+#[test]
+fn debug_information_that_is_more_than_its_text() {
+    let kernel = ".visible .entry k(.param .u64 x) { ret; }\n";
+    let labels: String = (0..500_000).map(|i| format!("a{i}:\n")).collect();
+    for sections in [
+        format!(".section .debug_info {{ .b64 0{} }}", ",0".repeat(4 << 20)),
+        format!(".section .debug_info {{ .b64 a{} }}\n.section .debug_str {{ a: }}", ",a".repeat(1 << 20)),
+        format!(".section .debug_str {{ {labels} }}\n.section .debug_info {{ .b8 0 }}"),
+        ".section .debug_info{}".repeat(300_000),
+    ] {
+        let path = written("debug.ptx", format!("{HEADER}{kernel}{sections}\n"));
+        let start = Instant::now();
+        looks(path.to_str().unwrap(), "k");
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    }
+}
+
 /// A name that would clear the screen, and one that would end a comment.
 #[test]
 fn names_do_nothing_to_a_terminal_or_to_source() {

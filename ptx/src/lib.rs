@@ -63,6 +63,7 @@ mod lexer;
 mod nearest;
 mod number;
 mod parser;
+mod section;
 mod shared;
 mod tree;
 mod types;

@@ -22,6 +22,17 @@ pub struct Module<'a> {
     pub variables: Vec<Variable<'a>>,
     /// Functions and kernels in source order; a declaration and its definition are two entries.
     pub functions: Vec<Function<'a>>,
+    /// `.section` blocks in source order: debug information.
+    pub sections: Vec<Section<'a>>,
+}
+
+/// `.section name { ... }`: bytes for a debugger, as text that [`Module::section_bytes`] assembles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section<'a> {
+    /// With its dot: `.debug_info`. Several sections of one name are parts of one.
+    pub name: &'a str,
+    /// What stands between the braces.
+    pub text: &'a str,
 }
 
 /// How a symbol is linked.

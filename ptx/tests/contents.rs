@@ -82,3 +82,16 @@ fn cubins_tell_memory() {
     let reduce = features.kernels().iter().find(|kernel| kernel.name == "reduce").unwrap();
     assert_eq!(reduce.shared_memory, Some(0));
 }
+
+#[test]
+fn sections_of_debug_information_are_found_by_name() {
+    let file = data("named.debug.sm_90.cubin");
+    let cubin = Cubin::read(&file).unwrap();
+    assert_eq!(cubin.debug_info(), DebugInfo::Full);
+    let info = cubin.debug_section(".debug_info").unwrap();
+    assert_eq!(u32::from_le_bytes(info[..4].try_into().unwrap()) as usize, info.len() - 4);
+    assert!(cubin.debug_section(".debug_abbrev").is_some_and(|section| section.starts_with(&[1, 17])));
+    for name in [".debug_none", ".text.scale", ""] {
+        assert_eq!(cubin.debug_section(name), None, "{name}");
+    }
+}

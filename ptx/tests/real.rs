@@ -174,6 +174,21 @@ fn line_tables() {
 }
 
 #[test]
+fn debug_information() {
+    for name in ["basic.debug.ptx", "named.debug.ptx", "rust.debug.ptx"] {
+        let text = common::text(name);
+        let m = parse(&text).unwrap();
+        let sections = m.section_bytes(&[".debug_info", ".debug_abbrev", ".debug_none"]).unwrap();
+        let [info, abbreviations, none] = &sections[..] else { panic!() };
+        // A unit begins with its length, without the length itself.
+        assert_eq!(u32::from_le_bytes(info[..4].try_into().unwrap()) as usize, info.len() - 4, "{name}");
+        assert_eq!((&info[4..10], info[10]), (&[2, 0, 0, 0, 0, 0][..], 8), "{name}");
+        assert_eq!((abbreviations[..2].to_vec(), none.len()), (vec![1, 17], 0), "{name}");
+    }
+    assert_eq!(parse(&common::text("basic.ptx")).unwrap().sections, []);
+}
+
+#[test]
 fn pointers_have_attributes_since_sm_100() {
     let text = common::text("basic.sm_100.ptx");
     let m = parse(&text).unwrap();

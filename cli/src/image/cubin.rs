@@ -3,9 +3,12 @@
 use cuda_ptx::image::{Cubin, DebugInfo};
 
 use super::{Debug, Kernel, Part, source_name};
+use crate::debug::Sections;
 use crate::signature::Signature;
 
 pub(super) fn read(cubin: &Cubin<'_>) -> Part {
+    let mut kernels: Vec<Kernel> = cubin.kernels().iter().map(kernel).collect();
+    Sections::of_cubin(cubin).describe(&mut kernels);
     Part {
         kind: "cubin".into(),
         arch: cubin.arch(),
@@ -18,7 +21,7 @@ pub(super) fn read(cubin: &Cubin<'_>) -> Part {
         ptx_bytes: cubin.ptx().map_or(0, <[u8]>::len),
         relocatable: cubin.is_relocatable(),
         constant_bytes: Some(u64::from(cubin.constant_memory())),
-        kernels: cubin.kernels().iter().map(kernel).collect(),
+        kernels,
         ..Part::default()
     }
 }

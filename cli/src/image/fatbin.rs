@@ -36,17 +36,31 @@ fn part(entry: &Entry<'_>) -> Result<Part, ImageError> {
     Ok(part)
 }
 
-/// The entries are of one source: what the PTX says of a parameter's type, the cubins do not.
+/// The entries are of one source: what the PTX says of a parameter's type, the cubins do not, and a name that one of them has
+/// is that of all.
 fn share_types(parts: &mut [Part]) {
-    let known: HashMap<String, Signature> = parts
-        .iter()
-        .filter(|part| part.kind == "ptx")
-        .flat_map(|part| &part.kernels)
-        .filter_map(|kernel| Some((kernel.name.clone(), kernel.signature.clone()?)))
-        .collect();
+    let known = signatures(parts.iter().filter(|part| part.kind == "ptx"));
     for kernel in parts.iter_mut().filter(|part| part.kind == "cubin").flat_map(|part| &mut part.kernels) {
         if let (Some(own), Some(signature)) = (&mut kernel.signature, known.get(&kernel.name)) {
             own.learn(signature);
         }
     }
+    let named = signatures(parts.iter());
+    for kernel in parts.iter_mut().flat_map(|part| &mut part.kernels) {
+        if let (Some(own), Some(signature)) = (&mut kernel.signature, named.get(&kernel.name)) {
+            own.learn_names(signature);
+        }
+    }
+}
+
+/// Those of the kernels in these entries; of entries with the same kernel, of the one that names most parameters.
+fn signatures<'p>(parts: impl Iterator<Item = &'p Part>) -> HashMap<String, Signature> {
+    let mut known: HashMap<String, Signature> = HashMap::new();
+    for kernel in parts.flat_map(|part| &part.kernels) {
+        let Some(signature) = &kernel.signature else { continue };
+        if known.get(&kernel.name).is_none_or(|found| found.names() <= signature.names()) {
+            known.insert(kernel.name.clone(), signature.clone());
+        }
+    }
+    known
 }

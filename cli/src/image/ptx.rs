@@ -4,6 +4,7 @@ use cuda_ptx::image::ImageError;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, SharedVariables, Space};
 
 use super::{Debug, Kernel, Part, Variable, source_name, too_long};
+use crate::debug::Sections;
 use crate::signature::Signature;
 
 /// Longest body that is searched for the types of what it reads and writes.
@@ -14,6 +15,8 @@ pub(super) fn read(text: &str) -> Result<Part, ImageError> {
         return Err(ImageError::too_large(message));
     }
     let module = cuda_ptx::parse(text)?;
+    let mut kernels = kernels(&module)?;
+    Sections::of_ptx(&module).describe(&mut kernels);
     let variables = module.variables.iter();
     let bytes =
         |space| variables.clone().filter(|v| v.space == space).fold(0u64, |n, v| n.saturating_add(v.size()));
@@ -25,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<Part, ImageError> {
         debug: debug(&module, text),
         constant_bytes: Some(bytes(Space::Const)),
         variables: variables.clone().filter(|v| is_found(v)).map(variable).collect(),
-        kernels: kernels(&module)?,
+        kernels,
         ..Part::default()
     })
 }

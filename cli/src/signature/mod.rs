@@ -1,4 +1,5 @@
-//! What the parameters of a kernel are: from PTX types, from how the body uses them, from a mangled name, from sizes.
+//! What the parameters of a kernel are: from PTX types, from how the body uses them, from a mangled name, from sizes, and from
+//! what debug information says.
 
 mod flow;
 mod mangled;
@@ -6,6 +7,8 @@ mod scalar;
 
 use cuda_ptx::image::KernelParameter;
 use cuda_ptx::{Function, Statement};
+
+use crate::debug::Declared;
 
 pub(crate) use mangled::demangled;
 pub(crate) use scalar::Scalar;
@@ -91,13 +94,45 @@ impl Signature {
 
     /// Takes over what another image of the same source knows, where it fits.
     pub(crate) fn learn(&mut self, other: &Self) {
-        let fits =
-            self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.size == b.size);
-        if fits {
+        if self.fits(other.0.iter().map(|parameter| parameter.size)) {
             for (own, known) in self.0.iter_mut().zip(&other.0) {
-                *own = Parameter { offset: own.offset, ..known.clone() };
+                let name = known.name.clone().or(own.name.take());
+                let mut meaning = known.meaning.clone();
+                if own.meaning != Meaning::Unknown {
+                    meaning.refine(own.meaning.clone());
+                }
+                *own = Parameter { name, meaning, offset: own.offset, ..known.clone() };
             }
         }
+    }
+
+    /// Takes over the names that another image of the same source has and this one lacks.
+    pub(crate) fn learn_names(&mut self, other: &Self) {
+        if self.fits(other.0.iter().map(|parameter| parameter.size)) {
+            for (own, known) in self.0.iter_mut().zip(&other.0) {
+                own.name = own.name.take().or_else(|| known.name.clone());
+            }
+        }
+    }
+
+    /// Takes over what the source declares, where it fits.
+    pub(crate) fn declared(&mut self, parameters: Vec<Declared>) {
+        if self.fits(parameters.iter().map(|parameter| parameter.size)) {
+            for (own, declared) in self.0.iter_mut().zip(parameters) {
+                own.name = declared.name.or(own.name.take());
+                own.meaning.refine(declared.meaning);
+            }
+        }
+    }
+
+    /// Whether parameters of these sizes can be these.
+    fn fits(&self, sizes: impl ExactSizeIterator<Item = usize>) -> bool {
+        self.0.len() == sizes.len() && self.0.iter().zip(sizes).all(|(own, size)| own.size == size)
+    }
+
+    /// How many parameters have a name.
+    pub(crate) fn names(&self) -> usize {
+        self.0.iter().filter(|parameter| parameter.name.is_some()).count()
     }
 
     /// How many parameters are more than a size.
@@ -115,7 +150,7 @@ impl Meaning {
         }
     }
 
-    /// What a mangled name says is sure, but it does not say what is done with the memory.
+    /// What the source declares is sure, but it does not say what is done with the memory.
     fn refine(&mut self, named: Meaning) {
         *self = match (&*self, named) {
             (own @ (Self::Value(_) | Self::Pointer { .. }), Self::Unknown | Self::Bytes) => own.clone(),

@@ -99,6 +99,29 @@ impl Scalar {
         })
     }
 
+    /// By how DWARF encodes it, and its bytes.
+    pub(crate) fn of_dwarf(encoding: gimli::DwAte, size: usize) -> Option<Self> {
+        use gimli::constants as dw;
+        let signed = matches!(encoding, dw::DW_ATE_signed | dw::DW_ATE_signed_char);
+        let unsigned = [dw::DW_ATE_unsigned, dw::DW_ATE_unsigned_char, dw::DW_ATE_UTF, dw::DW_ATE_address];
+        let unsigned = unsigned.contains(&encoding) || encoding == dw::DW_ATE_boolean && size == 1;
+        Some(match size {
+            1 if signed => Self::I8,
+            2 if signed => Self::I16,
+            4 if signed => Self::I32,
+            8 if signed => Self::I64,
+            1 if unsigned => Self::U8,
+            2 if unsigned => Self::U16,
+            4 if unsigned => Self::U32,
+            8 if unsigned => Self::U64,
+            16 if unsigned => Self::U128,
+            2 if encoding == dw::DW_ATE_float => Self::F16,
+            4 if encoding == dw::DW_ATE_float => Self::F32,
+            8 if encoding == dw::DW_ATE_float => Self::F64,
+            _ => return None,
+        })
+    }
+
     /// Names in Rust, without paths.
     pub(crate) fn names() -> String {
         let names: Vec<&str> = TABLE.iter().filter_map(|(_, rust, ..)| rust.rsplit(':').next()).collect();

@@ -270,11 +270,11 @@ pub mod ptx_tests_data_attributes_sm_90_cubin {
 pub mod ptx_tests_data_basic_debug_ptx {
     unsafe extern "C" {
         /// `vecadd`
-        pub fn vecadd(p0: *const f32, p1: *const f32, p2: *mut f32, p3: u64);
+        pub fn vecadd(a: *const f32, b: *const f32, c: *mut f32, n: u64);
 
         /// `scale`
         /// Blocks have at most 256 threads.
-        pub fn scale(p0: *mut f64, p1: f64, p2: i32, p3: u8, p4: i16);
+        pub fn scale(x: *mut f64, f: f64, n: i32, tag: i8, s: i16);
     }
 }
 
@@ -763,6 +763,75 @@ pub mod ptx_tests_data_legacy_sm_90a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/named.debug.ptx")]
+pub mod ptx_tests_data_named_debug_ptx {
+    unsafe extern "C" {
+        /// `scale`
+        pub fn scale(input: *const f32, output: *mut f32, range: [u32; 4], count: i32, mode: u32);
+
+        /// `tally`
+        pub fn tally(
+            counter: *mut u32,
+            values: *const u16,
+            unused: *const u8,
+            enabled: u8,
+            least: i8,
+            limit: i64,
+            weight: f32,
+        );
+
+        /// `filters::blur<double, 4>(double const*, double*, unsigned int)`
+        #[entry("_ZN7filters4blurIdLi4EEEvPKT_PS1_j")]
+        pub fn blur_double_4(source: *const f64, target: *mut f64, length: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/named.debug.sm_90.cubin")]
+pub mod ptx_tests_data_named_debug_sm_90_cubin {
+    unsafe extern "C" {
+        /// `filters::blur<double, 4>(double const*, double*, unsigned int)`
+        #[entry("_ZN7filters4blurIdLi4EEEvPKT_PS1_j")]
+        pub fn blur_double_4(source: *const f64, target: *mut f64, length: u32);
+
+        /// `scale`
+        pub fn scale(input: *const f32, output: *mut f32, range: [u64; 2], count: i32, mode: u32);
+
+        /// `tally`
+        pub fn tally(
+            counter: *mut u32,
+            values: *const u16,
+            unused: *const u8,
+            enabled: u8,
+            least: i8,
+            limit: i64,
+            weight: f32,
+        );
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/rust.debug.ptx")]
+pub mod ptx_tests_data_rust_debug_ptx {
+    unsafe extern "C" {
+        /// `choose`
+        pub fn choose(p: *mut u32, s: [u64; 4], n: u32, f: *const f32, text: *const u64);
+
+        pub static mut SLICE: [u64; 2];
+
+        pub static mut TEXT: [u64; 3];
+
+        pub static mut _RNvCshKuLGoDTFBq_4rust5TABLE: [u8; 16];
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/rust.ptx")]
 pub mod ptx_tests_data_rust_ptx {
     unsafe extern "C" {
@@ -1102,26 +1171,26 @@ pub mod tests_kernels_debug_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
         pub fn mandelbrot_f32(
-            p0: u64,
-            p1: u32,
-            p2: u32,
-            p3: f32,
-            p4: f32,
-            p5: f32,
-            p6: f32,
-            p7: u32,
+            out: *mut u32,
+            width: u32,
+            height: u32,
+            x0: f32,
+            y0: f32,
+            dx: f32,
+            dy: f32,
+            max_iterations: u32,
         );
 
         /// `mandelbrot_f64`
         pub fn mandelbrot_f64(
-            p0: u64,
-            p1: u32,
-            p2: u32,
-            p3: f64,
-            p4: f64,
-            p5: f64,
-            p6: f64,
-            p7: u32,
+            out: *mut u32,
+            width: u32,
+            height: u32,
+            x0: f64,
+            y0: f64,
+            dx: f64,
+            dy: f64,
+            max_iterations: u32,
         );
     }
 }
@@ -1133,13 +1202,13 @@ pub mod tests_kernels_debug_mandelbrot_ptx {
 pub mod tests_kernels_debug_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
-        pub fn reduce_f32(p0: u64, p1: u32, p2: u64);
+        pub fn reduce_f32(r#in: *const f32, n: u32, partial: *mut f32);
 
         /// `reduce_f64`
-        pub fn reduce_f64(p0: u64, p1: u32, p2: u64);
+        pub fn reduce_f64(r#in: *const f64, n: u32, partial: *mut f64);
 
         /// `reduce_u32`
-        pub fn reduce_u32(p0: u64, p1: u32, p2: u64);
+        pub fn reduce_u32(r#in: *const u32, n: u32, partial: *mut u32);
     }
 }
 
@@ -1150,7 +1219,7 @@ pub mod tests_kernels_debug_reduce_ptx {
 pub mod tests_kernels_debug_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
-        pub fn saxpy(p0: u32, p1: f32, p2: *const f32, p3: *mut f32);
+        pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
     }
 }
 
@@ -1161,10 +1230,10 @@ pub mod tests_kernels_debug_saxpy_ptx {
 pub mod tests_kernels_debug_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
-        pub fn scan_blocks(p0: *const u32, p1: *mut u32, p2: *mut u32, p3: u32);
+        pub fn scan_blocks(r#in: *const u32, out: *mut u32, block_sums: *mut u32, n: u32);
 
         /// `scan_add`
-        pub fn scan_add(p0: *mut u32, p1: *const u32, p2: u32);
+        pub fn scan_add(out: *mut u32, block_sums: *const u32, n: u32);
     }
 }
 
@@ -1175,7 +1244,7 @@ pub mod tests_kernels_debug_scan_ptx {
 pub mod tests_kernels_debug_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
-        pub fn transpose(p0: *mut f32, p1: *const f32, p2: u32, p3: u32);
+        pub fn transpose(out: *mut f32, r#in: *const f32, width: u32, height: u32);
     }
 }
 
@@ -1186,7 +1255,7 @@ pub mod tests_kernels_debug_transpose_ptx {
 pub mod tests_kernels_debug_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
-        pub fn vecadd(p0: &[f32], p2: &[f32], p4: &mut [f32]);
+        pub fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
     }
 }
 
@@ -2423,6 +2492,8 @@ pub fn load_all(
         ("ptx/tests/data/features.ptx", ptx_tests_data_features_ptx::load(context).map(drop)),
         ("ptx/tests/data/features.sm_100.ptx", ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
         ("ptx/tests/data/legacy.ptx", ptx_tests_data_legacy_ptx::load(context).map(drop)),
+        ("ptx/tests/data/named.debug.ptx", ptx_tests_data_named_debug_ptx::load(context).map(drop)),
+        ("ptx/tests/data/rust.debug.ptx", ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
         ("ptx/tests/data/rust.ptx", ptx_tests_data_rust_ptx::load(context).map(drop)),
         ("tests/kernels/atomics.ptx", tests_kernels_atomics_ptx::load(context).map(drop)),
         ("tests/kernels/bounds.ptx", tests_kernels_bounds_ptx::load(context).map(drop)),

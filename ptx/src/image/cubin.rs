@@ -21,6 +21,8 @@ pub struct Cubin<'a> {
     constant_memory: u32,
     debug: DebugInfo,
     ptx: Option<&'a [u8]>,
+    /// Names and contents of the sections for a debugger.
+    debug_sections: Vec<(&'a str, &'a [u8])>,
 }
 
 /// What a cubin has for a debugger.
@@ -55,6 +57,7 @@ impl<'a> Cubin<'a> {
             constant_memory: elf.bytes_of(".nv.constant3"),
             debug: debug(&elf),
             ptx: elf.section(".nv_debug_ptx_txt").map(|section| section.data),
+            debug_sections: debug_sections(&elf),
         })
     }
 
@@ -95,6 +98,14 @@ impl<'a> Cubin<'a> {
         self.ptx
     }
 
+    /// The bytes of a section of DWARF, by its name: `.debug_info`, `.debug_abbrev`, `.debug_str` and so on. Only its place
+    /// in the file has been checked, and no relocation is applied: those of a cubin that can be loaded are of addresses.
+    #[must_use]
+    pub fn debug_section(&self, name: &str) -> Option<&'a [u8]> {
+        let place = self.debug_sections.binary_search_by_key(&name, |(own, _)| *own).ok()?;
+        self.debug_sections.get(place).map(|(_, data)| *data)
+    }
+
     /// Its kernels, in the order of the symbol table.
     #[must_use]
     pub fn kernels(&self) -> &[Kernel<'a>] {
@@ -121,6 +132,15 @@ fn debug(elf: &Elf<'_>) -> DebugInfo {
         Some(_) => DebugInfo::Lines,
         None => DebugInfo::None,
     }
+}
+
+/// Those of DWARF, each name once: a file may have as many sections as it has room for.
+fn debug_sections<'a>(elf: &Elf<'a>) -> Vec<(&'a str, &'a [u8])> {
+    let dwarf = elf.sections.iter().filter(|section| section.name.starts_with(".debug_"));
+    let mut named: Vec<_> = dwarf.map(|section| (section.name, section.data)).collect();
+    named.sort_by_key(|(name, _)| *name);
+    named.dedup_by_key(|(name, _)| *name);
+    named
 }
 
 /// The architecture stands in `e_flags`, in one of two ways told apart by `EI_OSABI`.

@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
             "callprototype" => block.push(self.prototype()?),
             "pragma" => self.skip_statement()?,
             "file" => self.file().map(drop)?,
-            "section" => self.section()?,
+            "section" => self.section().map(drop)?,
             "extern" | "visible" | "weak" | "common" | "attribute" => {
                 let linkage = self.linkage()?;
                 let mut variables = Vec::new();

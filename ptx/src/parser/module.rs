@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use crate::error::{Fault, ParseErrorKind};
 use crate::lexer::Kind;
 use crate::number;
-use crate::tree::{Linkage, Module};
+use crate::tree::{Linkage, Module, Section};
 
 /// Directives that start something at module scope; an unknown directive ends before one of them.
 const STARTS: &[&str] = &[
@@ -36,6 +36,7 @@ impl<'a> Cursor<'a> {
             aliases: Vec::new(),
             variables: Vec::new(),
             functions: Vec::new(),
+            sections: Vec::new(),
         };
         if self.directive() != Some("target") {
             return Err(self.expected("`.target` after `.version`"));
@@ -71,7 +72,7 @@ impl<'a> Cursor<'a> {
             }
             "version" => Err(Fault::new(self.token.start, "a module has only one `.version`")),
             "file" => self.file().map(|f| module.files.push(f)),
-            "section" => self.section(),
+            "section" => self.section().map(|s| module.sections.push(s)),
             "alias" => self.alias().map(|a| module.aliases.push(a)),
             "pragma" => self.skip_statement(),
             "visible" | "extern" | "weak" | "common" | "entry" | "func" => self.linked(module),
@@ -119,16 +120,19 @@ impl<'a> Cursor<'a> {
         Ok((index, name))
     }
 
-    /// `.section .name { ... }`: debug information, which nothing here needs.
-    pub(super) fn section(&mut self) -> Result<(), Fault> {
+    /// `.section .name { ... }`: debug information, kept as text.
+    pub(super) fn section(&mut self) -> Result<Section<'a>, Fault> {
         self.advance()?;
+        let name = self.directive().map_or("", |_| self.text());
         while !self.at(b'{') {
             match self.token.kind {
                 Kind::Directive | Kind::Word | Kind::Str | Kind::Punct(b',' | b'@') => self.advance()?,
                 _ => return Err(self.expected("`{` after the name of the section")),
             }
         }
-        self.skip_block().map(drop)
+        let start = self.token.end;
+        let end = self.skip_block()?;
+        Ok(Section { name, text: self.lexer.slice(start, end.saturating_sub(1)) })
     }
 
     /// `.alias name, function;`

@@ -21,8 +21,14 @@ for name in basic features cluster; do
 done
 nvcc -arch=sm_90 -lineinfo -ptx features.cu -o features.lineinfo.ptx
 nvcc -arch=sm_90 -G -ptx basic.cu -o basic.debug.ptx
+nvcc -arch=sm_90 -G -ptx named.cu -o named.debug.ptx
 clean features.lineinfo.ptx
 clean basic.debug.ptx
+clean named.debug.ptx
+# By ptxas alone: nvcc gives it a temporary file, whose name stays in the cubin. So does the date of the source.
+touch -d 2000-01-01T00:00:00Z named.cu
+ptxas -g -arch=sm_90 named.debug.ptx -o named.debug.sm_90.cubin
+cp named.debug.sm_90.cubin "$here"
 nvcc -arch=sm_90 -cubin attributes.cu -o "$here/attributes.sm_90.cubin"
 nvcc -arch=sm_75 -cubin basic.cu -o "$here/basic.sm_75.cubin"
 nvcc -arch=sm_90a -cubin basic.cu -o "$here/basic.sm_90a.cubin"
@@ -40,3 +46,7 @@ nvcc -fatbin --no-compress -gencode arch=compute_90a,code=sm_90a -gencode arch=c
 nvcc -fatbin -gencode arch=compute_90,code=lto_90 basic.cu -o "$here/basic.lto.fatbin"
 RUSTC_BOOTSTRAP=1 rustc --edition 2024 --target nvptx64-nvidia-cuda -C target-cpu=sm_80 -C opt-level=2 -C panic=abort \
     --emit=asm "$here/rust.rs" -o "$here/rust.ptx"
+# From here: the path of the source stands in what a debugger reads.
+cp "$here/rust.rs" .
+RUSTC_BOOTSTRAP=1 rustc --edition 2024 --target nvptx64-nvidia-cuda -C target-cpu=sm_80 -C opt-level=2 -C panic=abort -g \
+    --emit=asm rust.rs -o "$here/rust.debug.ptx"

@@ -4,32 +4,8 @@
 mod support;
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use support::{Run, finished, scratch, tool};
-
-const TOOL: &str = env!("CARGO_BIN_EXE_cuda-launch");
-
-/// The recorder, built as this test was; `None` on a machine that only runs tests.
-fn recorder() -> Option<PathBuf> {
-    let cargo = std::env::var_os("CARGO")?;
-    let folder = Path::new(TOOL).parent().unwrap();
-    let profile = match folder.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "cuda-launch-recorder", "--profile", profile])
-        // As the tool has it, so that nothing is compiled twice.
-        .args(["-p", "cuda-ptx", "--features", "cuda-ptx/zstd", "--target-dir"])
-        .arg(folder.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success());
-    let name =
-        format!("{}cuda_launch_recorder{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Some(folder.join(name))
-}
+use std::path::Path;
+use support::{Run, TOOL, finished, recorder, scratch, tool};
 
 /// Traces `program`; the answer, and the events of the timeline.
 fn trace(recorder: &Path, folder: &Path, program: &[&str]) -> (Run, Vec<Value>) {

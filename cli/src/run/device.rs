@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code)] // A library that the command line names is loaded as a driver: whoever wrote that line vouches for it.
 
-use cuda_launch::{CudaContext, Driver};
+use cuda_launch::sys::CUresult;
+use cuda_launch::{CudaContext, Driver, Error};
 use std::sync::Arc;
 
 use crate::failure::{Exit, Failure};
@@ -37,6 +38,17 @@ impl Place {
             // SAFETY: 1, 2: that the file is a CUDA driver is what the option means.
             Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(load)?),
         };
-        Ok(CudaContext::with_driver(&driver, self.device)?)
+        CudaContext::with_driver(&driver, self.device).map_err(|error| self.refused(error))
+    }
+
+    /// A number that no device has is the command line's mistake, not the driver's.
+    fn refused(&self, error: Error) -> Failure {
+        if error.code() == Some(CUresult::CUDA_ERROR_INVALID_DEVICE) {
+            let number = self.device;
+            return Failure::usage(format!(
+                "--device {number}: the driver has no such device ({error}); `cuda-launch doctor` lists them"
+            ));
+        }
+        error.into()
     }
 }

@@ -61,12 +61,14 @@ impl Launcher {
         arguments: &Arguments,
     ) -> Result<Self, Failure> {
         let function = file.load(context)?.load_function(&kernel.name)?;
+        let cluster = arguments.cluster.map(super::shape::Shape::tuple);
+        opt_in(context, &function, config, cluster)?;
         Ok(Self {
             context: context.clone(),
             function,
             config,
             stream: context.new_stream()?,
-            cluster: arguments.cluster.map(super::shape::Shape::tuple),
+            cluster,
             cooperative: arguments.cooperative,
         })
     }
@@ -181,6 +183,26 @@ impl Launcher {
         };
         held.iter().map(read).collect()
     }
+}
+
+/// What a kernel gets only when it is asked for: much dynamic shared memory, and clusters of more than 8 blocks. What is over the
+/// limits of the device is left to the launch, which names them.
+fn opt_in(
+    context: &CudaContext,
+    function: &CudaFunction,
+    config: LaunchConfig,
+    cluster: Option<(u32, u32, u32)>,
+) -> Result<(), Error> {
+    let limits = context.limits();
+    let wanted = config.shared_mem_bytes;
+    let fits = wanted.saturating_add(function.static_shared_memory()) <= limits.max_shared_memory_optin;
+    if fits && wanted > function.max_dynamic_shared_memory() {
+        function.set_max_dynamic_shared_memory(wanted)?;
+    }
+    if limits.cluster_launch && cluster.or(function.required_cluster()).is_some() {
+        function.set_non_portable_cluster_size_allowed(true)?;
+    }
+    Ok(())
 }
 
 /// A kernel that was stopped is an answer; everything else is a failure.

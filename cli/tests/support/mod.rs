@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// The file of the tool.
+pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_cuda-launch");
+
 /// The folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -18,7 +21,7 @@ pub(crate) fn scratch(test: &str) -> PathBuf {
 
 /// The tool, with nothing of this machine's settings.
 pub(crate) fn tool() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-launch"));
+    let mut command = Command::new(TOOL);
     command
         .current_dir(root())
         .env("CUDA_LAUNCH_DRIVER", "emulator")
@@ -33,6 +36,27 @@ pub(crate) fn tool() -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// The recorder, built as this test was; `None` on a machine that only runs tests.
+pub(crate) fn recorder() -> Option<PathBuf> {
+    let cargo = std::env::var_os("CARGO")?;
+    let folder = Path::new(TOOL).parent().unwrap();
+    let profile = match folder.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        profile => profile,
+    };
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "-p", "cuda-launch-recorder", "--profile", profile])
+        // As the tool has it, so that nothing is compiled twice.
+        .args(["-p", "cuda-ptx", "--features", "cuda-ptx/zstd", "--target-dir"])
+        .arg(folder.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.unwrap().success());
+    let name =
+        format!("{}cuda_launch_recorder{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    Some(folder.join(name))
 }
 
 /// What a run of the tool leaves.

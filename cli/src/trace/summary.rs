@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::signature::demangled;
 use crate::style;
 use crate::table::{Table, count, wrap};
 
@@ -48,6 +49,10 @@ impl Summary {
         });
         event["tid"] = (number + 1).into();
         event["args"]["stream"] = format!("{track:#x}").into();
+        // The arguments still have the name that a driver knows.
+        if let Some(name) = event["name"].as_str().and_then(demangled) {
+            event["name"] = name.into();
+        }
         if event["ph"] != "X" {
             self.unfinished += 1;
             return;
@@ -134,5 +139,27 @@ fn stream(id: u64) -> String {
         // Handles are addresses of something aligned.
         id if id % 8 == 2 => format!("default stream of thread {}", id >> 16),
         id => format!("stream {id:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_named_as_in_the_source() {
+        let mut summary = Summary::default();
+        let of = |name: &str| json!({ "ph": "X", "pid": 2, "tid": 0, "dur": 2.0, "name": name, "args": { "kernel": name } });
+        let mut event = of("_Z5tiledIfLi16EEvPKT_PS0_i");
+        summary.add(&mut event);
+        summary.add(&mut of("_Z5tiledIfLi16EEvPKT_PS0_i"));
+        summary.add(&mut of("vecadd"));
+        let name = "tiled<float, 16>(float const*, float*, int)";
+        assert_eq!(
+            (&event["name"], &event["args"]["kernel"]),
+            (&name.into(), &"_Z5tiledIfLi16EEvPKT_PS0_i".into())
+        );
+        assert_eq!(summary.work.keys().collect::<Vec<_>>(), [name, "vecadd"]);
+        assert_eq!(summary.work[name], (2, 4.0));
     }
 }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use support::{json, root, run, scratch};
 
 const PTX: &str = "ptx/tests/data/named.debug.ptx";
+/// As clang has it, without an optimizer: with one it writes lines only.
+const CLANG: &str = "ptx/tests/data/named.clang.ptx";
 const CUBIN: &str = "ptx/tests/data/named.debug.sm_90.cubin";
 /// The parameters of `scale` as the source has them.
 const SCALE: [&str; 5] = ["input", "output", "range", "count", "mode"];
@@ -42,7 +44,7 @@ fn inspect_bytes(name: &str, bytes: impl AsRef<[u8]>) -> Value {
 
 #[test]
 fn parameters_are_named_as_in_the_source() {
-    for file in [PTX, CUBIN] {
+    for file in [PTX, CLANG, CUBIN] {
         let answer = inspect(file);
         let image = &answer["images"][0];
         let scale = kernel(image, "scale");

@@ -11,7 +11,7 @@ A .cu may hold lines that steer this script:
     // arch: 90        virtual architecture (75, the lowest that this nvcc knows, if there is none)
     // flags: ...      further options of nvcc
 Needs python 3 with venv and pip, g++, and clang-16 for tests/kernels/clang. Every PTX, tests/kernels/handwritten too, is
-assembled by ptxas as a check.
+assembled by ptxas as a check. Of ptx/tests/data it makes archs.sm_*.cubin.
 """
 
 import argparse
@@ -26,6 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples/kernels"
 TESTS = ROOT / "tests/kernels"
+# Of the readers' tests: only what is named below; rebuild.sh there makes the rest.
+DATA = ROOT / "ptx/tests/data"
 
 # Always the same: nvcc hashes the path of a source into the names of its header's functions, which debug information shows.
 # It is made anew, so that a second run at the same time fails instead of mixing its files with ours.
@@ -49,6 +51,9 @@ EXAMPLES_PTX_VERSION = "7.8"
 LINEINFO = ["vecadd", "reduce", "transpose", "saxpy", "matmul", "mandelbrot", "histogram", "scan", "mix", "fill"]
 DEBUG = ["vecadd", "saxpy", "transpose", "reduce", "scan", "mandelbrot"]
 CLANG = ["vecadd", "saxpy", "transpose", "reduce", "scan", "mandelbrot", "matmul", "histogram"]
+
+# Every one that this ptxas assembles for, without those of one device only (sm_90a and so on).
+ARCHS = ["75", "80", "86", "87", "88", "89", "90", "100", "103", "110", "120", "121"]
 
 
 def main():
@@ -122,6 +127,8 @@ def build(work, options):
             shutil.copy(work / f"{name}.cubin", options.cubin)
     if wanted(EXAMPLES / "vecadd.cu"):
         built |= images(EXAMPLES / "vecadd.cu", work)
+    if wanted(DATA / "archs.ptx"):
+        built |= every_arch(DATA / "archs.ptx", work)
     return built
 
 
@@ -187,6 +194,16 @@ def images(source, work):
         built[TESTS / name] = (work / name).read_bytes()
     built[TESTS / f"{source.stem}.ltoir"] = lto_ir(source, work)
     return built | {TESTS / f"{source.stem}_link.fatbin": relocatable(ptx, work)}
+
+
+def every_arch(ptx, work):
+    """What a cubin says, for each architecture."""
+    built = {}
+    for arch in ARCHS:
+        cubin = work / f"{ptx.stem}.sm_{arch}.cubin"
+        subprocess.run(["ptxas", f"-arch=sm_{arch}", ptx, "-o", cubin], check=True)
+        built[DATA / cubin.name] = cubin.read_bytes()
+    return built
 
 
 def lto_ir(source, work):

@@ -175,7 +175,7 @@ fn line_tables() {
 
 #[test]
 fn debug_information() {
-    for name in ["basic.debug.ptx", "named.debug.ptx", "rust.debug.ptx"] {
+    for name in ["basic.debug.ptx", "named.debug.ptx", "named.clang.ptx", "rust.debug.ptx"] {
         let text = common::text(name);
         let m = parse(&text).unwrap();
         let sections = m.section_bytes(&[".debug_info", ".debug_abbrev", ".debug_none"]).unwrap();

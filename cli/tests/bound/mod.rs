@@ -223,6 +223,246 @@ pub mod examples_kernels_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.ptx")]
+pub mod ptx_tests_data_archs_ptx {
+    unsafe extern "C" {
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        pub fn mixed(
+            flag: u8,
+            least: u16,
+            triple: [u32; 3],
+            out: *mut f32,
+            factor: f32,
+            wide: [u128; 2],
+            count: u32,
+        );
+
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        pub fn shaped(out: *mut u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_100.cubin")]
+pub mod ptx_tests_data_archs_sm_100_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_103.cubin")]
+pub mod ptx_tests_data_archs_sm_103_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_110.cubin")]
+pub mod ptx_tests_data_archs_sm_110_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_120.cubin")]
+pub mod ptx_tests_data_archs_sm_120_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_121.cubin")]
+pub mod ptx_tests_data_archs_sm_121_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_75.cubin")]
+pub mod ptx_tests_data_archs_sm_75_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_80.cubin")]
+pub mod ptx_tests_data_archs_sm_80_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_86.cubin")]
+pub mod ptx_tests_data_archs_sm_86_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_87.cubin")]
+pub mod ptx_tests_data_archs_sm_87_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_88.cubin")]
+pub mod ptx_tests_data_archs_sm_88_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_89.cubin")]
+pub mod ptx_tests_data_archs_sm_89_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_90.cubin")]
+pub mod ptx_tests_data_archs_sm_90_cubin {
+    unsafe extern "C" {
+        /// `shaped`
+        /// Blocks have (32, 4, 1) threads, and no others.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn shaped(p0: u64);
+
+        /// `mixed`
+        /// Blocks have at most 192 threads.
+        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("../ptx/tests/data/attributes.sm_90.cubin")]
 pub mod ptx_tests_data_attributes_sm_90_cubin {
     unsafe extern "C" {
@@ -757,6 +997,32 @@ pub mod ptx_tests_data_legacy_sm_90a_cubin {
         /// Blocks have at most 128 threads.
         /// The image tells the size of some parameters, and no more: their types here are a guess.
         pub fn k(p0: u64, p1: u32, p2: [u8; 48]);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("../ptx/tests/data/named.clang.ptx")]
+pub mod ptx_tests_data_named_clang_ptx {
+    unsafe extern "C" {
+        /// `scale`
+        pub fn scale(input: *const f32, output: *mut f32, range: [u32; 4], count: i32, mode: u32);
+
+        /// `tally`
+        pub fn tally(
+            counter: *mut u32,
+            values: *const u16,
+            unused: *const u8,
+            enabled: u8,
+            least: i8,
+            limit: i64,
+            weight: f32,
+        );
+
+        /// `filters::blur<double, 4>(double const*, double*, unsigned int)`
+        #[entry("_ZN7filters4blurIdLi4EEEvPKT_PS1_j")]
+        pub fn blur_double_4(source: *const f64, target: *mut f64, length: u32);
     }
 }
 
@@ -2483,6 +2749,7 @@ pub fn load_all(
         ("examples/kernels/transpose.ptx", examples_kernels_transpose_ptx::load(context).map(drop)),
         ("examples/kernels/typed.ptx", examples_kernels_typed_ptx::load(context).map(drop)),
         ("examples/kernels/vecadd.ptx", examples_kernels_vecadd_ptx::load(context).map(drop)),
+        ("ptx/tests/data/archs.ptx", ptx_tests_data_archs_ptx::load(context).map(drop)),
         ("ptx/tests/data/basic.debug.ptx", ptx_tests_data_basic_debug_ptx::load(context).map(drop)),
         ("ptx/tests/data/basic.ptx", ptx_tests_data_basic_ptx::load(context).map(drop)),
         ("ptx/tests/data/basic.sm_100.ptx", ptx_tests_data_basic_sm_100_ptx::load(context).map(drop)),
@@ -2492,6 +2759,7 @@ pub fn load_all(
         ("ptx/tests/data/features.ptx", ptx_tests_data_features_ptx::load(context).map(drop)),
         ("ptx/tests/data/features.sm_100.ptx", ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
         ("ptx/tests/data/legacy.ptx", ptx_tests_data_legacy_ptx::load(context).map(drop)),
+        ("ptx/tests/data/named.clang.ptx", ptx_tests_data_named_clang_ptx::load(context).map(drop)),
         ("ptx/tests/data/named.debug.ptx", ptx_tests_data_named_debug_ptx::load(context).map(drop)),
         ("ptx/tests/data/rust.debug.ptx", ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
         ("ptx/tests/data/rust.ptx", ptx_tests_data_rust_ptx::load(context).map(drop)),

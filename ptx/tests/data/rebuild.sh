@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the images in this folder from the sources beside them. Needs nvcc, ptxas and fatbinary of CUDA 13.0 in PATH, and
-# the older assemblers' paths in PTXAS_11_8 and PTXAS_12_4.
+# Makes the images in this folder from the sources beside them. Needs nvcc, ptxas and fatbinary of CUDA 13.0 in PATH,
+# clang-16, and the older assemblers' paths in PTXAS_11_8 and PTXAS_12_4. examples/kernels/rebuild.py makes archs.sm_*.cubin.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # Paths of sources go into line tables: always the same one.
@@ -29,6 +29,9 @@ clean named.debug.ptx
 touch -d 2000-01-01T00:00:00Z named.cu
 ptxas -g -arch=sm_90 named.debug.ptx -o named.debug.sm_90.cubin
 cp named.debug.sm_90.cubin "$here"
+cp "$here/../../../tests/kernels/clang/device.h" .
+clang-16 -x cuda --cuda-device-only -nocudainc -nocudalib -Wno-unknown-cuda-version --cuda-gpu-arch=sm_75 -std=c++17 \
+    -include device.h -O0 -g -S named.cu -o "$here/named.clang.ptx"
 nvcc -arch=sm_90 -cubin attributes.cu -o "$here/attributes.sm_90.cubin"
 nvcc -arch=sm_75 -cubin basic.cu -o "$here/basic.sm_75.cubin"
 nvcc -arch=sm_90a -cubin basic.cu -o "$here/basic.sm_90a.cubin"

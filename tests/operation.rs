@@ -204,6 +204,39 @@ fn a_shared_operation_runs_once() {
 }
 
 #[test]
+fn twelve_are_zipped_and_parted() {
+    let policy: Arc<dyn SchedulingPolicy> = Arc::new(RoundRobin::new(&context(), 4).unwrap());
+    let buffers = || {
+        let one = |n: usize| zeroed::<u8>(n);
+        let (a, b, c) = (zip!(one(1), one(2)), zip!(one(3), one(4)), zip!(one(5), one(6)));
+        zip!(
+            a.first(),
+            b.last(),
+            c.first(),
+            one(7),
+            one(8),
+            one(9),
+            one(10),
+            one(11),
+            one(12),
+            one(13),
+            one(14),
+            one(15)
+        )
+    };
+    let lengths = [1, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+    let (a, b, c, d, e, f, g, h, i, j, k, l) = buffers().schedule(policy.clone()).sync().unwrap();
+    assert_eq!([a, b, c, d, e, f, g, h, i, j, k, l].map(|buffer| buffer.len()), lengths);
+    let (a, b, c, d, e, f, g, h, i, j, k, l) = buffers().schedule(policy.clone()).unzip();
+    // The last first: each is there whoever asks.
+    let parts = zip!(l, k, j, i, h, g, f, e, d, c, b, a).sync().unwrap();
+    let (l, k, j, i, h, g, f, e, d, c, b, a) = parts;
+    assert_eq!([a, b, c, d, e, f, g, h, i, j, k, l].map(|buffer| buffer.len()), lengths);
+    assert_eq!(buffers().first().schedule(policy.clone()).sync().unwrap().len(), 1);
+    assert_eq!(buffers().last().schedule(policy).sync().unwrap().len(), 15);
+}
+
+#[test]
 fn parts_of_an_output_are_operations() {
     let _alone = alone();
     let (a, b, c) = value((1, "two", vec![3])).unzip();

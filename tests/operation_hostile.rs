@@ -93,18 +93,21 @@ fn a_waker_that_panics_ends_nothing() {
     }
 }
 
+/// Tells of its end.
+struct Noted(Arc<AtomicBool>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn an_end_that_panics_twice_keeps_no_other_end() {
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {
             panic_any(Bomb);
-        }
-    }
-    struct Noted(Arc<AtomicBool>);
-    impl Drop for Noted {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::SeqCst);
         }
     }
     let _alone = alone();
@@ -371,5 +374,22 @@ fn a_future_that_is_pending_at_a_fork_ends_in_the_child() {
         drop(held);
         assert_eq!(block_on(future).unwrap().len(), 3, "the parent's goes on");
         assert_eq!(block_on(dropped).unwrap().len(), 3, "what is dropped in the child, too");
+        // Work that was done before: the output is the parent's all the same.
+        let held = hold(&stream);
+        let ended = Arc::new(AtomicBool::new(false));
+        let output = Noted(ended.clone());
+        let mut done = zeroed::<u8>(3).map(move |_| output).schedule(on(&stream)).future();
+        assert!(poll_once(&mut done).is_pending());
+        drop(held);
+        eventually("it is done", || in_flight() == 0);
+        let process = fork();
+        if process == 0 {
+            drop(done);
+            _exit(i32::from(ended.load(Ordering::SeqCst)));
+        }
+        assert_eq!(unsafe { waitpid(process, &mut status, 0) }, process);
+        assert_eq!(status, 0, "the child has ended what is not its own");
+        drop(block_on(done).unwrap());
+        assert!(ended.load(Ordering::SeqCst));
     });
 }

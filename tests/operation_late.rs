@@ -96,6 +96,13 @@ fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 
 /// Waits with a device that does its work now and then.
 fn awaited<T: Send>(future: impl IntoFuture<Output = T>) -> T {
+    /// Also after a panic.
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
     let done = AtomicBool::new(false);
     thread::scope(|threads| {
         threads.spawn(|| {
@@ -104,9 +111,8 @@ fn awaited<T: Send>(future: impl IntoFuture<Output = T>) -> T {
                 work();
             }
         });
-        let output = block_on(future);
-        done.store(true, Ordering::SeqCst);
-        output
+        let _over = Over(&done);
+        block_on(future)
     })
 }
 

@@ -11,10 +11,11 @@ mod support;
 use alone::{alone, hold};
 use cuda_launch::operation::{
     DeviceOperation, ExecutionContext, KernelLaunch, OwnedKernelLaunch, SingleStream, block_on, value,
-    with_context, zip,
+    with_context, zeroed, zip,
 };
 use cuda_launch::{
-    AsyncKernelLaunch, Attribute, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch_async,
+    AsyncKernelLaunch, Attribute, CudaFunction, DeviceBuffer, Error, LaunchConfig, LaunchPlan,
+    cuda_launch_async,
 };
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -130,6 +131,24 @@ fn the_macro_takes_all_fields_but_the_stream() {
     .sync()
     .unwrap();
     assert_eq!(read_floats(&c), [8.0; 1000]);
+    // Clusters, and names for a plan.
+    let ranks = kernel(include_str!("../examples/kernels/typed.ptx"), "ranks");
+    let mut out = zeroed::<u32>(8).sync().unwrap();
+    let blocks = LaunchConfig { grid_dim: (8, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let op = unsafe {
+        cuda_launch_async! { function: ranks, config: blocks, cluster_dim: (4, 1, 1), args: [slice_mut(out)] }
+    };
+    op.sync().unwrap();
+    assert_eq!(read(&out), [0, 1, 2, 3, 0, 1, 2, 3]);
+    let mut plan = LaunchPlan::record(&context(), |stream| unsafe {
+        cuda_launch_async! { function: saxpy, config: config(),
+        args: [1000u32, named("factor", 1.0f32), ptr(a), ptr_mut(c)] }
+        .async_on(stream)
+    })
+    .unwrap();
+    unsafe { plan.set("factor", 2.0f32) }.unwrap();
+    plan.launch(&context().default_stream()).unwrap();
+    assert_eq!(read_floats(&c), [10.0; 1000]);
 }
 
 #[test]

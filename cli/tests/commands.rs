@@ -237,6 +237,34 @@ fn a_check_names_both_threads_of_a_race() {
 }
 
 #[test]
+fn a_check_names_both_parts_of_a_warp_at_a_barrier() {
+    let command = "run cli/tests/races.ptx parts --check --block 64 --arg inout:u32:0..64";
+    let command: Vec<&str> = command.split(' ').collect();
+    let ((code, answer), text) = (json(&command), run(&command));
+    let [found] = &answer["findings"].as_array().unwrap()[..] else { panic!("{answer}") };
+    assert_eq!((code, text.code, &found["kind"]), (1, 1, &"divergent-barrier".into()));
+    assert_eq!((&found["bytes"], &found["place"]), (&serde_json::Value::Null, &serde_json::Value::Null));
+    let thread =
+        |actor: &serde_json::Value| (actor["thread"][0].as_u64().unwrap(), actor["ptx_line"].as_u64());
+    let mut threads = [thread(&found["access"]), thread(&found["other"])];
+    threads.sort_unstable();
+    let line = |number| {
+        let source = include_str!("races.ptx").lines();
+        source
+            .enumerate()
+            .filter(|(_, line)| line.contains("bar.sync 0"))
+            .nth(number)
+            .map(|(at, _)| at as u64 + 1)
+    };
+    assert_eq!(threads, [(0, line(2)), (10, line(1))], "the first of each part; one barrier is of `waits`");
+    assert!(
+        text.out.contains("threads of a warp are at different barriers\n    arrival by block (0, 0, 0)"),
+        "{}",
+        text.out
+    );
+}
+
+#[test]
 fn a_bench_counts_bytes() {
     let (code, answer) = json(
         &[

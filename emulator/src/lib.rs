@@ -56,15 +56,16 @@
 //! A kernel that faults is stopped; its report goes to standard error and to [`last_fault`]. Then, as on a GPU, every
 //! call that touches a context answers the fault's code until the process ends.
 //!
-//! Two checks more are there where they are asked for, by [`set_checks`] or by a variable: kernels that read memory which
-//! nobody wrote since it was allocated, and races. Nothing stops; [`take_findings`] has a list with both threads, both
-//! lines and the bytes, and where the variable asked they also stand on standard error, once for each place in the code.
+//! Three checks more are there where they are asked for, by [`set_checks`] or by a variable: kernels that read memory which
+//! nobody wrote since it was allocated, races, and barriers that diverge. Nothing stops; [`take_findings`] has a list with both
+//! threads, both lines and the bytes, and where the variable asked they also stand on standard error, once for each place in the code.
 //! Kernels are decoded in another way then, so that the checks cost nothing where they are off.
 //!
 //! | | seen | not seen |
 //! |---|---|---|
 //! | unwritten bytes | reads by `ld`, `atom`, `red` and `cp.async` of global memory (of any allocation but managed and host memory) and of shared memory, byte by byte | local memory, textures; a copy or a fill counts as a write, whatever it copies |
 //! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, that nothing orders; lanes of one store that write different values | stores of the value that is there already; plain reads before a `cas` or the like of the same thread, against atomics; what lies beyond the first 64 MiB that a launch accesses; local memory, textures; other launches, copies, the host; atomics of too narrow a scope; copies by `cp.async` that are not waited for |
+//! | barriers | threads of a warp that are at different barriers, one of them a `bar` or an `.aligned` `barrier`, to which a warp must come together | threads that leave the kernel, or pass by a barrier, before the others of their warp wait at it; barriers of a cluster |
 //!
 //! Accesses are ordered by `bar`, `barrier`, `barrier.cluster` and the `.sync` instructions of a warp, and by what releases and
 //! what acquires. Whether a flag is the right one is not asked: fences, volatile, relaxed, acquire and release accesses,
@@ -82,7 +83,7 @@
 //! |---|---|---|
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
-//! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of memory that was never written), `race`, or both, `init,race` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of memory that was never written), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
 //! | `CUDA_EMULATOR_DEVICES` (or `CUDA_LAUNCH_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` answers `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` concerns GPUs and has no effect here.
@@ -99,7 +100,7 @@ pub mod numeric;
 #[doc(hidden)]
 pub mod texture;
 
-pub use check::{Actor, Checks, Finding, FindingKind, Findings, Space};
+pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     LiveHandles, driver, faults, forget_written, last_fault, live_handles, set_checks, symbol_address,
     take_findings, unsupported_calls,

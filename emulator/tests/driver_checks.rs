@@ -83,7 +83,7 @@ fn asks() {
     let memory = count(true, 1);
     let found = take_findings();
     assert_eq!((found.list.len(), found.list[0].kind, found.left_out), (1, FindingKind::Race, 0));
-    assert_eq!((found.list[0].access.ptx_line, found.list[0].address), (6, memory));
+    assert_eq!((found.list[0].access.ptx_line, found.list[0].bytes.as_ref().unwrap().address), (6, memory));
     assert_eq!(take_findings().list, []);
     assert!(forget_written(memory, 64) && !forget_written(memory, 65));
     assert!(!set_checks(Checks::ALL), "the driver is initialised");

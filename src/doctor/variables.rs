@@ -27,7 +27,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_EMULATOR_DEVICES", "how many devices the emulator plays"),
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_WORKERS", "threads of the emulator"),
-    ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`"),
+    ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`, `barrier`"),
     ("CUDA_VISIBLE_DEVICES", "which GPUs the driver shows, and their order"),
     ("NVIDIA_VISIBLE_DEVICES", "which GPUs a container's runtime passes in"),
     ("NVIDIA_DRIVER_CAPABILITIES", "which driver libraries a container's runtime passes in"),

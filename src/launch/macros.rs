@@ -163,6 +163,12 @@ macro_rules! __cuda_launch_fields {
     ($state:tt cluster_dim: $($rest:tt)*) => { $crate::__cuda_launch_twice!("cluster_dim") };
     ($state:tt cooperative: $($rest:tt)*) => { $crate::__cuda_launch_twice!("cooperative") };
     ($state:tt attributes: $($rest:tt)*) => { $crate::__cuda_launch_twice!("attributes") };
+    ({$k:tt $fu:tt $m:tt [@async] $($state:tt)*} $field:ident: $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "cuda_launch_async!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, \
+             function, config, args, cluster_dim, cooperative, attributes"
+        ))
+    };
     ($state:tt $field:ident: $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "cuda_launch!: there is no field `", ::core::stringify!($field), "`; the fields are kernel, module, function, \

@@ -1,5 +1,5 @@
 //! How the end of work reaches the future that waits for it. No driver call, no time, and nothing else of this crate, so that
-//! loom can try every order of events: `tests/loom` includes this file with loom's types as `super::sync`.
+//! loom can try the orders of events: `tests/loom` includes this file with loom's types as `super::sync`.
 //!
 //! A future has a [`Claim`] to a [`Slot`], which it shares with the table of what is in flight. The slot holds the output. A claim
 //! that ends while the work runs leaves the output to the worker, which gets it back when the work is done

@@ -55,7 +55,8 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// It was called before; `default` is not among the devices; a device cannot be opened. Nothing is changed then.
+/// It was called before; `default` is not among the devices; a device cannot be opened. Then the
+/// default is as before, and the process counts as not initialised; pools of devices that were opened before stay open.
 pub fn init_device_contexts(default: u32, count: u32) -> Result<(), Error> {
     already()?;
     if default >= count {
@@ -87,7 +88,7 @@ pub fn default_device() -> u32 {
 /// Makes `device` the one that operations of the process run on, where a task has not chosen another.
 ///
 /// # Errors
-/// [`init_device_contexts`] was told of fewer devices, or there are fewer.
+/// There are fewer devices, or [`init_device_contexts`] was told of fewer and this one was not in use before.
 pub fn set_default_device(device: u32) -> Result<(), Error> {
     policy_of(device)?;
     DEFAULT.store(device, Ordering::Relaxed);

@@ -25,6 +25,7 @@ const TSAN: &[&str] = &[
     "operation_forms",
     "operation_hostile",
     "operation_launch",
+    "operation_others",
     "operation_random",
     "operation_fault_drill",
     "typed_async",
@@ -86,7 +87,11 @@ const STEPS: &[Step] = &[
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
         .needs("valgrind", || answers("valgrind", &["--version"])),
-    Step::new("loom", "no order of events loses a wake-up, an output or an entry", loom),
+    Step::new(
+        "loom",
+        "no order of events loses a wake-up, an output or an entry (with 2 to 4 preemptions)",
+        loom,
+    ),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
     Step::new("tsan", "no data race in the tests of operations (builds the standard library anew)", tsan)

@@ -1,4 +1,5 @@
-//! `cargo xtask gpu`: the tests, examples and benches in one archive, for a machine with a GPU and no toolchain.
+//! `cargo xtask gpu`: tests, examples, benches, the tool and the programs beside other libraries in one archive, for a machine with
+//! a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
 //! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need.

@@ -18,7 +18,8 @@ usage: cargo xtask <chore>
 
   bindgen [--check]   make sys/src/generated/ from bindgen.toml; with --check, only fail if it would change
   cost                count the instructions of a launch with callgrind; fail over the limits
-  gpu                 bundle tests, examples and the bench into .gpu/ for a machine with a GPU and no toolchain
+  gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine
+                      with a GPU and no toolchain
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named

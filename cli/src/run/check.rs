@@ -1,7 +1,8 @@
 //! `--check`: what a GPU hides. The kernel runs on the emulator, which looks at each access, and twice, so that its outputs tell too.
 //!
-//! The emulator stops a kernel at an access outside its memory, at a barrier that diverges or never ends, at a trap. What is left
-//! are kernels that end, with the wrong result. The emulator names the threads and lines that read what nobody wrote, or that race.
+//! The emulator stops a kernel at an access outside its memory, at a barrier that never ends, at a trap. What is left are kernels
+//! that end, with the wrong result. The emulator names the threads and lines that read what nobody wrote, that race, or that are at
+//! different barriers although they are of one warp.
 //! Outputs are filled with one byte, then with another: an element that keeps both was never written; one that differs otherwise
 //! was made of memory that nobody wrote.
 

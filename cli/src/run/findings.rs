@@ -1,6 +1,6 @@
 //! How findings of `--check` are said.
 
-use cuda_emulator::{Actor, Finding as Access};
+use cuda_emulator::{Actor, Bytes, Finding as Access, FindingKind};
 use serde_json::{Value, json};
 
 use super::check::{Finding, Found};
@@ -28,13 +28,15 @@ pub(super) fn text(found: &Found, inputs: &[Input<'_>]) -> String {
 }
 
 fn access_text(access: &Access) -> String {
-    let Access { address, bytes, place, times, .. } = access;
-    let space = access.space.name();
-    let what = match &access.other {
-        Some(_) => "race on",
-        None => "read of memory that was never written:",
+    let Access { bytes, times, .. } = access;
+    let what = match access.kind {
+        FindingKind::Race => "race on ",
+        FindingKind::Uninitialised => "read of memory that was never written: ",
+        FindingKind::DivergentBarrier => "threads of a warp are at different barriers",
+        _ => access.kind.name(),
     };
-    let mut text = wrap(&format!("{what} {bytes} bytes of {space} memory at 0x{address:x}, {place}"), "  ");
+    let bytes = bytes.as_ref().map_or_else(String::new, Bytes::to_string);
+    let mut text = wrap(&format!("{what}{bytes}"), "  ");
     for actor in [Some(&access.access), access.other.as_ref()].into_iter().flatten() {
         text += &wrap(&actor.to_string(), "    ");
     }
@@ -69,10 +71,10 @@ fn access_json(access: &Access) -> Value {
     json!({
         "kind": access.kind.name(),
         "message": access.to_string(),
-        "space": access.space.name(),
-        "address": access.address,
-        "bytes": access.bytes,
-        "place": access.place,
+        "space": access.bytes.as_ref().map(|bytes| bytes.space.name()),
+        "address": access.bytes.as_ref().map(|bytes| bytes.address),
+        "bytes": access.bytes.as_ref().map(|bytes| bytes.count),
+        "place": access.bytes.as_ref().map(|bytes| &bytes.place),
         "access": actor_json(&access.access),
         "other": access.other.as_ref().map(actor_json),
         "times": access.times,

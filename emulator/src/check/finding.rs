@@ -10,9 +10,12 @@ pub enum FindingKind {
     Uninitialised,
     /// Two threads access the same bytes, at least one writes, and nothing orders them.
     Race,
+    /// Threads of a warp are at different barriers that all of a warp must come to together: `bar`, `barrier` with `.aligned` (PTX
+    /// ISA, "bar, barrier": otherwise the behaviour is undefined).
+    DivergentBarrier,
 }
 
-/// Where the bytes are.
+/// Where bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Space {
@@ -22,11 +25,25 @@ pub enum Space {
     Shared,
 }
 
-/// One access: who, and where in the code.
+/// What is accessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Bytes {
+    /// Where the bytes are.
+    pub space: Space,
+    /// The address, as the later access has it.
+    pub address: u64,
+    /// How many, of that access.
+    pub count: u32,
+    /// Where the address lies, in words: in which allocation, at which offset.
+    pub place: String,
+}
+
+/// One thread: who, and where in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Actor {
-    /// `read`, `write` or `atomic access`.
+    /// `read`, `write` or `atomic access`; `arrival` at a barrier.
     pub verb: &'static str,
     /// Block index in the grid.
     pub block: [u32; 3],
@@ -49,17 +66,11 @@ pub struct Finding {
     pub kind: FindingKind,
     /// Name of the kernel.
     pub kernel: String,
-    /// Where the bytes are.
-    pub space: Space,
-    /// The address, as the later access has it.
-    pub address: u64,
-    /// Bytes of that access.
-    pub bytes: u32,
-    /// Where the address lies, in words: in which allocation, at which offset.
-    pub place: String,
-    /// The access that showed it: of a race the later one.
+    /// The bytes; `None` for barriers.
+    pub bytes: Option<Bytes>,
+    /// The access that showed it: of a race the later one. Of a barrier, those who arrived later.
     pub access: Actor,
-    /// The other access of a race.
+    /// The other access of a race, the others of the warp at a barrier.
     pub other: Option<Actor>,
     /// How many times it was seen at this place.
     pub times: u64,
@@ -71,6 +82,7 @@ impl FindingKind {
         match self {
             FindingKind::Uninitialised => "uninitialised-read",
             FindingKind::Race => "race",
+            FindingKind::DivergentBarrier => "divergent-barrier",
         }
     }
 }
@@ -82,6 +94,13 @@ impl Space {
             Space::Global => "global",
             Space::Shared => "shared",
         }
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Bytes { space, address, count, place } = self;
+        write!(f, "{count} bytes of {} memory at 0x{address:x}, {place}", space.name())
     }
 }
 
@@ -105,14 +124,22 @@ impl fmt::Display for Actor {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { kernel, address, bytes, place, access, times, .. } = self;
-        let space = self.space.name();
-        let where_ = format!("{bytes} bytes of {space} memory at 0x{address:x}, {place}");
-        match &self.other {
-            Some(other) => write!(f, "race in kernel `{kernel}` on {where_}: {access}; {other}")?,
-            None => {
-                write!(f, "read of memory that was never written in kernel `{kernel}`: {where_}: {access}")?
+        let Finding { kernel, access, times, .. } = self;
+        match self.kind {
+            FindingKind::Race => write!(f, "race in kernel `{kernel}` on ")?,
+            FindingKind::Uninitialised => {
+                write!(f, "read of memory that was never written in kernel `{kernel}`: ")?;
             }
+            FindingKind::DivergentBarrier => {
+                write!(f, "threads of a warp are at different barriers in kernel `{kernel}`: ")?;
+            }
+        }
+        if let Some(bytes) = &self.bytes {
+            write!(f, "{bytes}: ")?;
+        }
+        write!(f, "{access}")?;
+        if let Some(other) = &self.other {
+            write!(f, "; {other}")?;
         }
         match times.saturating_sub(1) {
             0 => Ok(()),

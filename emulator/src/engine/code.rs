@@ -254,6 +254,8 @@ pub(crate) struct Barrier {
     pub(crate) counted: bool,
     /// Whether the reduced predicate is negated.
     pub(crate) negated: bool,
+    /// Whether all of a warp must come to it together.
+    pub(crate) aligned: bool,
 }
 
 impl Extern {

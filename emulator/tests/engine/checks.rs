@@ -1,4 +1,4 @@
-//! Reads of what nobody wrote, and races within a block: what is found, and what is not.
+//! Reads of what nobody wrote, races within a block, barriers that diverge: what is found, and what is not.
 
 use cuda_emulator::check::{Finding, FindingKind, Space};
 
@@ -17,7 +17,7 @@ pub(crate) fn places(found: &[Finding]) -> Vec<(FindingKind, Space, u32, u32)> {
     let place = |finding: &Finding| {
         let (mine, other) =
             (finding.access.ptx_line, finding.other.as_ref().map_or(0, |other| other.ptx_line));
-        (finding.kind, finding.space, mine.min(other), mine.max(other))
+        (finding.kind, finding.bytes.as_ref().unwrap().space, mine.min(other), mine.max(other))
     };
     found.iter().map(place).collect()
 }
@@ -140,8 +140,9 @@ fn memory_that_nobody_wrote() {
             (UNINITIALISED, Space::Shared, 16),
         ]
     );
-    assert_eq!((found[1].address, found[1].bytes), (out + 12, 4));
-    assert_eq!(found[0].place, "at offset 8 of 64");
+    let bytes = found.iter().map(|finding| finding.bytes.as_ref().unwrap()).collect::<Vec<_>>();
+    assert_eq!((bytes[1].address, bytes[1].count), (out + 12, 4));
+    assert_eq!(bytes[0].place, "at offset 8 of 64");
     assert!(
         found[1].to_string().contains(&format!("inside the allocation 0x{out:x} of 64 bytes, at offset 12"))
     );
@@ -193,4 +194,53 @@ fn a_copy_to_shared_memory_reads_and_writes() {
     assert_eq!(found(body, 1, 64, 256), []);
     let races = found(&body.replace("bar.sync 0;", "").replace("33", "1"), 1, 32, 256);
     assert_eq!(places(&races), [(RACE, Space::Shared, 11, 13)]);
+}
+
+/// The lines of the barriers that diverge.
+fn diverging(body: &str, threads: u32) -> Vec<[u32; 2]> {
+    let found = found(body, 1, threads, 1024);
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::DivergentBarrier), "{found:?}");
+    found.iter().map(|at| [at.access.ptx_line, at.other.as_ref().unwrap().ptx_line]).collect()
+}
+
+#[test]
+fn parts_of_a_warp_at_different_barriers_diverge() {
+    let two = |first: &str, second: &str| {
+        format!(
+            "setp.lt.u32 %p1, %t, 10; @%p1 bra A;\n{first}\nbra.uni E; A:\n{second}\nE: st.global.u32 [%at], %t;"
+        )
+    };
+    for (first, second) in [
+        ("bar.sync 0;", "bar.sync 0;"),
+        ("barrier.sync.aligned 0;", "barrier.sync 0;"),
+        ("barrier.sync 0;", "bar.red.popc.u32 %r1, 0, %p1;"),
+    ] {
+        let mut lines = diverging(&two(first, second), 64);
+        lines.iter_mut().for_each(|pair| pair.sort_unstable());
+        assert_eq!(lines, [[11, 13]], "{first} {second}");
+    }
+    // Barriers for any threads, and one to which all come, each half by itself.
+    assert_eq!(diverging(&two("barrier.sync 0;", "barrier.sync 0;"), 64), [[0; 2]; 0]);
+    assert_eq!(diverging(&(two("mov.u32 %r1, 1;", "mov.u32 %r1, 2;") + "bar.sync 0;"), 64), [[0; 2]; 0]);
+    // Whole warps may be where they like.
+    let warps = "setp.lt.u32 %p1, %t, 32; @%p1 bra A; bar.sync 0; bra.uni E; A: bar.sync 0; E: st.global.u32 [%at], %t;";
+    assert_eq!(diverging(warps, 64), [[0; 2]; 0]);
+    // Threads that have left are no part of a warp.
+    assert_eq!(diverging("setp.lt.u32 %p1, %t, 10; @%p1 exit; bar.sync 0;", 64), [[0; 2]; 0]);
+}
+
+#[test]
+fn a_divergent_barrier_names_its_threads_once() {
+    let body = "mov.u32 %r2, 0; L: setp.lt.u32 %p1, %t, 10; @%p1 bra A;\nbar.sync 0;\nbra.uni E; A:\nbar.sync 0;\n\
+                E: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra L; st.global.u32 [%at], %t;";
+    let found = found(body, 2, 64, 1024);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    let threads = [&finding.access, finding.other.as_ref().unwrap()].map(|actor| actor.thread[0]);
+    assert!(threads.contains(&0) && threads.contains(&10), "{finding}");
+    assert_eq!((finding.times, finding.bytes.is_none()), (10, true), "{finding}");
+    let text = finding.to_string();
+    assert!(
+        text.starts_with("threads of a warp are at different barriers in kernel `k`: arrival by block"),
+        "{text}"
+    );
 }

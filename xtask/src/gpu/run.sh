@@ -129,8 +129,8 @@ tool() {
     tail -n 12 "$logs/tool-doctor.log" "$logs"/tool-run*.log "$logs"/tool-occupancy.log "$logs"/tool-trace.log
 }
 
-# Beside other libraries, where this machine has them; what it lacks is said in the log. The last two are programs that know nothing
-# of this crate: what they ask of the driver is recorded.
+# Beside other libraries, where this machine has them: the programs say themselves what they lack, `ncu` and Python's packages are
+# looked for. The last two are programs that know nothing of this crate: what they ask of the driver is recorded.
 interop() {
     local t=bin/tool/cuda-launch i=bin/interop nccl program ncu
     nccl=$(find "$VIRTUAL_ENV" -name 'libnccl.so.2' -print -quit 2>/dev/null)
@@ -138,10 +138,22 @@ interop() {
         one "interop $program" timeout 60 "$i/$program"
     done
     one "interop nccl" env ${nccl:+CUDA_LAUNCH_NCCL="$nccl"} timeout 120 "$i/nccl"
-    one "interop dlpack" timeout 120 python3 "$i/dlpack.py" "$i/libcuda_launch_dlpack.so"
+    if command -v python3 >/dev/null; then
+        one "interop dlpack" timeout 120 python3 "$i/dlpack.py" "$i/libcuda_launch_dlpack.so"
+    else
+        echo "interop dlpack: skipped, no python3"
+    fi
     ncu=$(command -v ncu || echo /usr/local/cuda/bin/ncu)
-    one "interop nvtx" timeout 120 "$ncu" --nvtx --clock-control none --section LaunchStats "$i/nvtx"
+    if [ -x "$ncu" ]; then
+        one "interop nvtx" timeout 120 "$ncu" --nvtx --clock-control none --section LaunchStats "$i/nvtx"
+    else
+        echo "interop nvtx: skipped, no ncu"
+    fi
     for program in torch cupy; do
+        if ! python3 -c "import $program" 2>/dev/null; then
+            echo "interop trace $program: skipped, not installed"
+            continue
+        fi
         one "interop trace $program" env -u CUDA_LAUNCH_DRIVER timeout 120 "$t" trace --driver system \
             --output "$logs/$program.json" -- python3 -c "import $program as p
 a = p.ones(1 << 20, **({'device': 'cuda'} if '$program' == 'torch' else {}))

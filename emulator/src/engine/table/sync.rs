@@ -11,18 +11,26 @@ use super::super::watch::{Note, What};
 use super::{Form, Row, build};
 
 pub(super) const ROWS: &[Row] = &[
-    build("bar[.cta].sync", |builder, form| barrier(builder, form, BarrierAction::Sync)),
-    build("bar[.cta].arrive", |builder, form| barrier(builder, form, BarrierAction::Arrive)),
-    build("bar[.cta].red.popc.u32", |builder, form| barrier(builder, form, BarrierAction::Popc)),
-    build("bar[.cta].red.and.pred", |builder, form| barrier(builder, form, BarrierAction::And)),
-    build("bar[.cta].red.or.pred", |builder, form| barrier(builder, form, BarrierAction::Or)),
-    build("barrier[.cta].sync[.aligned]", |builder, form| barrier(builder, form, BarrierAction::Sync)),
-    build("barrier[.cta].arrive[.aligned]", |builder, form| barrier(builder, form, BarrierAction::Arrive)),
-    build("barrier[.cta].red.popc[.aligned].u32", |builder, form| {
-        barrier(builder, form, BarrierAction::Popc)
+    build("bar[.cta].sync", |builder, _| barrier(builder, true, BarrierAction::Sync)),
+    build("bar[.cta].arrive", |builder, _| barrier(builder, true, BarrierAction::Arrive)),
+    build("bar[.cta].red.popc.u32", |builder, _| barrier(builder, true, BarrierAction::Popc)),
+    build("bar[.cta].red.and.pred", |builder, _| barrier(builder, true, BarrierAction::And)),
+    build("bar[.cta].red.or.pred", |builder, _| barrier(builder, true, BarrierAction::Or)),
+    build("barrier[.cta].sync[.aligned]", |builder, form| {
+        barrier(builder, form.has("aligned"), BarrierAction::Sync)
     }),
-    build("barrier[.cta].red.and[.aligned].pred", |builder, form| barrier(builder, form, BarrierAction::And)),
-    build("barrier[.cta].red.or[.aligned].pred", |builder, form| barrier(builder, form, BarrierAction::Or)),
+    build("barrier[.cta].arrive[.aligned]", |builder, form| {
+        barrier(builder, form.has("aligned"), BarrierAction::Arrive)
+    }),
+    build("barrier[.cta].red.popc[.aligned].u32", |builder, form| {
+        barrier(builder, form.has("aligned"), BarrierAction::Popc)
+    }),
+    build("barrier[.cta].red.and[.aligned].pred", |builder, form| {
+        barrier(builder, form.has("aligned"), BarrierAction::And)
+    }),
+    build("barrier[.cta].red.or[.aligned].pred", |builder, form| {
+        barrier(builder, form.has("aligned"), BarrierAction::Or)
+    }),
     build("barrier.cluster.arrive[.{release|relaxed}][.aligned]", |builder, _| {
         builder.control(Control::ClusterArrive, &[], &[], Flow::Pause);
         Ok(())
@@ -89,7 +97,7 @@ fn reduction(form: &Form<'_>) -> Reduction {
 }
 
 /// `bar.op {d,} a{, b}{, {!}p}`
-fn barrier(builder: &mut Builder<'_, '_>, _: &Form<'_>, action: BarrierAction) -> Result<(), Refusal> {
+fn barrier(builder: &mut Builder<'_, '_>, aligned: bool, action: BarrierAction) -> Result<(), Refusal> {
     let reduces = !matches!(action, BarrierAction::Sync | BarrierAction::Arrive);
     let first = usize::from(reduces);
     let last = builder.operands().len().saturating_sub(usize::from(reduces));
@@ -109,7 +117,7 @@ fn barrier(builder: &mut Builder<'_, '_>, _: &Form<'_>, action: BarrierAction) -
         let name = if let Text::Not(name) = text { &Text::Name(name) } else { text };
         predicate = builder.source(name, Class::Predicate)?;
     }
-    let control = Control::Barrier(Barrier { action, counted, negated });
+    let control = Control::Barrier(Barrier { action, counted, negated, aligned });
     builder.control(control, &[dest], &[id, count, predicate], Flow::Pause);
     Ok(())
 }

@@ -158,6 +158,11 @@ impl Frames {
         code
     }
 
+    /// Index of a frame's function in the kernel.
+    pub(super) fn function(&self, frame: usize) -> usize {
+        self.frames[frame].code
+    }
+
     /// Rows of a frame.
     pub(super) fn rows(&self, frame: usize, start: u32, count: u32) -> &[Row] {
         self.frames[frame].rows.get(start as usize..(start + count) as usize).unwrap_or(&[])

@@ -8,7 +8,8 @@ use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::{Dest, Source};
 use super::super::exec::warp_ops::{Inputs, Outputs, WarpOp, belongs, groups};
 use super::super::fault::FaultKind;
-use super::{State, Surroundings, Warp};
+use super::super::watch::AtBarrier;
+use super::{Split, State, Surroundings, Warp};
 
 impl Warp {
     /// Splits whose barrier opened get its result and go on.
@@ -66,6 +67,9 @@ impl Warp {
             };
             (first, barrier.counted.then_some(count), votes)
         };
+        if lanes.watch.is_some() {
+            self.meet_others(index, barrier, lanes);
+        }
         let arrival =
             Arrival { warp: self.state().index, mask: split.mask, id, count, action: barrier.action, votes };
         if let Err(message) = around.barriers.arrive(arrival) {
@@ -78,6 +82,33 @@ impl Warp {
             _ => split.state = State::Barrier(id),
         }
         true
+    }
+
+    /// Tells the watch of threads of the same warp that wait at another barrier instruction.
+    #[cold]
+    fn meet_others(&self, index: usize, barrier: Barrier, lanes: &mut Lanes<'_>) {
+        let codes = &lanes.env.kernel.codes;
+        let at = |split: &Split| AtBarrier {
+            function: self.frames.function(split.frame),
+            pc: split.pc,
+            lane: split.mask.trailing_zeros() as u8,
+        };
+        let aligned = |at: &AtBarrier| {
+            let code = codes.get(at.function)?;
+            match code.controls.get(code.insts.get(at.pc as usize)?.imm as usize)? {
+                Control::Barrier(barrier) => Some(barrier.aligned),
+                _ => None,
+            }
+        };
+        let here = at(&self.splits[index]);
+        let waiting = self.splits.iter().filter(|split| matches!(split.state, State::Barrier(_))).map(at);
+        let elsewhere = |there: &AtBarrier| (there.function, there.pc) != (here.function, here.pc);
+        let diverged = |there: &AtBarrier| barrier.aligned || aligned(there) == Some(true);
+        let Some(other) = waiting.filter(elsewhere).find(diverged) else { return };
+        if let Some(mut watch) = lanes.watch.take() {
+            watch.diverged(lanes.env, lanes.block(), self.state().index, [here, other]);
+            lanes.watch = Some(watch);
+        }
     }
 
     /// `barrier.cluster.arrive`

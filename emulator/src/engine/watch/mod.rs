@@ -12,6 +12,8 @@
 //! there already disturbs nobody. Nor is a plain read one against atomics if its threads then go on with an atomic that
 //! looks at the number again: the usual loop around `cas`.
 //!
+//! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp.
+//!
 //! What is not seen: local memory; textures, surfaces and memory that the host can write by itself, as far as reads of
 //! unwritten bytes go; races with other kernels, with copies and with the host; atomics of too narrow a scope;
 //! `cp.async` and `mbarrier` that are not waited for; reads older than the last two of a byte; what only another order of
@@ -31,6 +33,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(super) use note::{Note, Watched, What};
+pub(super) use report::AtBarrier;
 
 use self::clock::Times;
 use self::place::{Touch, touches};
@@ -107,6 +110,14 @@ impl Watch {
         let first = Who::of(env, block, 0);
         let warps: Vec<usize> = warps.iter().map(|warp| first.warp + warp).collect();
         self.unit(env, first.unit).clock.join(&warps);
+    }
+
+    /// Threads of a warp are at two different barriers, one of which all of them should have come to together: those that have just
+    /// arrived, and those that wait.
+    pub(crate) fn diverged(&mut self, env: &Env<'_>, block: &Block, warp: u32, at: [AtBarrier; 2]) {
+        if self.checker.checks().barriers {
+            self.reports.add_barriers(env, Who::of(env, block, warp), at);
+        }
     }
 
     /// All threads of the cluster of a block have met.
@@ -199,7 +210,7 @@ impl Watch {
 
     /// Looks at what the lanes of one instruction do.
     fn inspect(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
-        let Checks { uninitialised, races } = self.checker.checks();
+        let Checks { uninitialised, races, .. } = self.checker.checks();
         if uninitialised {
             self.inspect_contents(env, deed, touches);
         }

@@ -2,12 +2,24 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::super::code::Origin;
 use super::super::env::Env;
 use super::note::What;
 use super::place::Touch;
 use super::stamp::Stamp;
 use super::unit::Who;
-use crate::check::{Actor, Finding, FindingKind, Space};
+use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
+
+/// Threads of a warp at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtBarrier {
+    /// Index of the function in the kernel.
+    pub(crate) function: usize,
+    /// The instruction.
+    pub(crate) pc: u32,
+    /// The first of them.
+    pub(crate) lane: u8,
+}
 
 /// The findings of a launch.
 #[derive(Debug, Default)]
@@ -16,6 +28,8 @@ pub(super) struct Reports {
     list: Vec<(Finding, [u32; 2])>,
     /// Index in `list` by kind and sites.
     known: HashMap<(FindingKind, u32, u32), usize>,
+    /// Index in `list` by function and instruction of the two barriers.
+    barriers: HashMap<[(usize, u32); 2], usize>,
 }
 
 impl Reports {
@@ -38,15 +52,36 @@ impl Reports {
         let finding = Finding {
             kind,
             kernel: env.kernel.name.clone(),
-            space: if touch.region.private { Space::Shared } else { Space::Global },
-            address: touch.address,
-            bytes: touch.bytes as u32,
-            place: place(env, touch),
+            bytes: Some(Bytes {
+                space: if touch.region.private { Space::Shared } else { Space::Global },
+                address: touch.address,
+                count: touch.bytes as u32,
+                place: place(env, touch),
+            }),
             access: actor(env, stamp, Some(what)),
             other: other.map(|other| actor(env, other, None)),
             times: 1,
         };
         self.list.push((finding, [stamp.site, site]));
+    }
+
+    /// Adds threads of a warp at two barriers, those that arrived last first.
+    pub(super) fn add_barriers(&mut self, env: &Env<'_>, who: Who, at: [AtBarrier; 2]) {
+        let mut key = at.map(|at| (at.function, at.pc));
+        key.sort_unstable();
+        if let Some((known, _)) = self.barriers.get(&key).and_then(|index| self.list.get_mut(*index)) {
+            known.times = known.times.saturating_add(1);
+            return;
+        }
+        self.barriers.insert(key, self.list.len());
+        let [access, other] = at.map(|at| {
+            let code = env.kernel.codes.get(at.function);
+            let origin = code.and_then(|code| code.origins.get(at.pc as usize)).copied();
+            actor_at(env, (who, at.lane), "arrival", origin.unwrap_or_default(), at.function)
+        });
+        let (kind, kernel) = (FindingKind::DivergentBarrier, env.kernel.name.clone());
+        let finding = Finding { kind, kernel, bytes: None, access, other: Some(other), times: 1 };
+        self.list.push((finding, [u32::MAX; 2]));
     }
 
     /// What is left at the end: without reads that were only guesses, against atomics.
@@ -73,13 +108,24 @@ fn place(env: &Env<'_>, touch: &Touch) -> String {
 fn actor(env: &Env<'_>, stamp: Stamp, what: Option<What>) -> Actor {
     let watched = env.kernel.watched.get(stamp.site as usize);
     let who = Who { unit: stamp.unit, warp: usize::from(stamp.warp) };
-    let (block, thread) = who.thread(env, stamp.lane);
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
-    let file = env.kernel.files.get(&origin.file);
-    let code = watched.and_then(|watched| env.kernel.codes.get(watched.function));
     let what = what.or(watched.map(|watched| watched.note.what));
+    let function = watched.map_or(usize::MAX, |watched| watched.function);
+    actor_at(env, (who, stamp.lane), what.map_or("access", What::verb), origin, function)
+}
+
+fn actor_at(
+    env: &Env<'_>,
+    (who, lane): (Who, u8),
+    verb: &'static str,
+    origin: Origin,
+    function: usize,
+) -> Actor {
+    let (block, thread) = who.thread(env, lane);
+    let file = env.kernel.files.get(&origin.file);
+    let code = env.kernel.codes.get(function);
     Actor {
-        verb: what.map_or("access", What::verb),
+        verb,
         block,
         thread,
         ptx_line: origin.line,

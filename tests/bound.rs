@@ -4,10 +4,20 @@
 //! driver can run is looked up and compared with its bound parameters: PTX on the emulator, and on a GPU also the cubins of its
 //! generation. The others must be refused with a typed error.
 //!
-//! Launched, with results compared on the host, are `vecadd` and `scale` of all images that have them, the other kernels of
-//! `examples/kernels` but `mandelbrot` and those that need a grid or a cluster of their own, their copies by other compilers, and
-//! some of `tests/kernels`. The rest is only loaded here: a part of it stops, spins or writes where it must not on purpose,
-//! and what it computes is for the `kernels_*` tests.
+//! Launched, with results compared on the host:
+//!
+//! | kernels | of |
+//! |---|---|
+//! | `vecadd` | `vecadd` and `typed` of `examples/kernels`; `vecadd` of `clang`, `debug` and `lineinfo`; `vecadd.fatbin`, `vecadd_plain.fatbin` and both cubins of `tests/kernels`; `basic.*` of `ptx/tests/data`, except LTO IR, what is relocatable, and the PTX for sm_100 |
+//! | `scale` | the same `basic.*`; `examples/kernels` |
+//! | `saxpy`, `transpose`, `reduce_u32`, `reduce_f32`, `scan_blocks`, `scan_add` | `examples/kernels`, `clang`, `debug`, `lineinfo` |
+//! | `histogram_*`, `matmul*` | `examples/kernels`, `clang`, `lineinfo` |
+//! | `fill`, `apply`, `ranks_fixed` | `examples/kernels`, `lineinfo` |
+//! | `strided_copy` | `examples/kernels` |
+//! | `scale_float`, `convert_float_int`, `copy_u64`, `one_u64`, `one_f64`, `none`, `step`, `branch_table` | `tests/kernels` |
+//!
+//! The rest is only loaded here: a part of it stops, spins or writes where it must not on purpose, and what it computes is for the
+//! `kernels_*` tests.
 
 #![allow(unsafe_code)] // Launches: arguments as the sources of the kernels tell, buffers as long as said.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
@@ -19,7 +29,7 @@ mod kernel_files;
 mod references;
 
 use cuda_launch::{CudaContext, Error, ErrorKind, LaunchConfig};
-use cuda_ptx::image::{Arch, EntryKind, Image};
+use cuda_ptx::image::{Arch, Cubin, Entry, EntryKind, Image};
 use references::{Gpu, Random, each, line, shape};
 
 const N: usize = 1000;
@@ -54,7 +64,7 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Compiler(_) | ErrorKind::Artifacts(_)) && !error.is_sticky()
 }
 
-/// Whether the device must run an image; `None` where that depends on what it is linked with.
+/// Whether the device must run an image; `None` where it may, which depends on what the image is linked with.
 fn must_run(ctx: &CudaContext, bytes: &[u8]) -> Option<bool> {
     let emulated = ctx.device_name().unwrap().contains("emulator");
     let (major, minor) = ctx.limits().compute_capability;
@@ -77,15 +87,24 @@ fn must_run(ctx: &CudaContext, bytes: &[u8]) -> Option<bool> {
             _ => Some(false),
         },
         Image::Fatbin(fatbin) => {
-            let fits = |kind, arch: Arch| match kind {
-                EntryKind::Ptx => compiles(arch),
-                EntryKind::Cubin => arch.runs_on(major, minor) && !emulated,
-                _ => false,
+            let answer = |entry: &Entry<'_>| match entry.kind() {
+                EntryKind::Ptx => Some(compiles(entry.arch())),
+                EntryKind::Cubin if emulated || !entry.arch().runs_on(major, minor) => Some(false),
+                EntryKind::Cubin => (!is_relocatable(entry)?).then_some(true),
+                // LTO IR.
+                _ => None,
             };
-            Some(fatbin.entries().iter().any(|entry| fits(entry.kind(), entry.arch())))
+            let answers: Option<Vec<bool>> = fatbin.entries().iter().map(answer).collect();
+            answers.map(|answers| answers.contains(&true))
         }
         _ => None,
     }
+}
+
+/// `None` where this build of the reader cannot look into a fatbin's entry.
+fn is_relocatable(entry: &Entry<'_>) -> Option<bool> {
+    let content = entry.content().ok()?;
+    Some(Cubin::read(&content).unwrap().is_relocatable())
 }
 
 #[test]
@@ -119,7 +138,8 @@ fn vecadd_of_slices() {
     let (a, b) = (Random::new(1).f32s(N), Random::new(2).f32s(N));
     let (da, db) = (gpu.put(&a), gpu.put(&b));
     in_each!(gpu, [examples_kernels_vecadd_ptx examples_kernels_typed_ptx tests_kernels_clang_vecadd_ptx
-        tests_kernels_lineinfo_vecadd_ptx tests_kernels_vecadd_fatbin tests_kernels_vecadd_plain_fatbin], |module, name| {
+        tests_kernels_debug_vecadd_ptx tests_kernels_lineinfo_vecadd_ptx tests_kernels_vecadd_fatbin
+        tests_kernels_vecadd_plain_fatbin], |module, name| {
         let mut sum = gpu.zeros::<f32>(N);
         unsafe { module.vecadd(&gpu.stream, threads(), &da, &db, &mut sum) }.unwrap();
         each(&gpu.get(&sum), name, |i| a[i] + b[i]);
@@ -208,7 +228,8 @@ fn histograms() {
     let bytes: Vec<u8> = Random::new(8).u32s(N).into_iter().map(|x| x as u8).collect();
     let data = gpu.put(&bytes);
     let count = |bin: usize| bytes.iter().filter(|&&byte| usize::from(byte) == bin).count() as u32;
-    in_each!(gpu, [examples_kernels_histogram_ptx tests_kernels_clang_histogram_ptx tests_kernels_lineinfo_histogram_ptx], |module, name| {
+    in_each!(gpu, [examples_kernels_histogram_ptx tests_kernels_clang_histogram_ptx
+        tests_kernels_lineinfo_histogram_ptx], |module, name| {
         let (mut global, mut shared) = (gpu.zeros::<u32>(256), gpu.zeros::<u32>(256));
         let (from, n) = (data.as_device_ptr(), N as u32);
         unsafe {
@@ -274,6 +295,21 @@ fn matrices() {
         let mut out = gpu.zeros::<f32>(m * k);
         unsafe { module.transpose(&gpu.stream, shape((2, 1, 1), (32, 8, 1)), out.as_mut_device_ptr(), pa, 33, 20) }.unwrap();
         each(&gpu.get(&out), name, |at| a[at % m * k + at / m]);
+    });
+}
+
+/// Structs by value are arrays of their words; a cluster that the kernel fixes is launched as it is.
+#[test]
+fn a_closure_and_a_cluster() {
+    let gpu = Gpu::new();
+    in_each!(gpu, [examples_kernels_mix_ptx tests_kernels_lineinfo_mix_ptx], |module, name| {
+        let (mut out, mut ranks) = (gpu.zeros::<u32>(100), gpu.zeros::<u32>(8));
+        unsafe {
+            module.apply(&gpu.stream, line(4, 32), [7], &mut out).unwrap();
+            module.ranks_fixed(&gpu.stream, line(8, 32), &mut ranks).unwrap();
+        }
+        each(&gpu.get(&out), name, |i| i as u32 + 7);
+        each(&gpu.get(&ranks), name, |block| block as u32 % 4);
     });
 }
 

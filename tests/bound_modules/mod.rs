@@ -1,10 +1,10 @@
-//! What `cuda-launch bind` writes for the images of this tree; made by tests/bind.rs.
+//! What `cuda-launch bind` writes for the images of this tree; made by cli/tests/bind.rs.
 #![allow(missing_docs, dead_code, unreachable_pub)]
 
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/fill.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/fill.ptx")]
 pub mod examples_kernels_fill_ptx {
     unsafe extern "C" {
         /// `fill`
@@ -15,7 +15,7 @@ pub mod examples_kernels_fill_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/histogram.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/histogram.ptx")]
 pub mod examples_kernels_histogram_ptx {
     unsafe extern "C" {
         /// `histogram_global`
@@ -29,7 +29,7 @@ pub mod examples_kernels_histogram_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/mandelbrot.ptx")]
 pub mod examples_kernels_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -61,7 +61,7 @@ pub mod examples_kernels_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/matmul.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/matmul.ptx")]
 pub mod examples_kernels_matmul_ptx {
     unsafe extern "C" {
         /// `matmul_naive`
@@ -82,7 +82,7 @@ pub mod examples_kernels_matmul_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/mix.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/mix.ptx")]
 pub mod examples_kernels_mix_ptx {
     unsafe extern "C" {
         /// `mix`
@@ -106,7 +106,7 @@ pub mod examples_kernels_mix_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/reduce.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/reduce.ptx")]
 pub mod examples_kernels_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -123,7 +123,7 @@ pub mod examples_kernels_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/saxpy.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/saxpy.ptx")]
 pub mod examples_kernels_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -134,7 +134,7 @@ pub mod examples_kernels_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/scale.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/scale.ptx")]
 pub mod examples_kernels_scale_ptx {
     unsafe extern "C" {
         /// `scale`
@@ -145,7 +145,7 @@ pub mod examples_kernels_scale_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/scan.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/scan.ptx")]
 pub mod examples_kernels_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -159,7 +159,7 @@ pub mod examples_kernels_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/sin.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/sin.ptx")]
 pub mod examples_kernels_sin_ptx {
     unsafe extern "C" {
         /// `sin_kernel`
@@ -170,7 +170,7 @@ pub mod examples_kernels_sin_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/strided_copy.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/strided_copy.ptx")]
 pub mod examples_kernels_strided_copy_ptx {
     unsafe extern "C" {
         /// `strided_copy`
@@ -181,7 +181,7 @@ pub mod examples_kernels_strided_copy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/transpose.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/transpose.ptx")]
 pub mod examples_kernels_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -192,7 +192,7 @@ pub mod examples_kernels_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/typed.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/typed.ptx")]
 pub mod examples_kernels_typed_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -212,7 +212,7 @@ pub mod examples_kernels_typed_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/vecadd.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/vecadd.ptx")]
 pub mod examples_kernels_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -223,7 +223,7 @@ pub mod examples_kernels_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/attributes.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/attributes.sm_90.cubin")]
 pub mod ptx_tests_data_attributes_sm_90_cubin {
     unsafe extern "C" {
         /// `small`
@@ -266,7 +266,7 @@ pub mod ptx_tests_data_attributes_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.debug.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.debug.ptx")]
 pub mod ptx_tests_data_basic_debug_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -281,7 +281,7 @@ pub mod ptx_tests_data_basic_debug_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.lto.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.lto.fatbin")]
 pub mod ptx_tests_data_basic_lto_fatbin {
     unsafe extern "C" {}
 }
@@ -289,7 +289,7 @@ pub mod ptx_tests_data_basic_lto_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.lz4.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.lz4.fatbin")]
 pub mod ptx_tests_data_basic_lz4_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -304,7 +304,7 @@ pub mod ptx_tests_data_basic_lz4_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.plain.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.plain.fatbin")]
 pub mod ptx_tests_data_basic_plain_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -319,7 +319,7 @@ pub mod ptx_tests_data_basic_plain_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.ptx")]
 pub mod ptx_tests_data_basic_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -334,7 +334,7 @@ pub mod ptx_tests_data_basic_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.rdc.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.rdc.cubin")]
 pub mod ptx_tests_data_basic_rdc_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -351,7 +351,7 @@ pub mod ptx_tests_data_basic_rdc_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_100.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_100.ptx")]
 pub mod ptx_tests_data_basic_sm_100_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -366,7 +366,7 @@ pub mod ptx_tests_data_basic_sm_100_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_100a.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_100a.cubin")]
 pub mod ptx_tests_data_basic_sm_100a_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -383,7 +383,7 @@ pub mod ptx_tests_data_basic_sm_100a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_75.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_75.cubin")]
 pub mod ptx_tests_data_basic_sm_75_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -400,7 +400,7 @@ pub mod ptx_tests_data_basic_sm_75_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_90.cubin")]
 pub mod ptx_tests_data_basic_sm_90_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -417,7 +417,7 @@ pub mod ptx_tests_data_basic_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_90a.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_90a.cubin")]
 pub mod ptx_tests_data_basic_sm_90a_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -434,7 +434,7 @@ pub mod ptx_tests_data_basic_sm_90a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.suffixes.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.suffixes.fatbin")]
 pub mod ptx_tests_data_basic_suffixes_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -449,7 +449,7 @@ pub mod ptx_tests_data_basic_suffixes_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.zstd.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.zstd.fatbin")]
 pub mod ptx_tests_data_basic_zstd_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -464,7 +464,7 @@ pub mod ptx_tests_data_basic_zstd_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/cluster.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/cluster.ptx")]
 pub mod ptx_tests_data_cluster_ptx {
     unsafe extern "C" {
         /// `ring`
@@ -485,7 +485,7 @@ pub mod ptx_tests_data_cluster_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/cluster.sm_100.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/cluster.sm_100.ptx")]
 pub mod ptx_tests_data_cluster_sm_100_ptx {
     unsafe extern "C" {
         /// `ring`
@@ -506,7 +506,7 @@ pub mod ptx_tests_data_cluster_sm_100_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/cluster.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/cluster.sm_90.cubin")]
 pub mod ptx_tests_data_cluster_sm_90_cubin {
     unsafe extern "C" {
         /// `fixed_block`
@@ -530,7 +530,7 @@ pub mod ptx_tests_data_cluster_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.lineinfo.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.lineinfo.ptx")]
 pub mod ptx_tests_data_features_lineinfo_ptx {
     unsafe extern "C" {
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -574,7 +574,7 @@ pub mod ptx_tests_data_features_lineinfo_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.ptx")]
 pub mod ptx_tests_data_features_ptx {
     unsafe extern "C" {
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -618,7 +618,7 @@ pub mod ptx_tests_data_features_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.sm_100.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.sm_100.ptx")]
 pub mod ptx_tests_data_features_sm_100_ptx {
     unsafe extern "C" {
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -662,7 +662,7 @@ pub mod ptx_tests_data_features_sm_100_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.sm_90.cubin")]
 pub mod ptx_tests_data_features_sm_90_cubin {
     unsafe extern "C" {
         /// `indirect`
@@ -711,7 +711,7 @@ pub mod ptx_tests_data_features_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/legacy.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/legacy.ptx")]
 pub mod ptx_tests_data_legacy_ptx {
     unsafe extern "C" {
         /// `k`
@@ -727,7 +727,7 @@ pub mod ptx_tests_data_legacy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/legacy.sm_50.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/legacy.sm_50.cubin")]
 pub mod ptx_tests_data_legacy_sm_50_cubin {
     unsafe extern "C" {
         /// `m`
@@ -745,7 +745,7 @@ pub mod ptx_tests_data_legacy_sm_50_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/legacy.sm_90a.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/legacy.sm_90a.cubin")]
 pub mod ptx_tests_data_legacy_sm_90a_cubin {
     unsafe extern "C" {
         /// `m`
@@ -763,7 +763,7 @@ pub mod ptx_tests_data_legacy_sm_90a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/named.debug.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/named.debug.ptx")]
 pub mod ptx_tests_data_named_debug_ptx {
     unsafe extern "C" {
         /// `scale`
@@ -789,7 +789,7 @@ pub mod ptx_tests_data_named_debug_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/named.debug.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/named.debug.sm_90.cubin")]
 pub mod ptx_tests_data_named_debug_sm_90_cubin {
     unsafe extern "C" {
         /// `filters::blur<double, 4>(double const*, double*, unsigned int)`
@@ -815,7 +815,7 @@ pub mod ptx_tests_data_named_debug_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/rust.debug.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/rust.debug.ptx")]
 pub mod ptx_tests_data_rust_debug_ptx {
     unsafe extern "C" {
         /// `choose`
@@ -832,7 +832,7 @@ pub mod ptx_tests_data_rust_debug_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/rust.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/rust.ptx")]
 pub mod ptx_tests_data_rust_ptx {
     unsafe extern "C" {
         /// `choose`
@@ -849,7 +849,7 @@ pub mod ptx_tests_data_rust_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/atomics.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/atomics.ptx")]
 pub mod tests_kernels_atomics_ptx {
     unsafe extern "C" {
         /// `all_u32`
@@ -893,7 +893,7 @@ pub mod tests_kernels_atomics_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/bounds.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/bounds.ptx")]
 pub mod tests_kernels_bounds_ptx {
     unsafe extern "C" {
         /// `unbounded`
@@ -919,7 +919,7 @@ pub mod tests_kernels_bounds_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/calls.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/calls.ptx")]
 pub mod tests_kernels_calls_ptx {
     unsafe extern "C" {
         /// `indirect`
@@ -951,7 +951,7 @@ pub mod tests_kernels_calls_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/histogram.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/histogram.ptx")]
 pub mod tests_kernels_clang_histogram_ptx {
     unsafe extern "C" {
         /// `histogram_global`
@@ -965,7 +965,7 @@ pub mod tests_kernels_clang_histogram_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/mandelbrot.ptx")]
 pub mod tests_kernels_clang_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -997,7 +997,7 @@ pub mod tests_kernels_clang_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/matmul.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/matmul.ptx")]
 pub mod tests_kernels_clang_matmul_ptx {
     unsafe extern "C" {
         /// `matmul_naive`
@@ -1018,7 +1018,7 @@ pub mod tests_kernels_clang_matmul_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/reduce.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/reduce.ptx")]
 pub mod tests_kernels_clang_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -1035,7 +1035,7 @@ pub mod tests_kernels_clang_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/saxpy.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/saxpy.ptx")]
 pub mod tests_kernels_clang_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -1046,7 +1046,7 @@ pub mod tests_kernels_clang_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/scan.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/scan.ptx")]
 pub mod tests_kernels_clang_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -1060,7 +1060,7 @@ pub mod tests_kernels_clang_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/transpose.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/transpose.ptx")]
 pub mod tests_kernels_clang_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -1071,7 +1071,7 @@ pub mod tests_kernels_clang_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/vecadd.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/vecadd.ptx")]
 pub mod tests_kernels_clang_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -1082,7 +1082,7 @@ pub mod tests_kernels_clang_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clusters.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clusters.ptx")]
 pub mod tests_kernels_clusters_ptx {
     unsafe extern "C" {
         /// `required_64_2`
@@ -1114,7 +1114,7 @@ pub mod tests_kernels_clusters_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/control.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/control.ptx")]
 pub mod tests_kernels_control_ptx {
     unsafe extern "C" {
         /// `collatz`
@@ -1140,7 +1140,7 @@ pub mod tests_kernels_control_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/conversions.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/conversions.ptx")]
 pub mod tests_kernels_conversions_ptx {
     unsafe extern "C" {
         /// `from_i64`
@@ -1166,7 +1166,7 @@ pub mod tests_kernels_conversions_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/mandelbrot.ptx")]
 pub mod tests_kernels_debug_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -1198,7 +1198,7 @@ pub mod tests_kernels_debug_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/reduce.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/reduce.ptx")]
 pub mod tests_kernels_debug_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -1215,7 +1215,7 @@ pub mod tests_kernels_debug_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/saxpy.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/saxpy.ptx")]
 pub mod tests_kernels_debug_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -1226,7 +1226,7 @@ pub mod tests_kernels_debug_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/scan.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/scan.ptx")]
 pub mod tests_kernels_debug_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -1240,7 +1240,7 @@ pub mod tests_kernels_debug_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/transpose.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/transpose.ptx")]
 pub mod tests_kernels_debug_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -1251,7 +1251,7 @@ pub mod tests_kernels_debug_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/vecadd.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/vecadd.ptx")]
 pub mod tests_kernels_debug_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -1262,7 +1262,7 @@ pub mod tests_kernels_debug_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/fast.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/fast.ptx")]
 pub mod tests_kernels_fast_ptx {
     unsafe extern "C" {
         /// `fast_math`
@@ -1273,7 +1273,7 @@ pub mod tests_kernels_fast_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/faults.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/faults.ptx")]
 pub mod tests_kernels_faults_ptx {
     unsafe extern "C" {
         /// `write_u8`
@@ -1366,7 +1366,7 @@ pub mod tests_kernels_faults_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/floats.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/floats.ptx")]
 pub mod tests_kernels_floats_ptx {
     unsafe extern "C" {
         /// `rounded_f32`
@@ -1389,7 +1389,7 @@ pub mod tests_kernels_floats_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/future.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/future.ptx")]
 pub mod tests_kernels_future_ptx {
     unsafe extern "C" {
         /// `fill`
@@ -1400,7 +1400,7 @@ pub mod tests_kernels_future_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/globals.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/globals.ptx")]
 pub mod tests_kernels_globals_ptx {
     unsafe extern "C" {
         /// `polynomial`
@@ -1426,7 +1426,7 @@ pub mod tests_kernels_globals_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/half.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/half.ptx")]
 pub mod tests_kernels_half_ptx {
     unsafe extern "C" {
         /// `arithmetic_f16`
@@ -1458,7 +1458,7 @@ pub mod tests_kernels_half_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/half90.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/half90.ptx")]
 pub mod tests_kernels_half90_ptx {
     unsafe extern "C" {
         /// `arithmetic_bf16`
@@ -1493,7 +1493,7 @@ pub mod tests_kernels_half90_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/handwritten/bounds.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/handwritten/bounds.ptx")]
 pub mod tests_kernels_handwritten_bounds_ptx {
     unsafe extern "C" {
         /// `required_64`
@@ -1513,7 +1513,7 @@ pub mod tests_kernels_handwritten_bounds_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/handwritten/branches.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/handwritten/branches.ptx")]
 pub mod tests_kernels_handwritten_branches_ptx {
     unsafe extern "C" {
         /// `branch_table`
@@ -1527,7 +1527,7 @@ pub mod tests_kernels_handwritten_branches_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/handwritten/syntax.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/handwritten/syntax.ptx")]
 pub mod tests_kernels_handwritten_syntax_ptx {
     unsafe extern "C" {
         /// `syntax`
@@ -1542,7 +1542,7 @@ pub mod tests_kernels_handwritten_syntax_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/indices.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/indices.ptx")]
 pub mod tests_kernels_indices_ptx {
     unsafe extern "C" {
         /// `indices`
@@ -1559,7 +1559,7 @@ pub mod tests_kernels_indices_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/integers.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/integers.ptx")]
 pub mod tests_kernels_integers_ptx {
     unsafe extern "C" {
         /// `arithmetic_u32`
@@ -1615,7 +1615,7 @@ pub mod tests_kernels_integers_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/library.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/library.ptx")]
 pub mod tests_kernels_library_ptx {
     unsafe extern "C" {
         /// `library_f32`
@@ -1629,7 +1629,7 @@ pub mod tests_kernels_library_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/fill.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/fill.ptx")]
 pub mod tests_kernels_lineinfo_fill_ptx {
     unsafe extern "C" {
         /// `fill`
@@ -1640,7 +1640,7 @@ pub mod tests_kernels_lineinfo_fill_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/histogram.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/histogram.ptx")]
 pub mod tests_kernels_lineinfo_histogram_ptx {
     unsafe extern "C" {
         /// `histogram_global`
@@ -1654,7 +1654,7 @@ pub mod tests_kernels_lineinfo_histogram_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/mandelbrot.ptx")]
 pub mod tests_kernels_lineinfo_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -1686,7 +1686,7 @@ pub mod tests_kernels_lineinfo_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/matmul.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/matmul.ptx")]
 pub mod tests_kernels_lineinfo_matmul_ptx {
     unsafe extern "C" {
         /// `matmul_naive`
@@ -1707,7 +1707,7 @@ pub mod tests_kernels_lineinfo_matmul_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/mix.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/mix.ptx")]
 pub mod tests_kernels_lineinfo_mix_ptx {
     unsafe extern "C" {
         /// `mix`
@@ -1731,7 +1731,7 @@ pub mod tests_kernels_lineinfo_mix_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/reduce.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/reduce.ptx")]
 pub mod tests_kernels_lineinfo_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -1748,7 +1748,7 @@ pub mod tests_kernels_lineinfo_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/saxpy.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/saxpy.ptx")]
 pub mod tests_kernels_lineinfo_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -1759,7 +1759,7 @@ pub mod tests_kernels_lineinfo_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/scan.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/scan.ptx")]
 pub mod tests_kernels_lineinfo_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -1773,7 +1773,7 @@ pub mod tests_kernels_lineinfo_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/transpose.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/transpose.ptx")]
 pub mod tests_kernels_lineinfo_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -1784,7 +1784,7 @@ pub mod tests_kernels_lineinfo_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/vecadd.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/vecadd.ptx")]
 pub mod tests_kernels_lineinfo_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -1795,7 +1795,7 @@ pub mod tests_kernels_lineinfo_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/local.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/local.ptx")]
 pub mod tests_kernels_local_ptx {
     unsafe extern "C" {
         /// `sort_16`
@@ -1815,7 +1815,7 @@ pub mod tests_kernels_local_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/memory.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/memory.ptx")]
 pub mod tests_kernels_memory_ptx {
     unsafe extern "C" {
         /// `copy_u8`
@@ -1880,7 +1880,7 @@ pub mod tests_kernels_memory_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/ordering.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/ordering.ptx")]
 pub mod tests_kernels_ordering_ptx {
     unsafe extern "C" {
         /// `step`
@@ -1894,7 +1894,7 @@ pub mod tests_kernels_ordering_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/parameters.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/parameters.ptx")]
 pub mod tests_kernels_parameters_ptx {
     /// 32 bytes, aligned to 32.
     #[repr(C, align(32))]
@@ -2247,7 +2247,7 @@ pub mod tests_kernels_parameters_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/print.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/print.ptx")]
 pub mod tests_kernels_print_ptx {
     unsafe extern "C" {
         /// `hello`
@@ -2267,7 +2267,7 @@ pub mod tests_kernels_print_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/shared.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/shared.ptx")]
 pub mod tests_kernels_shared_ptx {
     unsafe extern "C" {
         /// `static_1k`
@@ -2306,7 +2306,7 @@ pub mod tests_kernels_shared_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/textures.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/textures.ptx")]
 pub mod tests_kernels_textures_ptx {
     /// 128 bytes, aligned to 64.
     #[repr(C, align(64))]
@@ -2346,7 +2346,7 @@ pub mod tests_kernels_textures_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/typed.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/typed.ptx")]
 pub mod tests_kernels_typed_ptx {
     unsafe extern "C" {
         /// `scale_float`
@@ -2379,7 +2379,7 @@ pub mod tests_kernels_typed_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd.fatbin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd.fatbin")]
 pub mod tests_kernels_vecadd_fatbin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2390,7 +2390,7 @@ pub mod tests_kernels_vecadd_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_link.fatbin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_link.fatbin")]
 pub mod tests_kernels_vecadd_link_fatbin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2401,7 +2401,7 @@ pub mod tests_kernels_vecadd_link_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_plain.fatbin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_plain.fatbin")]
 pub mod tests_kernels_vecadd_plain_fatbin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2412,7 +2412,7 @@ pub mod tests_kernels_vecadd_plain_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_sm80.cubin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_sm80.cubin")]
 pub mod tests_kernels_vecadd_sm80_cubin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2424,7 +2424,7 @@ pub mod tests_kernels_vecadd_sm80_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_sm90.cubin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_sm90.cubin")]
 pub mod tests_kernels_vecadd_sm90_cubin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2436,7 +2436,7 @@ pub mod tests_kernels_vecadd_sm90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/warp.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/warp.ptx")]
 pub mod tests_kernels_warp_ptx {
     unsafe extern "C" {
         /// `shuffle`
@@ -2456,7 +2456,7 @@ pub mod tests_kernels_warp_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/warp80.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/warp80.ptx")]
 pub mod tests_kernels_warp80_ptx {
     unsafe extern "C" {
         /// `warp_reduce`
@@ -2464,89 +2464,107 @@ pub mod tests_kernels_warp80_ptx {
     }
 }
 
-/// Every PTX module, looked up kernel by kernel.
-pub fn load_all(
-    context: &cuda_launch::CudaContext,
-) -> Vec<(&'static str, Result<(), cuda_launch::Error>)> {
-    vec![
-        ("examples/kernels/fill.ptx", examples_kernels_fill_ptx::load(context).map(drop)),
-        ("examples/kernels/histogram.ptx", examples_kernels_histogram_ptx::load(context).map(drop)),
-        ("examples/kernels/mandelbrot.ptx", examples_kernels_mandelbrot_ptx::load(context).map(drop)),
-        ("examples/kernels/matmul.ptx", examples_kernels_matmul_ptx::load(context).map(drop)),
-        ("examples/kernels/mix.ptx", examples_kernels_mix_ptx::load(context).map(drop)),
-        ("examples/kernels/reduce.ptx", examples_kernels_reduce_ptx::load(context).map(drop)),
-        ("examples/kernels/saxpy.ptx", examples_kernels_saxpy_ptx::load(context).map(drop)),
-        ("examples/kernels/scale.ptx", examples_kernels_scale_ptx::load(context).map(drop)),
-        ("examples/kernels/scan.ptx", examples_kernels_scan_ptx::load(context).map(drop)),
-        ("examples/kernels/sin.ptx", examples_kernels_sin_ptx::load(context).map(drop)),
-        ("examples/kernels/strided_copy.ptx", examples_kernels_strided_copy_ptx::load(context).map(drop)),
-        ("examples/kernels/transpose.ptx", examples_kernels_transpose_ptx::load(context).map(drop)),
-        ("examples/kernels/typed.ptx", examples_kernels_typed_ptx::load(context).map(drop)),
-        ("examples/kernels/vecadd.ptx", examples_kernels_vecadd_ptx::load(context).map(drop)),
-        ("ptx/tests/data/basic.debug.ptx", ptx_tests_data_basic_debug_ptx::load(context).map(drop)),
-        ("ptx/tests/data/basic.ptx", ptx_tests_data_basic_ptx::load(context).map(drop)),
-        ("ptx/tests/data/basic.sm_100.ptx", ptx_tests_data_basic_sm_100_ptx::load(context).map(drop)),
-        ("ptx/tests/data/cluster.ptx", ptx_tests_data_cluster_ptx::load(context).map(drop)),
-        ("ptx/tests/data/cluster.sm_100.ptx", ptx_tests_data_cluster_sm_100_ptx::load(context).map(drop)),
-        ("ptx/tests/data/features.lineinfo.ptx", ptx_tests_data_features_lineinfo_ptx::load(context).map(drop)),
-        ("ptx/tests/data/features.ptx", ptx_tests_data_features_ptx::load(context).map(drop)),
-        ("ptx/tests/data/features.sm_100.ptx", ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
-        ("ptx/tests/data/legacy.ptx", ptx_tests_data_legacy_ptx::load(context).map(drop)),
-        ("ptx/tests/data/named.debug.ptx", ptx_tests_data_named_debug_ptx::load(context).map(drop)),
-        ("ptx/tests/data/rust.debug.ptx", ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
-        ("ptx/tests/data/rust.ptx", ptx_tests_data_rust_ptx::load(context).map(drop)),
-        ("tests/kernels/atomics.ptx", tests_kernels_atomics_ptx::load(context).map(drop)),
-        ("tests/kernels/bounds.ptx", tests_kernels_bounds_ptx::load(context).map(drop)),
-        ("tests/kernels/calls.ptx", tests_kernels_calls_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/histogram.ptx", tests_kernels_clang_histogram_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/mandelbrot.ptx", tests_kernels_clang_mandelbrot_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/matmul.ptx", tests_kernels_clang_matmul_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/reduce.ptx", tests_kernels_clang_reduce_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/saxpy.ptx", tests_kernels_clang_saxpy_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/scan.ptx", tests_kernels_clang_scan_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/transpose.ptx", tests_kernels_clang_transpose_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/vecadd.ptx", tests_kernels_clang_vecadd_ptx::load(context).map(drop)),
-        ("tests/kernels/clusters.ptx", tests_kernels_clusters_ptx::load(context).map(drop)),
-        ("tests/kernels/control.ptx", tests_kernels_control_ptx::load(context).map(drop)),
-        ("tests/kernels/conversions.ptx", tests_kernels_conversions_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/mandelbrot.ptx", tests_kernels_debug_mandelbrot_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/reduce.ptx", tests_kernels_debug_reduce_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/saxpy.ptx", tests_kernels_debug_saxpy_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/scan.ptx", tests_kernels_debug_scan_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/transpose.ptx", tests_kernels_debug_transpose_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/vecadd.ptx", tests_kernels_debug_vecadd_ptx::load(context).map(drop)),
-        ("tests/kernels/fast.ptx", tests_kernels_fast_ptx::load(context).map(drop)),
-        ("tests/kernels/faults.ptx", tests_kernels_faults_ptx::load(context).map(drop)),
-        ("tests/kernels/floats.ptx", tests_kernels_floats_ptx::load(context).map(drop)),
-        ("tests/kernels/future.ptx", tests_kernels_future_ptx::load(context).map(drop)),
-        ("tests/kernels/globals.ptx", tests_kernels_globals_ptx::load(context).map(drop)),
-        ("tests/kernels/half.ptx", tests_kernels_half_ptx::load(context).map(drop)),
-        ("tests/kernels/half90.ptx", tests_kernels_half90_ptx::load(context).map(drop)),
-        ("tests/kernels/handwritten/bounds.ptx", tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
-        ("tests/kernels/handwritten/branches.ptx", tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
-        ("tests/kernels/handwritten/syntax.ptx", tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),
-        ("tests/kernels/indices.ptx", tests_kernels_indices_ptx::load(context).map(drop)),
-        ("tests/kernels/integers.ptx", tests_kernels_integers_ptx::load(context).map(drop)),
-        ("tests/kernels/library.ptx", tests_kernels_library_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/fill.ptx", tests_kernels_lineinfo_fill_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/histogram.ptx", tests_kernels_lineinfo_histogram_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/mandelbrot.ptx", tests_kernels_lineinfo_mandelbrot_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/matmul.ptx", tests_kernels_lineinfo_matmul_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/mix.ptx", tests_kernels_lineinfo_mix_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/reduce.ptx", tests_kernels_lineinfo_reduce_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/saxpy.ptx", tests_kernels_lineinfo_saxpy_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/scan.ptx", tests_kernels_lineinfo_scan_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/transpose.ptx", tests_kernels_lineinfo_transpose_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/vecadd.ptx", tests_kernels_lineinfo_vecadd_ptx::load(context).map(drop)),
-        ("tests/kernels/local.ptx", tests_kernels_local_ptx::load(context).map(drop)),
-        ("tests/kernels/memory.ptx", tests_kernels_memory_ptx::load(context).map(drop)),
-        ("tests/kernels/ordering.ptx", tests_kernels_ordering_ptx::load(context).map(drop)),
-        ("tests/kernels/parameters.ptx", tests_kernels_parameters_ptx::load(context).map(drop)),
-        ("tests/kernels/print.ptx", tests_kernels_print_ptx::load(context).map(drop)),
-        ("tests/kernels/shared.ptx", tests_kernels_shared_ptx::load(context).map(drop)),
-        ("tests/kernels/textures.ptx", tests_kernels_textures_ptx::load(context).map(drop)),
-        ("tests/kernels/typed.ptx", tests_kernels_typed_ptx::load(context).map(drop)),
-        ("tests/kernels/warp.ptx", tests_kernels_warp_ptx::load(context).map(drop)),
-        ("tests/kernels/warp80.ptx", tests_kernels_warp80_ptx::load(context).map(drop)),
-    ]
-}
+/// Every module, by its image: what loads it and looks up its kernels.
+pub type Load = fn(&cuda_launch::CudaContext) -> Result<(), cuda_launch::Error>;
+pub const MODULES: &[(&str, Load)] = &[
+    ("examples/kernels/fill.ptx", |context| examples_kernels_fill_ptx::load(context).map(drop)),
+    ("examples/kernels/histogram.ptx", |context| examples_kernels_histogram_ptx::load(context).map(drop)),
+    ("examples/kernels/mandelbrot.ptx", |context| examples_kernels_mandelbrot_ptx::load(context).map(drop)),
+    ("examples/kernels/matmul.ptx", |context| examples_kernels_matmul_ptx::load(context).map(drop)),
+    ("examples/kernels/mix.ptx", |context| examples_kernels_mix_ptx::load(context).map(drop)),
+    ("examples/kernels/reduce.ptx", |context| examples_kernels_reduce_ptx::load(context).map(drop)),
+    ("examples/kernels/saxpy.ptx", |context| examples_kernels_saxpy_ptx::load(context).map(drop)),
+    ("examples/kernels/scale.ptx", |context| examples_kernels_scale_ptx::load(context).map(drop)),
+    ("examples/kernels/scan.ptx", |context| examples_kernels_scan_ptx::load(context).map(drop)),
+    ("examples/kernels/sin.ptx", |context| examples_kernels_sin_ptx::load(context).map(drop)),
+    ("examples/kernels/strided_copy.ptx", |context| examples_kernels_strided_copy_ptx::load(context).map(drop)),
+    ("examples/kernels/transpose.ptx", |context| examples_kernels_transpose_ptx::load(context).map(drop)),
+    ("examples/kernels/typed.ptx", |context| examples_kernels_typed_ptx::load(context).map(drop)),
+    ("examples/kernels/vecadd.ptx", |context| examples_kernels_vecadd_ptx::load(context).map(drop)),
+    ("ptx/tests/data/attributes.sm_90.cubin", |context| ptx_tests_data_attributes_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.debug.ptx", |context| ptx_tests_data_basic_debug_ptx::load(context).map(drop)),
+    ("ptx/tests/data/basic.lto.fatbin", |context| ptx_tests_data_basic_lto_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.lz4.fatbin", |context| ptx_tests_data_basic_lz4_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.plain.fatbin", |context| ptx_tests_data_basic_plain_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.ptx", |context| ptx_tests_data_basic_ptx::load(context).map(drop)),
+    ("ptx/tests/data/basic.rdc.cubin", |context| ptx_tests_data_basic_rdc_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_100.ptx", |context| ptx_tests_data_basic_sm_100_ptx::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_100a.cubin", |context| ptx_tests_data_basic_sm_100a_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_75.cubin", |context| ptx_tests_data_basic_sm_75_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_90.cubin", |context| ptx_tests_data_basic_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_90a.cubin", |context| ptx_tests_data_basic_sm_90a_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.suffixes.fatbin", |context| ptx_tests_data_basic_suffixes_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.zstd.fatbin", |context| ptx_tests_data_basic_zstd_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/cluster.ptx", |context| ptx_tests_data_cluster_ptx::load(context).map(drop)),
+    ("ptx/tests/data/cluster.sm_100.ptx", |context| ptx_tests_data_cluster_sm_100_ptx::load(context).map(drop)),
+    ("ptx/tests/data/cluster.sm_90.cubin", |context| ptx_tests_data_cluster_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/features.lineinfo.ptx", |context| ptx_tests_data_features_lineinfo_ptx::load(context).map(drop)),
+    ("ptx/tests/data/features.ptx", |context| ptx_tests_data_features_ptx::load(context).map(drop)),
+    ("ptx/tests/data/features.sm_100.ptx", |context| ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
+    ("ptx/tests/data/features.sm_90.cubin", |context| ptx_tests_data_features_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/legacy.ptx", |context| ptx_tests_data_legacy_ptx::load(context).map(drop)),
+    ("ptx/tests/data/legacy.sm_50.cubin", |context| ptx_tests_data_legacy_sm_50_cubin::load(context).map(drop)),
+    ("ptx/tests/data/legacy.sm_90a.cubin", |context| ptx_tests_data_legacy_sm_90a_cubin::load(context).map(drop)),
+    ("ptx/tests/data/named.debug.ptx", |context| ptx_tests_data_named_debug_ptx::load(context).map(drop)),
+    ("ptx/tests/data/named.debug.sm_90.cubin", |context| ptx_tests_data_named_debug_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/rust.debug.ptx", |context| ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
+    ("ptx/tests/data/rust.ptx", |context| ptx_tests_data_rust_ptx::load(context).map(drop)),
+    ("tests/kernels/atomics.ptx", |context| tests_kernels_atomics_ptx::load(context).map(drop)),
+    ("tests/kernels/bounds.ptx", |context| tests_kernels_bounds_ptx::load(context).map(drop)),
+    ("tests/kernels/calls.ptx", |context| tests_kernels_calls_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/histogram.ptx", |context| tests_kernels_clang_histogram_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/mandelbrot.ptx", |context| tests_kernels_clang_mandelbrot_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/matmul.ptx", |context| tests_kernels_clang_matmul_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/reduce.ptx", |context| tests_kernels_clang_reduce_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/saxpy.ptx", |context| tests_kernels_clang_saxpy_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/scan.ptx", |context| tests_kernels_clang_scan_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/transpose.ptx", |context| tests_kernels_clang_transpose_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/vecadd.ptx", |context| tests_kernels_clang_vecadd_ptx::load(context).map(drop)),
+    ("tests/kernels/clusters.ptx", |context| tests_kernels_clusters_ptx::load(context).map(drop)),
+    ("tests/kernels/control.ptx", |context| tests_kernels_control_ptx::load(context).map(drop)),
+    ("tests/kernels/conversions.ptx", |context| tests_kernels_conversions_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/mandelbrot.ptx", |context| tests_kernels_debug_mandelbrot_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/reduce.ptx", |context| tests_kernels_debug_reduce_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/saxpy.ptx", |context| tests_kernels_debug_saxpy_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/scan.ptx", |context| tests_kernels_debug_scan_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/transpose.ptx", |context| tests_kernels_debug_transpose_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/vecadd.ptx", |context| tests_kernels_debug_vecadd_ptx::load(context).map(drop)),
+    ("tests/kernels/fast.ptx", |context| tests_kernels_fast_ptx::load(context).map(drop)),
+    ("tests/kernels/faults.ptx", |context| tests_kernels_faults_ptx::load(context).map(drop)),
+    ("tests/kernels/floats.ptx", |context| tests_kernels_floats_ptx::load(context).map(drop)),
+    ("tests/kernels/future.ptx", |context| tests_kernels_future_ptx::load(context).map(drop)),
+    ("tests/kernels/globals.ptx", |context| tests_kernels_globals_ptx::load(context).map(drop)),
+    ("tests/kernels/half.ptx", |context| tests_kernels_half_ptx::load(context).map(drop)),
+    ("tests/kernels/half90.ptx", |context| tests_kernels_half90_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/bounds.ptx", |context| tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/branches.ptx", |context| tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/syntax.ptx", |context| tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),
+    ("tests/kernels/indices.ptx", |context| tests_kernels_indices_ptx::load(context).map(drop)),
+    ("tests/kernels/integers.ptx", |context| tests_kernels_integers_ptx::load(context).map(drop)),
+    ("tests/kernels/library.ptx", |context| tests_kernels_library_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/fill.ptx", |context| tests_kernels_lineinfo_fill_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/histogram.ptx", |context| tests_kernels_lineinfo_histogram_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/mandelbrot.ptx", |context| tests_kernels_lineinfo_mandelbrot_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/matmul.ptx", |context| tests_kernels_lineinfo_matmul_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/mix.ptx", |context| tests_kernels_lineinfo_mix_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/reduce.ptx", |context| tests_kernels_lineinfo_reduce_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/saxpy.ptx", |context| tests_kernels_lineinfo_saxpy_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/scan.ptx", |context| tests_kernels_lineinfo_scan_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/transpose.ptx", |context| tests_kernels_lineinfo_transpose_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/vecadd.ptx", |context| tests_kernels_lineinfo_vecadd_ptx::load(context).map(drop)),
+    ("tests/kernels/local.ptx", |context| tests_kernels_local_ptx::load(context).map(drop)),
+    ("tests/kernels/memory.ptx", |context| tests_kernels_memory_ptx::load(context).map(drop)),
+    ("tests/kernels/ordering.ptx", |context| tests_kernels_ordering_ptx::load(context).map(drop)),
+    ("tests/kernels/parameters.ptx", |context| tests_kernels_parameters_ptx::load(context).map(drop)),
+    ("tests/kernels/print.ptx", |context| tests_kernels_print_ptx::load(context).map(drop)),
+    ("tests/kernels/shared.ptx", |context| tests_kernels_shared_ptx::load(context).map(drop)),
+    ("tests/kernels/textures.ptx", |context| tests_kernels_textures_ptx::load(context).map(drop)),
+    ("tests/kernels/typed.ptx", |context| tests_kernels_typed_ptx::load(context).map(drop)),
+    ("tests/kernels/vecadd.fatbin", |context| tests_kernels_vecadd_fatbin::load(context).map(drop)),
+    ("tests/kernels/vecadd_link.fatbin", |context| tests_kernels_vecadd_link_fatbin::load(context).map(drop)),
+    ("tests/kernels/vecadd_plain.fatbin", |context| tests_kernels_vecadd_plain_fatbin::load(context).map(drop)),
+    ("tests/kernels/vecadd_sm80.cubin", |context| tests_kernels_vecadd_sm80_cubin::load(context).map(drop)),
+    ("tests/kernels/vecadd_sm90.cubin", |context| tests_kernels_vecadd_sm90_cubin::load(context).map(drop)),
+    ("tests/kernels/warp.ptx", |context| tests_kernels_warp_ptx::load(context).map(drop)),
+    ("tests/kernels/warp80.ptx", |context| tests_kernels_warp80_ptx::load(context).map(drop)),
+];

@@ -5,34 +5,14 @@
 #![allow(unsafe_code)] // Asks the driver about functions of modules that are loaded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod kernel_files;
+
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaFunction, FunctionAttribute};
 use cuda_ptx::SharedVariables;
 use cuda_ptx::image::{Arch, Cubin, EntryKind, Fatbin, Image, Kernel};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// The folders with kernel files.
-const FOLDERS: [&str; 3] = ["examples/kernels", "tests/kernels", "ptx/tests/data"];
-
-/// PTX that is worth reading though no compiler of a driver takes it; the emulator passes over what they refuse.
-///
-/// `rust.debug.ptx` is what rustc writes with `-g`: labels between its sections, and `.b84`, which is no type.
-const REFUSED: [&str; 1] = ["ptx/tests/data/rust.debug.ptx"];
-
-/// The kernel files of a folder and those below it, in order.
-fn files(folder: &Path, list: &mut Vec<PathBuf>) {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            files(&path, list);
-        } else if path.extension().is_some_and(|e| ["ptx", "cubin", "fatbin"].iter().any(|kind| e == *kind)) {
-            list.push(path);
-        }
-    }
-}
+use std::path::Path;
 
 /// What was compared, and every difference in words.
 #[derive(Default)]
@@ -100,7 +80,7 @@ impl Found {
         if (target.major(), target.minor()) > (major, minor) || !is_own {
             return;
         }
-        if !emulated(ctx) && REFUSED.iter().any(|file| path.ends_with(file)) {
+        if !emulated(ctx) && kernel_files::REFUSED.iter().any(|file| path.ends_with(file)) {
             return self.invalid(ctx, path, text);
         }
         let loaded = match ctx.load_module(text) {
@@ -262,11 +242,7 @@ fn emulated(ctx: &CudaContext) -> bool {
 #[test]
 fn images_say_what_the_driver_answers() {
     let ctx = CudaContext::new(0).unwrap();
-    // As it is when the test runs, perhaps on another machine.
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap();
-    let mut paths = Vec::new();
-    FOLDERS.iter().for_each(|folder| files(&root.join(folder), &mut paths));
-    assert!(paths.len() > 80, "only {} kernel files", paths.len());
+    let paths = kernel_files::all(&kernel_files::root());
     let mut found = Found::default();
     paths.iter().for_each(|path| found.file(&ctx, path));
     println!(

@@ -27,9 +27,15 @@ pub fn is_child(test: &str) -> bool {
 
 /// Runs the test `test` again in a child, where [`is_child`] says so.
 pub fn run(test: &str) -> Ended {
+    run_with(test, &[])
+}
+
+/// [`run`] with these variables set as well.
+pub fn run_with(test: &str, variables: &[(&str, String)]) -> Ended {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
         .env(VARIABLE, test)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

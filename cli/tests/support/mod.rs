@@ -1,6 +1,9 @@
 //! Runs the tool that was built, in the folder of the workspace, on the emulator.
 #![allow(dead_code)] // each test file uses a part of it
 
+#[path = "../../../tests/kernel_files/mod.rs"]
+mod kernel_files;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -86,25 +89,7 @@ pub(crate) fn json(arguments: &[&str]) -> (i32, serde_json::Value) {
 
 /// Every kernel image of the tree.
 pub(crate) fn images() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for folder in ["examples/kernels", "tests/kernels", "ptx/tests/data"] {
-        collect(&root().join(folder), &mut found);
-    }
-    found.sort();
-    assert!(found.len() > 50, "{found:?}");
-    found
-}
-
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, found);
-        } else if path.extension().is_some_and(|e| ["ptx", "cubin", "fatbin"].iter().any(|known| e == *known))
-        {
-            found.push(path);
-        }
-    }
+    kernel_files::all(&root())
 }
 
 impl Run {

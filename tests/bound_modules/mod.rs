@@ -1,10 +1,10 @@
-//! What `cuda-launch bind` writes for the images of this tree; made by tests/bind.rs.
+//! What `cuda-launch bind` writes for the images of this tree; made by cli/tests/bind.rs.
 #![allow(missing_docs, dead_code, unreachable_pub)]
 
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/fill.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/fill.ptx")]
 pub mod examples_kernels_fill_ptx {
     unsafe extern "C" {
         /// `fill`
@@ -15,7 +15,7 @@ pub mod examples_kernels_fill_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/histogram.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/histogram.ptx")]
 pub mod examples_kernels_histogram_ptx {
     unsafe extern "C" {
         /// `histogram_global`
@@ -29,7 +29,7 @@ pub mod examples_kernels_histogram_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/mandelbrot.ptx")]
 pub mod examples_kernels_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -61,7 +61,7 @@ pub mod examples_kernels_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/matmul.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/matmul.ptx")]
 pub mod examples_kernels_matmul_ptx {
     unsafe extern "C" {
         /// `matmul_naive`
@@ -82,7 +82,7 @@ pub mod examples_kernels_matmul_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/mix.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/mix.ptx")]
 pub mod examples_kernels_mix_ptx {
     unsafe extern "C" {
         /// `mix`
@@ -106,7 +106,7 @@ pub mod examples_kernels_mix_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/reduce.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/reduce.ptx")]
 pub mod examples_kernels_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -123,7 +123,7 @@ pub mod examples_kernels_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/saxpy.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/saxpy.ptx")]
 pub mod examples_kernels_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -134,7 +134,7 @@ pub mod examples_kernels_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/scale.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/scale.ptx")]
 pub mod examples_kernels_scale_ptx {
     unsafe extern "C" {
         /// `scale`
@@ -145,7 +145,7 @@ pub mod examples_kernels_scale_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/scan.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/scan.ptx")]
 pub mod examples_kernels_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -159,7 +159,7 @@ pub mod examples_kernels_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/sin.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/sin.ptx")]
 pub mod examples_kernels_sin_ptx {
     unsafe extern "C" {
         /// `sin_kernel`
@@ -170,7 +170,7 @@ pub mod examples_kernels_sin_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/strided_copy.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/strided_copy.ptx")]
 pub mod examples_kernels_strided_copy_ptx {
     unsafe extern "C" {
         /// `strided_copy`
@@ -181,7 +181,7 @@ pub mod examples_kernels_strided_copy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/transpose.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/transpose.ptx")]
 pub mod examples_kernels_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -192,7 +192,7 @@ pub mod examples_kernels_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/typed.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/typed.ptx")]
 pub mod examples_kernels_typed_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -212,7 +212,7 @@ pub mod examples_kernels_typed_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../examples/kernels/vecadd.ptx")]
+#[cuda_launch::cuda_module("examples/kernels/vecadd.ptx")]
 pub mod examples_kernels_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -223,7 +223,7 @@ pub mod examples_kernels_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.ptx")]
 pub mod ptx_tests_data_archs_ptx {
     unsafe extern "C" {
         /// `mixed`
@@ -247,7 +247,7 @@ pub mod ptx_tests_data_archs_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_100.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_100.cubin")]
 pub mod ptx_tests_data_archs_sm_100_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -265,7 +265,7 @@ pub mod ptx_tests_data_archs_sm_100_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_103.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_103.cubin")]
 pub mod ptx_tests_data_archs_sm_103_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -283,7 +283,7 @@ pub mod ptx_tests_data_archs_sm_103_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_110.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_110.cubin")]
 pub mod ptx_tests_data_archs_sm_110_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -301,7 +301,7 @@ pub mod ptx_tests_data_archs_sm_110_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_120.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_120.cubin")]
 pub mod ptx_tests_data_archs_sm_120_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -319,7 +319,7 @@ pub mod ptx_tests_data_archs_sm_120_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_121.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_121.cubin")]
 pub mod ptx_tests_data_archs_sm_121_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -337,7 +337,7 @@ pub mod ptx_tests_data_archs_sm_121_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_75.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_75.cubin")]
 pub mod ptx_tests_data_archs_sm_75_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -355,7 +355,7 @@ pub mod ptx_tests_data_archs_sm_75_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_80.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_80.cubin")]
 pub mod ptx_tests_data_archs_sm_80_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -373,7 +373,7 @@ pub mod ptx_tests_data_archs_sm_80_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_86.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_86.cubin")]
 pub mod ptx_tests_data_archs_sm_86_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -391,7 +391,7 @@ pub mod ptx_tests_data_archs_sm_86_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_87.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_87.cubin")]
 pub mod ptx_tests_data_archs_sm_87_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -409,7 +409,7 @@ pub mod ptx_tests_data_archs_sm_87_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_88.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_88.cubin")]
 pub mod ptx_tests_data_archs_sm_88_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -427,7 +427,7 @@ pub mod ptx_tests_data_archs_sm_88_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_89.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_89.cubin")]
 pub mod ptx_tests_data_archs_sm_89_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -445,7 +445,7 @@ pub mod ptx_tests_data_archs_sm_89_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/archs.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/archs.sm_90.cubin")]
 pub mod ptx_tests_data_archs_sm_90_cubin {
     unsafe extern "C" {
         /// `shaped`
@@ -463,7 +463,7 @@ pub mod ptx_tests_data_archs_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/attributes.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/attributes.sm_90.cubin")]
 pub mod ptx_tests_data_attributes_sm_90_cubin {
     unsafe extern "C" {
         /// `small`
@@ -506,7 +506,7 @@ pub mod ptx_tests_data_attributes_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.debug.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.debug.ptx")]
 pub mod ptx_tests_data_basic_debug_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -521,7 +521,7 @@ pub mod ptx_tests_data_basic_debug_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.lto.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.lto.fatbin")]
 pub mod ptx_tests_data_basic_lto_fatbin {
     unsafe extern "C" {}
 }
@@ -529,7 +529,7 @@ pub mod ptx_tests_data_basic_lto_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.lz4.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.lz4.fatbin")]
 pub mod ptx_tests_data_basic_lz4_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -544,7 +544,7 @@ pub mod ptx_tests_data_basic_lz4_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.plain.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.plain.fatbin")]
 pub mod ptx_tests_data_basic_plain_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -559,7 +559,7 @@ pub mod ptx_tests_data_basic_plain_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.ptx")]
 pub mod ptx_tests_data_basic_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -574,7 +574,7 @@ pub mod ptx_tests_data_basic_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.rdc.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.rdc.cubin")]
 pub mod ptx_tests_data_basic_rdc_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -591,7 +591,7 @@ pub mod ptx_tests_data_basic_rdc_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_100.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_100.ptx")]
 pub mod ptx_tests_data_basic_sm_100_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -606,7 +606,7 @@ pub mod ptx_tests_data_basic_sm_100_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_100a.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_100a.cubin")]
 pub mod ptx_tests_data_basic_sm_100a_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -623,7 +623,7 @@ pub mod ptx_tests_data_basic_sm_100a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_75.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_75.cubin")]
 pub mod ptx_tests_data_basic_sm_75_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -640,7 +640,7 @@ pub mod ptx_tests_data_basic_sm_75_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_90.cubin")]
 pub mod ptx_tests_data_basic_sm_90_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -657,7 +657,7 @@ pub mod ptx_tests_data_basic_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.sm_90a.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.sm_90a.cubin")]
 pub mod ptx_tests_data_basic_sm_90a_cubin {
     unsafe extern "C" {
         /// `scale`
@@ -674,7 +674,7 @@ pub mod ptx_tests_data_basic_sm_90a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.suffixes.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.suffixes.fatbin")]
 pub mod ptx_tests_data_basic_suffixes_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -689,7 +689,7 @@ pub mod ptx_tests_data_basic_suffixes_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/basic.zstd.fatbin")]
+#[cuda_launch::cuda_module("ptx/tests/data/basic.zstd.fatbin")]
 pub mod ptx_tests_data_basic_zstd_fatbin {
     unsafe extern "C" {
         /// `scale`
@@ -704,7 +704,7 @@ pub mod ptx_tests_data_basic_zstd_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/cluster.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/cluster.ptx")]
 pub mod ptx_tests_data_cluster_ptx {
     unsafe extern "C" {
         /// `ring`
@@ -725,7 +725,7 @@ pub mod ptx_tests_data_cluster_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/cluster.sm_100.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/cluster.sm_100.ptx")]
 pub mod ptx_tests_data_cluster_sm_100_ptx {
     unsafe extern "C" {
         /// `ring`
@@ -746,7 +746,7 @@ pub mod ptx_tests_data_cluster_sm_100_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/cluster.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/cluster.sm_90.cubin")]
 pub mod ptx_tests_data_cluster_sm_90_cubin {
     unsafe extern "C" {
         /// `fixed_block`
@@ -770,7 +770,7 @@ pub mod ptx_tests_data_cluster_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.lineinfo.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.lineinfo.ptx")]
 pub mod ptx_tests_data_features_lineinfo_ptx {
     unsafe extern "C" {
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -814,7 +814,7 @@ pub mod ptx_tests_data_features_lineinfo_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.ptx")]
 pub mod ptx_tests_data_features_ptx {
     unsafe extern "C" {
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -858,7 +858,7 @@ pub mod ptx_tests_data_features_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.sm_100.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.sm_100.ptx")]
 pub mod ptx_tests_data_features_sm_100_ptx {
     unsafe extern "C" {
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -902,7 +902,7 @@ pub mod ptx_tests_data_features_sm_100_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/features.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/features.sm_90.cubin")]
 pub mod ptx_tests_data_features_sm_90_cubin {
     unsafe extern "C" {
         /// `indirect`
@@ -951,7 +951,7 @@ pub mod ptx_tests_data_features_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/legacy.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/legacy.ptx")]
 pub mod ptx_tests_data_legacy_ptx {
     unsafe extern "C" {
         /// `k`
@@ -967,7 +967,7 @@ pub mod ptx_tests_data_legacy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/legacy.sm_50.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/legacy.sm_50.cubin")]
 pub mod ptx_tests_data_legacy_sm_50_cubin {
     unsafe extern "C" {
         /// `m`
@@ -985,7 +985,7 @@ pub mod ptx_tests_data_legacy_sm_50_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/legacy.sm_90a.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/legacy.sm_90a.cubin")]
 pub mod ptx_tests_data_legacy_sm_90a_cubin {
     unsafe extern "C" {
         /// `m`
@@ -1003,7 +1003,7 @@ pub mod ptx_tests_data_legacy_sm_90a_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/named.clang.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/named.clang.ptx")]
 pub mod ptx_tests_data_named_clang_ptx {
     unsafe extern "C" {
         /// `scale`
@@ -1029,7 +1029,7 @@ pub mod ptx_tests_data_named_clang_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/named.debug.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/named.debug.ptx")]
 pub mod ptx_tests_data_named_debug_ptx {
     unsafe extern "C" {
         /// `scale`
@@ -1055,7 +1055,7 @@ pub mod ptx_tests_data_named_debug_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/named.debug.sm_90.cubin")]
+#[cuda_launch::cuda_module("ptx/tests/data/named.debug.sm_90.cubin")]
 pub mod ptx_tests_data_named_debug_sm_90_cubin {
     unsafe extern "C" {
         /// `filters::blur<double, 4>(double const*, double*, unsigned int)`
@@ -1081,7 +1081,7 @@ pub mod ptx_tests_data_named_debug_sm_90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/rust.debug.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/rust.debug.ptx")]
 pub mod ptx_tests_data_rust_debug_ptx {
     unsafe extern "C" {
         /// `choose`
@@ -1098,7 +1098,7 @@ pub mod ptx_tests_data_rust_debug_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../ptx/tests/data/rust.ptx")]
+#[cuda_launch::cuda_module("ptx/tests/data/rust.ptx")]
 pub mod ptx_tests_data_rust_ptx {
     unsafe extern "C" {
         /// `choose`
@@ -1115,7 +1115,7 @@ pub mod ptx_tests_data_rust_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/atomics.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/atomics.ptx")]
 pub mod tests_kernels_atomics_ptx {
     unsafe extern "C" {
         /// `all_u32`
@@ -1159,7 +1159,7 @@ pub mod tests_kernels_atomics_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/bounds.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/bounds.ptx")]
 pub mod tests_kernels_bounds_ptx {
     unsafe extern "C" {
         /// `unbounded`
@@ -1185,7 +1185,7 @@ pub mod tests_kernels_bounds_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/calls.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/calls.ptx")]
 pub mod tests_kernels_calls_ptx {
     unsafe extern "C" {
         /// `indirect`
@@ -1217,7 +1217,7 @@ pub mod tests_kernels_calls_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/histogram.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/histogram.ptx")]
 pub mod tests_kernels_clang_histogram_ptx {
     unsafe extern "C" {
         /// `histogram_global`
@@ -1231,7 +1231,7 @@ pub mod tests_kernels_clang_histogram_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/mandelbrot.ptx")]
 pub mod tests_kernels_clang_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -1263,7 +1263,7 @@ pub mod tests_kernels_clang_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/matmul.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/matmul.ptx")]
 pub mod tests_kernels_clang_matmul_ptx {
     unsafe extern "C" {
         /// `matmul_naive`
@@ -1284,7 +1284,7 @@ pub mod tests_kernels_clang_matmul_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/reduce.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/reduce.ptx")]
 pub mod tests_kernels_clang_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -1301,7 +1301,7 @@ pub mod tests_kernels_clang_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/saxpy.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/saxpy.ptx")]
 pub mod tests_kernels_clang_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -1312,7 +1312,7 @@ pub mod tests_kernels_clang_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/scan.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/scan.ptx")]
 pub mod tests_kernels_clang_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -1326,7 +1326,7 @@ pub mod tests_kernels_clang_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/transpose.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/transpose.ptx")]
 pub mod tests_kernels_clang_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -1337,7 +1337,7 @@ pub mod tests_kernels_clang_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clang/vecadd.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clang/vecadd.ptx")]
 pub mod tests_kernels_clang_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -1348,7 +1348,7 @@ pub mod tests_kernels_clang_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/clusters.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/clusters.ptx")]
 pub mod tests_kernels_clusters_ptx {
     unsafe extern "C" {
         /// `required_64_2`
@@ -1380,7 +1380,7 @@ pub mod tests_kernels_clusters_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/control.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/control.ptx")]
 pub mod tests_kernels_control_ptx {
     unsafe extern "C" {
         /// `collatz`
@@ -1406,7 +1406,7 @@ pub mod tests_kernels_control_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/conversions.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/conversions.ptx")]
 pub mod tests_kernels_conversions_ptx {
     unsafe extern "C" {
         /// `from_i64`
@@ -1432,7 +1432,7 @@ pub mod tests_kernels_conversions_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/mandelbrot.ptx")]
 pub mod tests_kernels_debug_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -1464,7 +1464,7 @@ pub mod tests_kernels_debug_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/reduce.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/reduce.ptx")]
 pub mod tests_kernels_debug_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -1481,7 +1481,7 @@ pub mod tests_kernels_debug_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/saxpy.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/saxpy.ptx")]
 pub mod tests_kernels_debug_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -1492,7 +1492,7 @@ pub mod tests_kernels_debug_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/scan.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/scan.ptx")]
 pub mod tests_kernels_debug_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -1506,7 +1506,7 @@ pub mod tests_kernels_debug_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/transpose.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/transpose.ptx")]
 pub mod tests_kernels_debug_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -1517,7 +1517,7 @@ pub mod tests_kernels_debug_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/debug/vecadd.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/debug/vecadd.ptx")]
 pub mod tests_kernels_debug_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -1528,7 +1528,7 @@ pub mod tests_kernels_debug_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/fast.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/fast.ptx")]
 pub mod tests_kernels_fast_ptx {
     unsafe extern "C" {
         /// `fast_math`
@@ -1539,7 +1539,7 @@ pub mod tests_kernels_fast_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/faults.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/faults.ptx")]
 pub mod tests_kernels_faults_ptx {
     unsafe extern "C" {
         /// `write_u8`
@@ -1632,7 +1632,7 @@ pub mod tests_kernels_faults_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/floats.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/floats.ptx")]
 pub mod tests_kernels_floats_ptx {
     unsafe extern "C" {
         /// `rounded_f32`
@@ -1655,7 +1655,7 @@ pub mod tests_kernels_floats_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/future.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/future.ptx")]
 pub mod tests_kernels_future_ptx {
     unsafe extern "C" {
         /// `fill`
@@ -1666,7 +1666,7 @@ pub mod tests_kernels_future_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/globals.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/globals.ptx")]
 pub mod tests_kernels_globals_ptx {
     unsafe extern "C" {
         /// `polynomial`
@@ -1692,7 +1692,7 @@ pub mod tests_kernels_globals_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/half.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/half.ptx")]
 pub mod tests_kernels_half_ptx {
     unsafe extern "C" {
         /// `arithmetic_f16`
@@ -1724,7 +1724,7 @@ pub mod tests_kernels_half_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/half90.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/half90.ptx")]
 pub mod tests_kernels_half90_ptx {
     unsafe extern "C" {
         /// `arithmetic_bf16`
@@ -1759,7 +1759,7 @@ pub mod tests_kernels_half90_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/handwritten/bounds.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/handwritten/bounds.ptx")]
 pub mod tests_kernels_handwritten_bounds_ptx {
     unsafe extern "C" {
         /// `required_64`
@@ -1779,7 +1779,7 @@ pub mod tests_kernels_handwritten_bounds_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/handwritten/branches.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/handwritten/branches.ptx")]
 pub mod tests_kernels_handwritten_branches_ptx {
     unsafe extern "C" {
         /// `branch_table`
@@ -1793,7 +1793,7 @@ pub mod tests_kernels_handwritten_branches_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/handwritten/syntax.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/handwritten/syntax.ptx")]
 pub mod tests_kernels_handwritten_syntax_ptx {
     unsafe extern "C" {
         /// `syntax`
@@ -1808,7 +1808,7 @@ pub mod tests_kernels_handwritten_syntax_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/indices.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/indices.ptx")]
 pub mod tests_kernels_indices_ptx {
     unsafe extern "C" {
         /// `indices`
@@ -1825,7 +1825,7 @@ pub mod tests_kernels_indices_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/integers.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/integers.ptx")]
 pub mod tests_kernels_integers_ptx {
     unsafe extern "C" {
         /// `arithmetic_u32`
@@ -1881,7 +1881,7 @@ pub mod tests_kernels_integers_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/library.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/library.ptx")]
 pub mod tests_kernels_library_ptx {
     unsafe extern "C" {
         /// `library_f32`
@@ -1895,7 +1895,7 @@ pub mod tests_kernels_library_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/fill.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/fill.ptx")]
 pub mod tests_kernels_lineinfo_fill_ptx {
     unsafe extern "C" {
         /// `fill`
@@ -1906,7 +1906,7 @@ pub mod tests_kernels_lineinfo_fill_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/histogram.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/histogram.ptx")]
 pub mod tests_kernels_lineinfo_histogram_ptx {
     unsafe extern "C" {
         /// `histogram_global`
@@ -1920,7 +1920,7 @@ pub mod tests_kernels_lineinfo_histogram_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/mandelbrot.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/mandelbrot.ptx")]
 pub mod tests_kernels_lineinfo_mandelbrot_ptx {
     unsafe extern "C" {
         /// `mandelbrot_f32`
@@ -1952,7 +1952,7 @@ pub mod tests_kernels_lineinfo_mandelbrot_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/matmul.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/matmul.ptx")]
 pub mod tests_kernels_lineinfo_matmul_ptx {
     unsafe extern "C" {
         /// `matmul_naive`
@@ -1973,7 +1973,7 @@ pub mod tests_kernels_lineinfo_matmul_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/mix.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/mix.ptx")]
 pub mod tests_kernels_lineinfo_mix_ptx {
     unsafe extern "C" {
         /// `mix`
@@ -1997,7 +1997,7 @@ pub mod tests_kernels_lineinfo_mix_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/reduce.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/reduce.ptx")]
 pub mod tests_kernels_lineinfo_reduce_ptx {
     unsafe extern "C" {
         /// `reduce_f32`
@@ -2014,7 +2014,7 @@ pub mod tests_kernels_lineinfo_reduce_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/saxpy.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/saxpy.ptx")]
 pub mod tests_kernels_lineinfo_saxpy_ptx {
     unsafe extern "C" {
         /// `saxpy`
@@ -2025,7 +2025,7 @@ pub mod tests_kernels_lineinfo_saxpy_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/scan.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/scan.ptx")]
 pub mod tests_kernels_lineinfo_scan_ptx {
     unsafe extern "C" {
         /// `scan_blocks`
@@ -2039,7 +2039,7 @@ pub mod tests_kernels_lineinfo_scan_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/transpose.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/transpose.ptx")]
 pub mod tests_kernels_lineinfo_transpose_ptx {
     unsafe extern "C" {
         /// `transpose`
@@ -2050,7 +2050,7 @@ pub mod tests_kernels_lineinfo_transpose_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/lineinfo/vecadd.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/lineinfo/vecadd.ptx")]
 pub mod tests_kernels_lineinfo_vecadd_ptx {
     unsafe extern "C" {
         /// `vecadd`
@@ -2061,7 +2061,7 @@ pub mod tests_kernels_lineinfo_vecadd_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/local.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/local.ptx")]
 pub mod tests_kernels_local_ptx {
     unsafe extern "C" {
         /// `sort_16`
@@ -2081,7 +2081,7 @@ pub mod tests_kernels_local_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/memory.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/memory.ptx")]
 pub mod tests_kernels_memory_ptx {
     unsafe extern "C" {
         /// `copy_u8`
@@ -2146,7 +2146,7 @@ pub mod tests_kernels_memory_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/ordering.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/ordering.ptx")]
 pub mod tests_kernels_ordering_ptx {
     unsafe extern "C" {
         /// `step`
@@ -2160,7 +2160,7 @@ pub mod tests_kernels_ordering_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/parameters.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/parameters.ptx")]
 pub mod tests_kernels_parameters_ptx {
     /// 32 bytes, aligned to 32.
     #[repr(C, align(32))]
@@ -2513,7 +2513,7 @@ pub mod tests_kernels_parameters_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/print.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/print.ptx")]
 pub mod tests_kernels_print_ptx {
     unsafe extern "C" {
         /// `hello`
@@ -2533,7 +2533,7 @@ pub mod tests_kernels_print_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/shared.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/shared.ptx")]
 pub mod tests_kernels_shared_ptx {
     unsafe extern "C" {
         /// `static_1k`
@@ -2572,7 +2572,7 @@ pub mod tests_kernels_shared_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/textures.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/textures.ptx")]
 pub mod tests_kernels_textures_ptx {
     /// 128 bytes, aligned to 64.
     #[repr(C, align(64))]
@@ -2612,7 +2612,7 @@ pub mod tests_kernels_textures_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/typed.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/typed.ptx")]
 pub mod tests_kernels_typed_ptx {
     unsafe extern "C" {
         /// `scale_float`
@@ -2645,7 +2645,7 @@ pub mod tests_kernels_typed_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd.fatbin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd.fatbin")]
 pub mod tests_kernels_vecadd_fatbin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2656,7 +2656,7 @@ pub mod tests_kernels_vecadd_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_link.fatbin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_link.fatbin")]
 pub mod tests_kernels_vecadd_link_fatbin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2667,7 +2667,7 @@ pub mod tests_kernels_vecadd_link_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_plain.fatbin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_plain.fatbin")]
 pub mod tests_kernels_vecadd_plain_fatbin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2678,7 +2678,7 @@ pub mod tests_kernels_vecadd_plain_fatbin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_sm80.cubin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_sm80.cubin")]
 pub mod tests_kernels_vecadd_sm80_cubin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2690,7 +2690,7 @@ pub mod tests_kernels_vecadd_sm80_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/vecadd_sm90.cubin")]
+#[cuda_launch::cuda_module("tests/kernels/vecadd_sm90.cubin")]
 pub mod tests_kernels_vecadd_sm90_cubin {
     unsafe extern "C" {
         /// `vecadd`
@@ -2702,7 +2702,7 @@ pub mod tests_kernels_vecadd_sm90_cubin {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/warp.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/warp.ptx")]
 pub mod tests_kernels_warp_ptx {
     unsafe extern "C" {
         /// `shuffle`
@@ -2722,7 +2722,7 @@ pub mod tests_kernels_warp_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
-#[cuda_launch::cuda_module("../tests/kernels/warp80.ptx")]
+#[cuda_launch::cuda_module("tests/kernels/warp80.ptx")]
 pub mod tests_kernels_warp80_ptx {
     unsafe extern "C" {
         /// `warp_reduce`
@@ -2730,91 +2730,121 @@ pub mod tests_kernels_warp80_ptx {
     }
 }
 
-/// Every PTX module, looked up kernel by kernel.
-pub fn load_all(
-    context: &cuda_launch::CudaContext,
-) -> Vec<(&'static str, Result<(), cuda_launch::Error>)> {
-    vec![
-        ("examples/kernels/fill.ptx", examples_kernels_fill_ptx::load(context).map(drop)),
-        ("examples/kernels/histogram.ptx", examples_kernels_histogram_ptx::load(context).map(drop)),
-        ("examples/kernels/mandelbrot.ptx", examples_kernels_mandelbrot_ptx::load(context).map(drop)),
-        ("examples/kernels/matmul.ptx", examples_kernels_matmul_ptx::load(context).map(drop)),
-        ("examples/kernels/mix.ptx", examples_kernels_mix_ptx::load(context).map(drop)),
-        ("examples/kernels/reduce.ptx", examples_kernels_reduce_ptx::load(context).map(drop)),
-        ("examples/kernels/saxpy.ptx", examples_kernels_saxpy_ptx::load(context).map(drop)),
-        ("examples/kernels/scale.ptx", examples_kernels_scale_ptx::load(context).map(drop)),
-        ("examples/kernels/scan.ptx", examples_kernels_scan_ptx::load(context).map(drop)),
-        ("examples/kernels/sin.ptx", examples_kernels_sin_ptx::load(context).map(drop)),
-        ("examples/kernels/strided_copy.ptx", examples_kernels_strided_copy_ptx::load(context).map(drop)),
-        ("examples/kernels/transpose.ptx", examples_kernels_transpose_ptx::load(context).map(drop)),
-        ("examples/kernels/typed.ptx", examples_kernels_typed_ptx::load(context).map(drop)),
-        ("examples/kernels/vecadd.ptx", examples_kernels_vecadd_ptx::load(context).map(drop)),
-        ("ptx/tests/data/archs.ptx", ptx_tests_data_archs_ptx::load(context).map(drop)),
-        ("ptx/tests/data/basic.debug.ptx", ptx_tests_data_basic_debug_ptx::load(context).map(drop)),
-        ("ptx/tests/data/basic.ptx", ptx_tests_data_basic_ptx::load(context).map(drop)),
-        ("ptx/tests/data/basic.sm_100.ptx", ptx_tests_data_basic_sm_100_ptx::load(context).map(drop)),
-        ("ptx/tests/data/cluster.ptx", ptx_tests_data_cluster_ptx::load(context).map(drop)),
-        ("ptx/tests/data/cluster.sm_100.ptx", ptx_tests_data_cluster_sm_100_ptx::load(context).map(drop)),
-        ("ptx/tests/data/features.lineinfo.ptx", ptx_tests_data_features_lineinfo_ptx::load(context).map(drop)),
-        ("ptx/tests/data/features.ptx", ptx_tests_data_features_ptx::load(context).map(drop)),
-        ("ptx/tests/data/features.sm_100.ptx", ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
-        ("ptx/tests/data/legacy.ptx", ptx_tests_data_legacy_ptx::load(context).map(drop)),
-        ("ptx/tests/data/named.clang.ptx", ptx_tests_data_named_clang_ptx::load(context).map(drop)),
-        ("ptx/tests/data/named.debug.ptx", ptx_tests_data_named_debug_ptx::load(context).map(drop)),
-        ("ptx/tests/data/rust.debug.ptx", ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
-        ("ptx/tests/data/rust.ptx", ptx_tests_data_rust_ptx::load(context).map(drop)),
-        ("tests/kernels/atomics.ptx", tests_kernels_atomics_ptx::load(context).map(drop)),
-        ("tests/kernels/bounds.ptx", tests_kernels_bounds_ptx::load(context).map(drop)),
-        ("tests/kernels/calls.ptx", tests_kernels_calls_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/histogram.ptx", tests_kernels_clang_histogram_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/mandelbrot.ptx", tests_kernels_clang_mandelbrot_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/matmul.ptx", tests_kernels_clang_matmul_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/reduce.ptx", tests_kernels_clang_reduce_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/saxpy.ptx", tests_kernels_clang_saxpy_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/scan.ptx", tests_kernels_clang_scan_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/transpose.ptx", tests_kernels_clang_transpose_ptx::load(context).map(drop)),
-        ("tests/kernels/clang/vecadd.ptx", tests_kernels_clang_vecadd_ptx::load(context).map(drop)),
-        ("tests/kernels/clusters.ptx", tests_kernels_clusters_ptx::load(context).map(drop)),
-        ("tests/kernels/control.ptx", tests_kernels_control_ptx::load(context).map(drop)),
-        ("tests/kernels/conversions.ptx", tests_kernels_conversions_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/mandelbrot.ptx", tests_kernels_debug_mandelbrot_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/reduce.ptx", tests_kernels_debug_reduce_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/saxpy.ptx", tests_kernels_debug_saxpy_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/scan.ptx", tests_kernels_debug_scan_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/transpose.ptx", tests_kernels_debug_transpose_ptx::load(context).map(drop)),
-        ("tests/kernels/debug/vecadd.ptx", tests_kernels_debug_vecadd_ptx::load(context).map(drop)),
-        ("tests/kernels/fast.ptx", tests_kernels_fast_ptx::load(context).map(drop)),
-        ("tests/kernels/faults.ptx", tests_kernels_faults_ptx::load(context).map(drop)),
-        ("tests/kernels/floats.ptx", tests_kernels_floats_ptx::load(context).map(drop)),
-        ("tests/kernels/future.ptx", tests_kernels_future_ptx::load(context).map(drop)),
-        ("tests/kernels/globals.ptx", tests_kernels_globals_ptx::load(context).map(drop)),
-        ("tests/kernels/half.ptx", tests_kernels_half_ptx::load(context).map(drop)),
-        ("tests/kernels/half90.ptx", tests_kernels_half90_ptx::load(context).map(drop)),
-        ("tests/kernels/handwritten/bounds.ptx", tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
-        ("tests/kernels/handwritten/branches.ptx", tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
-        ("tests/kernels/handwritten/syntax.ptx", tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),
-        ("tests/kernels/indices.ptx", tests_kernels_indices_ptx::load(context).map(drop)),
-        ("tests/kernels/integers.ptx", tests_kernels_integers_ptx::load(context).map(drop)),
-        ("tests/kernels/library.ptx", tests_kernels_library_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/fill.ptx", tests_kernels_lineinfo_fill_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/histogram.ptx", tests_kernels_lineinfo_histogram_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/mandelbrot.ptx", tests_kernels_lineinfo_mandelbrot_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/matmul.ptx", tests_kernels_lineinfo_matmul_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/mix.ptx", tests_kernels_lineinfo_mix_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/reduce.ptx", tests_kernels_lineinfo_reduce_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/saxpy.ptx", tests_kernels_lineinfo_saxpy_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/scan.ptx", tests_kernels_lineinfo_scan_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/transpose.ptx", tests_kernels_lineinfo_transpose_ptx::load(context).map(drop)),
-        ("tests/kernels/lineinfo/vecadd.ptx", tests_kernels_lineinfo_vecadd_ptx::load(context).map(drop)),
-        ("tests/kernels/local.ptx", tests_kernels_local_ptx::load(context).map(drop)),
-        ("tests/kernels/memory.ptx", tests_kernels_memory_ptx::load(context).map(drop)),
-        ("tests/kernels/ordering.ptx", tests_kernels_ordering_ptx::load(context).map(drop)),
-        ("tests/kernels/parameters.ptx", tests_kernels_parameters_ptx::load(context).map(drop)),
-        ("tests/kernels/print.ptx", tests_kernels_print_ptx::load(context).map(drop)),
-        ("tests/kernels/shared.ptx", tests_kernels_shared_ptx::load(context).map(drop)),
-        ("tests/kernels/textures.ptx", tests_kernels_textures_ptx::load(context).map(drop)),
-        ("tests/kernels/typed.ptx", tests_kernels_typed_ptx::load(context).map(drop)),
-        ("tests/kernels/warp.ptx", tests_kernels_warp_ptx::load(context).map(drop)),
-        ("tests/kernels/warp80.ptx", tests_kernels_warp80_ptx::load(context).map(drop)),
-    ]
-}
+/// Every module, by its image: what loads it and looks up its kernels.
+pub type Load = fn(&cuda_launch::CudaContext) -> Result<(), cuda_launch::Error>;
+pub const MODULES: &[(&str, Load)] = &[
+    ("examples/kernels/fill.ptx", |context| examples_kernels_fill_ptx::load(context).map(drop)),
+    ("examples/kernels/histogram.ptx", |context| examples_kernels_histogram_ptx::load(context).map(drop)),
+    ("examples/kernels/mandelbrot.ptx", |context| examples_kernels_mandelbrot_ptx::load(context).map(drop)),
+    ("examples/kernels/matmul.ptx", |context| examples_kernels_matmul_ptx::load(context).map(drop)),
+    ("examples/kernels/mix.ptx", |context| examples_kernels_mix_ptx::load(context).map(drop)),
+    ("examples/kernels/reduce.ptx", |context| examples_kernels_reduce_ptx::load(context).map(drop)),
+    ("examples/kernels/saxpy.ptx", |context| examples_kernels_saxpy_ptx::load(context).map(drop)),
+    ("examples/kernels/scale.ptx", |context| examples_kernels_scale_ptx::load(context).map(drop)),
+    ("examples/kernels/scan.ptx", |context| examples_kernels_scan_ptx::load(context).map(drop)),
+    ("examples/kernels/sin.ptx", |context| examples_kernels_sin_ptx::load(context).map(drop)),
+    ("examples/kernels/strided_copy.ptx", |context| examples_kernels_strided_copy_ptx::load(context).map(drop)),
+    ("examples/kernels/transpose.ptx", |context| examples_kernels_transpose_ptx::load(context).map(drop)),
+    ("examples/kernels/typed.ptx", |context| examples_kernels_typed_ptx::load(context).map(drop)),
+    ("examples/kernels/vecadd.ptx", |context| examples_kernels_vecadd_ptx::load(context).map(drop)),
+    ("ptx/tests/data/archs.ptx", |context| ptx_tests_data_archs_ptx::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_100.cubin", |context| ptx_tests_data_archs_sm_100_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_103.cubin", |context| ptx_tests_data_archs_sm_103_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_110.cubin", |context| ptx_tests_data_archs_sm_110_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_120.cubin", |context| ptx_tests_data_archs_sm_120_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_121.cubin", |context| ptx_tests_data_archs_sm_121_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_75.cubin", |context| ptx_tests_data_archs_sm_75_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_80.cubin", |context| ptx_tests_data_archs_sm_80_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_86.cubin", |context| ptx_tests_data_archs_sm_86_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_87.cubin", |context| ptx_tests_data_archs_sm_87_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_88.cubin", |context| ptx_tests_data_archs_sm_88_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_89.cubin", |context| ptx_tests_data_archs_sm_89_cubin::load(context).map(drop)),
+    ("ptx/tests/data/archs.sm_90.cubin", |context| ptx_tests_data_archs_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/attributes.sm_90.cubin", |context| ptx_tests_data_attributes_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.debug.ptx", |context| ptx_tests_data_basic_debug_ptx::load(context).map(drop)),
+    ("ptx/tests/data/basic.lto.fatbin", |context| ptx_tests_data_basic_lto_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.lz4.fatbin", |context| ptx_tests_data_basic_lz4_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.plain.fatbin", |context| ptx_tests_data_basic_plain_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.ptx", |context| ptx_tests_data_basic_ptx::load(context).map(drop)),
+    ("ptx/tests/data/basic.rdc.cubin", |context| ptx_tests_data_basic_rdc_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_100.ptx", |context| ptx_tests_data_basic_sm_100_ptx::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_100a.cubin", |context| ptx_tests_data_basic_sm_100a_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_75.cubin", |context| ptx_tests_data_basic_sm_75_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_90.cubin", |context| ptx_tests_data_basic_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.sm_90a.cubin", |context| ptx_tests_data_basic_sm_90a_cubin::load(context).map(drop)),
+    ("ptx/tests/data/basic.suffixes.fatbin", |context| ptx_tests_data_basic_suffixes_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/basic.zstd.fatbin", |context| ptx_tests_data_basic_zstd_fatbin::load(context).map(drop)),
+    ("ptx/tests/data/cluster.ptx", |context| ptx_tests_data_cluster_ptx::load(context).map(drop)),
+    ("ptx/tests/data/cluster.sm_100.ptx", |context| ptx_tests_data_cluster_sm_100_ptx::load(context).map(drop)),
+    ("ptx/tests/data/cluster.sm_90.cubin", |context| ptx_tests_data_cluster_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/features.lineinfo.ptx", |context| ptx_tests_data_features_lineinfo_ptx::load(context).map(drop)),
+    ("ptx/tests/data/features.ptx", |context| ptx_tests_data_features_ptx::load(context).map(drop)),
+    ("ptx/tests/data/features.sm_100.ptx", |context| ptx_tests_data_features_sm_100_ptx::load(context).map(drop)),
+    ("ptx/tests/data/features.sm_90.cubin", |context| ptx_tests_data_features_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/legacy.ptx", |context| ptx_tests_data_legacy_ptx::load(context).map(drop)),
+    ("ptx/tests/data/legacy.sm_50.cubin", |context| ptx_tests_data_legacy_sm_50_cubin::load(context).map(drop)),
+    ("ptx/tests/data/legacy.sm_90a.cubin", |context| ptx_tests_data_legacy_sm_90a_cubin::load(context).map(drop)),
+    ("ptx/tests/data/named.clang.ptx", |context| ptx_tests_data_named_clang_ptx::load(context).map(drop)),
+    ("ptx/tests/data/named.debug.ptx", |context| ptx_tests_data_named_debug_ptx::load(context).map(drop)),
+    ("ptx/tests/data/named.debug.sm_90.cubin", |context| ptx_tests_data_named_debug_sm_90_cubin::load(context).map(drop)),
+    ("ptx/tests/data/rust.debug.ptx", |context| ptx_tests_data_rust_debug_ptx::load(context).map(drop)),
+    ("ptx/tests/data/rust.ptx", |context| ptx_tests_data_rust_ptx::load(context).map(drop)),
+    ("tests/kernels/atomics.ptx", |context| tests_kernels_atomics_ptx::load(context).map(drop)),
+    ("tests/kernels/bounds.ptx", |context| tests_kernels_bounds_ptx::load(context).map(drop)),
+    ("tests/kernels/calls.ptx", |context| tests_kernels_calls_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/histogram.ptx", |context| tests_kernels_clang_histogram_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/mandelbrot.ptx", |context| tests_kernels_clang_mandelbrot_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/matmul.ptx", |context| tests_kernels_clang_matmul_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/reduce.ptx", |context| tests_kernels_clang_reduce_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/saxpy.ptx", |context| tests_kernels_clang_saxpy_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/scan.ptx", |context| tests_kernels_clang_scan_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/transpose.ptx", |context| tests_kernels_clang_transpose_ptx::load(context).map(drop)),
+    ("tests/kernels/clang/vecadd.ptx", |context| tests_kernels_clang_vecadd_ptx::load(context).map(drop)),
+    ("tests/kernels/clusters.ptx", |context| tests_kernels_clusters_ptx::load(context).map(drop)),
+    ("tests/kernels/control.ptx", |context| tests_kernels_control_ptx::load(context).map(drop)),
+    ("tests/kernels/conversions.ptx", |context| tests_kernels_conversions_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/mandelbrot.ptx", |context| tests_kernels_debug_mandelbrot_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/reduce.ptx", |context| tests_kernels_debug_reduce_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/saxpy.ptx", |context| tests_kernels_debug_saxpy_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/scan.ptx", |context| tests_kernels_debug_scan_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/transpose.ptx", |context| tests_kernels_debug_transpose_ptx::load(context).map(drop)),
+    ("tests/kernels/debug/vecadd.ptx", |context| tests_kernels_debug_vecadd_ptx::load(context).map(drop)),
+    ("tests/kernels/fast.ptx", |context| tests_kernels_fast_ptx::load(context).map(drop)),
+    ("tests/kernels/faults.ptx", |context| tests_kernels_faults_ptx::load(context).map(drop)),
+    ("tests/kernels/floats.ptx", |context| tests_kernels_floats_ptx::load(context).map(drop)),
+    ("tests/kernels/future.ptx", |context| tests_kernels_future_ptx::load(context).map(drop)),
+    ("tests/kernels/globals.ptx", |context| tests_kernels_globals_ptx::load(context).map(drop)),
+    ("tests/kernels/half.ptx", |context| tests_kernels_half_ptx::load(context).map(drop)),
+    ("tests/kernels/half90.ptx", |context| tests_kernels_half90_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/bounds.ptx", |context| tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/branches.ptx", |context| tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/syntax.ptx", |context| tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),
+    ("tests/kernels/indices.ptx", |context| tests_kernels_indices_ptx::load(context).map(drop)),
+    ("tests/kernels/integers.ptx", |context| tests_kernels_integers_ptx::load(context).map(drop)),
+    ("tests/kernels/library.ptx", |context| tests_kernels_library_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/fill.ptx", |context| tests_kernels_lineinfo_fill_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/histogram.ptx", |context| tests_kernels_lineinfo_histogram_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/mandelbrot.ptx", |context| tests_kernels_lineinfo_mandelbrot_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/matmul.ptx", |context| tests_kernels_lineinfo_matmul_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/mix.ptx", |context| tests_kernels_lineinfo_mix_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/reduce.ptx", |context| tests_kernels_lineinfo_reduce_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/saxpy.ptx", |context| tests_kernels_lineinfo_saxpy_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/scan.ptx", |context| tests_kernels_lineinfo_scan_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/transpose.ptx", |context| tests_kernels_lineinfo_transpose_ptx::load(context).map(drop)),
+    ("tests/kernels/lineinfo/vecadd.ptx", |context| tests_kernels_lineinfo_vecadd_ptx::load(context).map(drop)),
+    ("tests/kernels/local.ptx", |context| tests_kernels_local_ptx::load(context).map(drop)),
+    ("tests/kernels/memory.ptx", |context| tests_kernels_memory_ptx::load(context).map(drop)),
+    ("tests/kernels/ordering.ptx", |context| tests_kernels_ordering_ptx::load(context).map(drop)),
+    ("tests/kernels/parameters.ptx", |context| tests_kernels_parameters_ptx::load(context).map(drop)),
+    ("tests/kernels/print.ptx", |context| tests_kernels_print_ptx::load(context).map(drop)),
+    ("tests/kernels/shared.ptx", |context| tests_kernels_shared_ptx::load(context).map(drop)),
+    ("tests/kernels/textures.ptx", |context| tests_kernels_textures_ptx::load(context).map(drop)),
+    ("tests/kernels/typed.ptx", |context| tests_kernels_typed_ptx::load(context).map(drop)),
+    ("tests/kernels/vecadd.fatbin", |context| tests_kernels_vecadd_fatbin::load(context).map(drop)),
+    ("tests/kernels/vecadd_link.fatbin", |context| tests_kernels_vecadd_link_fatbin::load(context).map(drop)),
+    ("tests/kernels/vecadd_plain.fatbin", |context| tests_kernels_vecadd_plain_fatbin::load(context).map(drop)),
+    ("tests/kernels/vecadd_sm80.cubin", |context| tests_kernels_vecadd_sm80_cubin::load(context).map(drop)),
+    ("tests/kernels/vecadd_sm90.cubin", |context| tests_kernels_vecadd_sm90_cubin::load(context).map(drop)),
+    ("tests/kernels/warp.ptx", |context| tests_kernels_warp_ptx::load(context).map(drop)),
+    ("tests/kernels/warp80.ptx", |context| tests_kernels_warp80_ptx::load(context).map(drop)),
+];

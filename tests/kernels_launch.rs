@@ -6,7 +6,7 @@
 
 mod references;
 
-use cuda_launch::sys::{CUfunction_attribute, CUresult};
+use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaModule, DeviceCopy, Dim3, Error, ErrorKind, LaunchConfig, LaunchError, cuda_launch};
 use references::{Gpu, Random, SIZES, each, line, same, shape};
 
@@ -235,8 +235,12 @@ fn sixteen_blocks_need_permission() {
         args: [out.as_mut_device_ptr()] }
     };
     let error = launch().unwrap_err();
-    assert!(error.is_launch_refused() && error.to_string().contains("set_attribute"), "{error}");
-    f.set_attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).unwrap();
+    assert!(
+        error.is_launch_refused()
+            && error.to_string().contains("set_non_portable_cluster_size_allowed(true)"),
+        "{error}"
+    );
+    f.set_non_portable_cluster_size_allowed(true).unwrap();
     launch().unwrap();
     each(&gpu.get(&out), "16 blocks pass on", |block| block as u32 / 16 * 16 + (block as u32 + 15) % 16);
 }

@@ -239,6 +239,7 @@ fn arrays_and_bytes_are_passed_by_value() {
         (PARAMETERS, FOUR, "--arg i32:1,2,3,4,5 --arg out:i32:4", 2, "parameter 0 is 16 bytes"),
         (PARAMETERS, FOUR, "--arg i32:1,2,3,4x --arg out:i32:4", 2, "`4x` is no whole number"),
         (PARAMETERS, FOUR, "--arg i32: --arg out:i32:4", 2, "no numbers"),
+        (PARAMETERS, FOUR, "--arg i32:1,,3 --arg out:i32:4", 2, "no number before a comma"),
         (PARAMETERS, FOUR, "--arg i32:4*1 --arg out:i32:4", 2, "`4*1` is no whole number"),
         (PARAMETERS, "one_array_u8x3", "--arg u8:256,0,7 --arg out:u8:3", 2, "256 does not fit in u8"),
         (PARAMETERS, "one_f32", "--arg f32:1,2 --arg out:f32:1", 2, "the kernel's parameter 0 is 4 bytes"),

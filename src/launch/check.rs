@@ -284,7 +284,7 @@ fn clusters(
     let attribute = A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
     if blocks > PORTABLE && !non_portable && kernel.attribute(attribute).is_ok_and(|v| v == 0) {
         return refuse(format!(
-            "{blocks} blocks; more than {PORTABLE} need set_attribute({attribute:?}, 1) on the function first"
+            "{blocks} blocks; more than {PORTABLE} need set_non_portable_cluster_size_allowed(true) on the function first"
         ));
     }
     let divides = axes(grid, cluster).iter().all(|(_, blocks, size)| blocks % size == 0);

@@ -103,11 +103,18 @@ fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     parse_list(text, scalar)
 }
 
+/// Numbers with commas or white space between them; files may end with a comma.
 fn parse_list(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
-    let numbers = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
     let mut bytes = Vec::new();
-    for number in numbers {
-        bytes.extend(one(number, scalar)?);
+    let mut parts = text.split(',').peekable();
+    while let Some(part) = parts.next() {
+        let mut numbers = part.split_whitespace().peekable();
+        if numbers.peek().is_none() && parts.peek().is_some() {
+            return Err("no number before a comma".into());
+        }
+        for number in numbers {
+            bytes.extend(one(number, scalar)?);
+        }
     }
     if bytes.is_empty() { Err("no numbers".into()) } else { Ok(bytes) }
 }

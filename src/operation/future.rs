@@ -14,8 +14,7 @@ use super::completion::{Claim, Ended};
 use super::context::Source;
 use super::device_operation::DeviceOperation;
 use super::policy::SchedulingPolicy;
-use super::reactor::{self, Wait};
-use super::run;
+use super::{reactor, run};
 use crate::error::{Error, ErrorKind, Forked, OperationError};
 
 /// An operation as a future. The first poll submits the work.
@@ -25,13 +24,14 @@ use crate::error::{Error, ErrorKind, Forked, OperationError};
 /// a kernel faulted; then the error names the launches that it may have been. That thread runs the waker, which must not wait:
 /// all futures would wait with it.
 ///
-/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]); it may be dropped there.
+/// A future that is pending when the process forks answers in the child with an error ([`Error::is_forked`]); it may be
+/// dropped there.
 ///
 /// # Dropping, forgetting, panics
 /// A future that was not polled drops its operation, and nothing runs. One that was leaves its output where it is: it is dropped
 /// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or
-/// lost with its executor; the work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on into the poll; what was
-/// submitted before is treated as that of a dropped future.
+/// lost with its executor; the work goes on, and what it uses stays until it is done. A panic in a closure of the chain goes on
+/// into the poll; what was submitted before is treated as that of a dropped future.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};
@@ -176,14 +176,11 @@ where
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
     // Behind work that others sleep for it is of no use to stay awake, and a thousand who do are a core for 20 ms.
-    let last = stream.last_wait();
-    let wait = if stream.is_awaited() { Duration::ZERO } else { patience(last) };
+    let wait = if stream.is_awaited() { Duration::ZERO } else { patience(stream.last_wait()) };
     let budget = deadline.map_or(wait, |deadline| deadline.limit.min(wait));
-    // Most short work needs no event.
-    let quick = if last > inline_wait() { Duration::ZERO } else { budget.min(inline_wait() / 2) };
     // Not counted from the beginning: to submit a hundred launches takes longer than the last of them.
     let since = Instant::now();
-    let idle = stream.is_idle_within(since, quick);
+    let idle = stream.is_idle_within(since, budget);
     if !matches!(idle, Ok(false)) {
         stream.waited(since.elapsed());
         let result = idle.map(drop);
@@ -193,7 +190,7 @@ where
     let claim = Claim::new(output);
     // A limit that is beyond all time is none.
     let deadline = deadline.and_then(|deadline| begin.checked_add(deadline.limit));
-    reactor::watch(stream, chain.0.take_kept(), claim.slot().clone(), Wait { since, budget, deadline });
+    reactor::watch(stream, chain.0.take_kept(), claim.slot().clone(), since, deadline);
     Ok(Waiting::new(claim))
 }
 

@@ -66,20 +66,16 @@ pub fn in_flight() -> usize {
     COUNT.load(Ordering::Relaxed)
 }
 
-/// How somebody waits.
-pub(super) struct Wait {
-    pub(super) since: Instant,
-    /// So long on their own thread.
-    pub(super) budget: Duration,
-    /// When they are told that it took too long.
-    pub(super) deadline: Option<Instant>,
-}
-
 /// Completes `slot` when what `stream` was given so far is done, and keeps `kept` until then.
 ///
 /// Where no event can be recorded, the host waits here.
-pub(super) fn watch(stream: &CudaStream, kept: Vec<Kept>, slot: Arc<dyn Complete<Error>>, wait: Wait) {
-    let Wait { since, budget, deadline } = wait;
+pub(super) fn watch(
+    stream: &CudaStream,
+    kept: Vec<Kept>,
+    slot: Arc<dyn Complete<Error>>,
+    since: Instant,
+    deadline: Option<Instant>,
+) {
     let start = RECORDS.fetch_add(1, Ordering::AcqRel);
     let mark = match StreamMark::new(stream, since) {
         Ok(mark) => mark,
@@ -90,13 +86,6 @@ pub(super) fn watch(stream: &CudaStream, kept: Vec<Kept>, slot: Arc<dyn Complete
         }
     };
     let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
-    // The record also sends on its way what a driver has held back, such as a graph: it is worth while to stay for longer.
-    let done = if budget.is_zero() { Ok(false) } else { mark.is_done_within(budget) };
-    if !matches!(done, Ok(false)) {
-        let result = done.map(drop);
-        end(kept, &result);
-        return drop(slot.complete(result));
-    }
     // A stream of the thread is a lane of its own each time: the number of its event, which is in use once.
     let lane = stream.lane().unwrap_or_else(|| mark.number());
     COUNT.fetch_add(1, Ordering::Relaxed);
@@ -109,8 +98,7 @@ pub(super) fn watch(stream: &CudaStream, kept: Vec<Kept>, slot: Arc<dyn Complete
 /// Keeps `kept` until what `stream` was given so far is done.
 pub(super) fn park(stream: &CudaStream, kept: Vec<Kept>) {
     if !kept.is_empty() {
-        let now = Wait { since: Instant::now(), budget: Duration::ZERO, deadline: None };
-        watch(stream, kept, Arc::new(Nobody), now);
+        watch(stream, kept, Arc::new(Nobody), Instant::now(), None);
     }
 }
 

@@ -81,20 +81,9 @@ impl StreamMark {
     ///
     /// Driver call: `cuEventQuery`.
     pub(crate) fn is_done(&self) -> Result<bool, Error> {
-        self.ask(|event| event.query())
-    }
-
-    /// Whether it is done when this time is over, counted from the beginning of the wait. The thread stays awake.
-    ///
-    /// Driver call: `cuEventQuery`, again and again.
-    pub(crate) fn is_done_within(&self, budget: Duration) -> Result<bool, Error> {
-        self.ask(|event| done_within(self.since, budget, || event.query()))
-    }
-
-    fn ask(&self, is_done: impl FnOnce(&CudaEvent) -> Result<bool, Error>) -> Result<bool, Error> {
         let Some(event) = &self.event else { return Ok(true) };
         // Nobody asked for this call: it must not break a capture of other code either.
-        let done = outside_captures(self.stream.context(), || is_done(event))?;
+        let done = outside_captures(self.stream.context(), || event.query())?;
         if done {
             self.stream.launches().settle(self.launches);
             self.stream.waited(self.since.elapsed());
@@ -124,21 +113,6 @@ impl Drop for StreamMark {
     }
 }
 
-/// Asks once, and again until it is so or the time is over.
-fn done_within(
-    since: Instant,
-    budget: Duration,
-    is_done: impl Fn() -> Result<bool, Error>,
-) -> Result<bool, Error> {
-    loop {
-        let done = is_done()?;
-        if done || since.elapsed() >= budget {
-            return Ok(done);
-        }
-        std::hint::spin_loop();
-    }
-}
-
 impl CudaStream {
     /// Waits until all work given to the stream so far is done, or a fault ended it: also where other code captures, beside
     /// which a driver refuses to wait. Leaves panics in host functions for [`synchronize`](Self::synchronize).
@@ -153,7 +127,15 @@ impl CudaStream {
     /// Driver calls: `cuStreamQuery`, again and again, `cuThreadExchangeStreamCaptureMode` before and after.
     pub(crate) fn is_idle_within(&self, since: Instant, budget: Duration) -> Result<bool, Error> {
         let launches = self.launches().next();
-        let done = outside_captures(self.context(), || done_within(since, budget, || self.is_done()))?;
+        let done = outside_captures(self.context(), || {
+            loop {
+                let done = self.is_done()?;
+                if done || since.elapsed() >= budget {
+                    return Ok::<_, Error>(done);
+                }
+                std::hint::spin_loop();
+            }
+        })?;
         if done {
             self.launches().settle(launches);
         }

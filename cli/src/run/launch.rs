@@ -11,7 +11,7 @@ use super::Arguments;
 use super::argument::{Direction, Form};
 use super::data::Input;
 use crate::failure::Failure;
-use crate::image::{File, Kernel};
+use crate::image::{File, Kernel, volume};
 
 /// A kernel that is ready to be launched.
 pub(crate) struct Launcher {
@@ -199,7 +199,8 @@ fn opt_in(
     if fits && wanted > function.max_dynamic_shared_memory() {
         function.set_max_dynamic_shared_memory(wanted)?;
     }
-    if limits.cluster_launch && cluster.or(function.required_cluster()).is_some() {
+    let large = |(x, y, z)| volume([x, y, z]) > 8;
+    if limits.cluster_launch && cluster.or(function.required_cluster()).is_some_and(large) {
         function.set_non_portable_cluster_size_allowed(true)?;
     }
     Ok(())

@@ -16,6 +16,7 @@ mod memory;
 pub mod nvtx;
 #[cfg(feature = "async")]
 pub mod operation;
+mod ordering;
 mod show;
 mod trace;
 

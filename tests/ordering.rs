@@ -172,18 +172,100 @@ fn a_stream_that_is_dropped_first_lives_until_the_memory_is_free() {
 }
 
 #[test]
+fn an_address_taken_for_launches_is_freed_in_the_order_of_streams() {
+    for rig in Rig::each() {
+        let taken = || {
+            let x = rig.buffer();
+            let _ = x.as_device_ptr();
+            rig.ctx.synchronize().unwrap();
+            x
+        };
+        let x = taken();
+        reset();
+        drop(x);
+        assert_eq!(marks(), [("free", rig.a().raw().addr())], "nothing is under way");
+        let (x, mut y) = (taken(), rig.buffer());
+        y.view_mut().set_zero(rig.b()).unwrap();
+        reset();
+        drop(x);
+        assert_eq!(
+            marks(),
+            [("free", rig.b().raw().addr())],
+            "one stream is busy: what it was given may use the address"
+        );
+        let x = taken();
+        y.view_mut().set_zero(rig.b()).unwrap();
+        y.view_mut().set_zero(rig.c()).unwrap();
+        reset();
+        drop(x);
+        let marks = marks();
+        let [.., (what, last)] = marks[..] else { panic!("{marks:?}") };
+        let others = [rig.a(), rig.b(), rig.c()].map(|stream| stream.raw().addr());
+        assert!(
+            what == "free" && !others.contains(&last),
+            "on a stream of its own: none waits for the others: {marks:?}"
+        );
+        let mut waits = vec![];
+        for stream in [rig.b(), rig.c()] {
+            waits.extend([("record", stream.raw().addr()), ("wait", last)]);
+        }
+        assert_eq!(marks[..4], waits, "after both");
+    }
+}
+
+#[test]
 fn an_address_taken_as_a_number_makes_the_end_wait() {
     for rig in Rig::each() {
         let x = rig.buffer();
-        let _ = x.as_device_ptr();
+        let _ = x.cu_deviceptr();
         reset();
         drop(x);
         assert_eq!(marks(), [("idle", 0), ("free", rig.a().raw().addr())]);
+        let x = rig.buffer();
+        let _ = x.as_device_ptr();
+        let stream = rig.ctx.new_stream().unwrap();
+        rig.buffer().view_mut().set_zero(&stream).unwrap();
+        drop(stream);
+        reset();
+        drop(x);
+        assert_eq!(marks()[0], ("idle", 0), "a stream is gone, whose work nobody has seen the end of");
         let mut x = rig.buffer();
         rig.form.write((&rig.f, rig.b(), ONE), &mut x).unwrap();
         reset();
         drop(x);
         assert_eq!(marks(), [("free", rig.b().raw().addr())], "`ptr` is noted");
+    }
+}
+
+#[test]
+fn forty_streams_read_one_buffer_and_none_waits() {
+    for rig in Rig::each() {
+        let x = rig.buffer();
+        support::progress(sys::CUresult::CUDA_ERROR_NOT_READY);
+        let streams: Vec<_> = (0..40).map(|_| rig.ctx.new_stream().unwrap()).collect();
+        streams.iter().for_each(|stream| rig.read(stream, &x));
+        reset();
+        for _ in 0..3 {
+            streams.iter().for_each(|stream| rig.read(stream, &x));
+        }
+        assert_eq!((marks(), counted()), (vec![], (120, 120)), "one driver call a launch");
+        let mut x = x;
+        x.view_mut().set_zero(rig.c()).unwrap();
+        support::progress(sys::CUresult::SUCCESS);
+        let all: Vec<_> = streams.iter().flat_map(|stream| crossing(stream, rig.c())).collect();
+        assert_eq!(marks(), all, "a writer waits for every one of them");
+    }
+}
+
+#[test]
+fn memory_of_another_context_stays_so_whatever_copied_it() {
+    for rig in Rig::each() {
+        let other = CudaContext::with_driver(rig.ctx.driver(), 1).unwrap();
+        let far = DeviceBuffer::<u32>::zeroed(&other.new_stream().unwrap(), 4).unwrap();
+        let mut near = rig.buffer();
+        near.view_mut().copy_from_peer(rig.a(), &far).unwrap();
+        let refused = rig.form.read((&rig.f, rig.a(), ONE), &far);
+        assert!(refused.unwrap_err().is_context_mismatch());
     }
 }
 

@@ -11,25 +11,23 @@ use super::open_captures::OpenCapture;
 use super::packed::PackedArguments;
 use super::park::Keep;
 use super::stream::CudaStream;
-use super::uses::{Uses, Waits};
-use crate::error::Error;
+use super::thread_stream::{StreamAccesses, StreamWaits, ThreadStream};
+use crate::error::{CaptureError, Error, ErrorKind};
 
-/// Memory that work on streams uses.
+/// Memory that work on streams accesses.
 pub(crate) trait Resource: Send + Sync {
-    /// Who used it last.
-    fn uses(&self) -> &Uses;
-
-    /// Work that is not noted in its order may use it from now on: its end waits for all work of the context.
-    fn escape(&self);
+    /// Its accesses so far.
+    fn accesses(&self) -> &StreamAccesses;
 }
 
 /// The record of one capture, shared by all streams that take part in it.
 pub(crate) struct Capture {
     id: u64,
-    ended: AtomicBool,
     /// Keeps others from waiting for all of the context.
     open: Mutex<Option<OpenCapture>>,
-    memory: Mutex<Vec<Captured>>,
+    ended: AtomicBool,
+    /// `None` once the capture has ended.
+    memory: Mutex<Option<Vec<Captured>>>,
     rest: Mutex<Recorded>,
 }
 
@@ -83,8 +81,8 @@ pub(crate) struct Captured {
     pub(crate) resource: Arc<dyn Resource>,
     /// Whether captured work writes it.
     pub(crate) written: bool,
-    /// Its users among the streams of the capture: these wait for each other as streams outside do.
-    within: Uses,
+    /// Its accesses on the streams of the capture: these wait for each other as streams outside do.
+    within: StreamAccesses,
 }
 
 impl Capture {
@@ -92,8 +90,9 @@ impl Capture {
     pub(crate) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (ended, open) = (AtomicBool::new(false), Mutex::new(Some(OpenCapture::new(context, mode))));
-        Self { id, ended, open, memory: Mutex::default(), rest: Mutex::default() }
+        let open = Mutex::new(Some(OpenCapture::new(context, mode)));
+        let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
+        Self { id, ended, open, memory, rest: Mutex::default() }
     }
 
     /// A number that no other capture has; never 0.
@@ -141,34 +140,40 @@ impl Capture {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a use and orders it after the uses on other streams of this capture.
-    pub(super) fn touch(
+    fn memory(&self) -> MutexGuard<'_, Option<Vec<Captured>>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an access and orders it after those on other streams of this capture.
+    pub(crate) fn touch(
         &self,
         resource: Arc<dyn Resource>,
         stream: &CudaStream,
-        waits: &mut Waits,
+        waits: &mut StreamWaits,
         write: bool,
     ) -> Result<(), Error> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory();
+        let Some(memory) = memory.as_mut() else {
+            // The work would run now, unordered.
+            let (call, stream) = ("a submission", stream.label());
+            return Err(ErrorKind::from(CaptureError::Ended { call, stream }).into());
+        };
         let known =
             memory.iter().position(|c| std::ptr::addr_eq(Arc::as_ptr(&c.resource), Arc::as_ptr(&resource)));
         let index = known.unwrap_or_else(|| {
-            memory.push(Captured { resource, written: false, within: Uses::default() });
+            memory.push(Captured { resource, written: false, within: StreamAccesses::new(0) });
             memory.len() - 1
         });
         let Some(captured) = memory.get_mut(index) else { return Ok(()) };
         captured.written |= write;
-        if write {
-            captured.within.note_write(stream, waits)
-        } else {
-            captured.within.note_read(stream, waits)
-        }
+        let stream = ThreadStream::here(stream);
+        if write { captured.within.write(&stream, waits) } else { captured.within.read(&stream, waits) }
     }
 
     /// Ends the record; returns all that was noted, for the graph.
     pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
         self.ended.store(true, Ordering::Release);
-        let memory = std::mem::take(&mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner));
+        let memory = self.memory().take().unwrap_or_default();
         let rest = std::mem::take(&mut *self.rest());
         // Dropped outside the lock: what waited for this is done now.
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -6,6 +6,7 @@ use cuda_driver_sys::{CUcontext, CUdevice, CUresult, Driver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::choice::default_driver;
+use super::context_work::Work;
 use super::device::CudaDevice;
 use super::device_attribute::DeviceAttribute;
 use super::fault::FaultState;
@@ -46,6 +47,7 @@ pub(super) struct ContextInner {
     /// The process that opened it.
     process: u32,
     fault: FaultState,
+    work: Work,
     /// Events between two uses.
     #[cfg(feature = "async")]
     events: super::event::EventPool,
@@ -168,13 +170,16 @@ impl CudaContext {
     pub(crate) fn drain(&self) -> Result<(), Error> {
         forbid_anywhere(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
-        let standing = self.inner.fault.standing();
         // SAFETY: the context is current.
-        self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() })?;
-        for (stream, next) in standing {
-            stream.launches.settle(next);
-        }
-        Ok(())
+        let wait = || self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() });
+        self.settle_by(wait)
+    }
+
+    /// Waits until no work of the context runs any more: a fault ends it, too.
+    ///
+    /// Driver call: `cuCtxSynchronize`.
+    pub(crate) fn end_of_work(&self) -> Result<(), Error> {
+        self.drain().or_else(|error| if error.is_sticky() { Ok(()) } else { Err(error) })
     }
 
     /// The device's name.
@@ -257,7 +262,7 @@ impl CudaContext {
 
     /// What tells this context from all others, as long as a handle lives.
     #[inline(always)]
-    pub(super) fn identity(&self) -> usize {
+    pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 
@@ -348,6 +353,11 @@ impl CudaContext {
         self.inner.fault.check()
     }
 
+    /// What is known of its streams.
+    pub(super) fn work(&self) -> &Work {
+        &self.inner.work
+    }
+
     /// What is told of a fault.
     pub(super) fn fault(&self) -> &FaultState {
         &self.inner.fault
@@ -429,6 +439,7 @@ impl ContextInner {
             holds: Mutex::default(),
             process: std::process::id(),
             fault: FaultState::default(),
+            work: Work::default(),
             #[cfg(feature = "async")]
             events: Default::default(),
         })
@@ -488,11 +499,12 @@ impl ContextInner {
     fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
         // Not once more after `close`, when the context is gone: to bind it then ends in a crash of the driver.
-        #[cfg(feature = "async")]
         if !holds.is_empty() && !host_call::is_running() && self.process == std::process::id() {
             // Also where it cannot be bound: nobody could be told.
             let _ = self.bind();
+            #[cfg(feature = "async")]
             self.events.empty(&self.driver);
+            self.work.end(&self.driver);
         }
         Debt::new(holds, &self.device, self.raw)
     }

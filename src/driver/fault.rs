@@ -11,17 +11,15 @@ use crate::error::{Error, ErrorKind, Faulted, Suspect};
 
 /// The last launches on one stream: what a fault is looked for in.
 ///
-/// A ring of numbers of kernels, with a mark where the host last waited. Two threads that launch on one stream may lose an
-/// entry: it takes a lock to prevent that, and a list of suspects is not worth one on every launch.
+/// A ring of numbers of kernels by the number of the submission, with a mark where the host last waited.
 #[derive(Debug)]
-pub(crate) struct Launches {
-    ring: [AtomicU32; RING],
-    /// How many there were; the place in the ring is the remainder.
-    next: AtomicU32,
-}
+pub(super) struct Launches([AtomicU32; RING]);
 
 /// In the ring: what comes before is done.
 const DONE: u32 = u32::MAX;
+
+/// In the ring: no kernel.
+pub(super) const NO_KERNEL: u32 = u32::MAX - 1;
 
 /// So many are remembered, less one.
 const RING: usize = 256;
@@ -31,48 +29,36 @@ const NAMED: usize = 16;
 
 impl Default for Launches {
     fn default() -> Self {
-        Self { ring: [const { AtomicU32::new(DONE) }; RING], next: AtomicU32::new(0) }
+        Self([const { AtomicU32::new(DONE) }; RING])
     }
 }
 
 impl Launches {
-    /// Notes a launch of the kernel with this number, before it is submitted: then nothing need be kept over the call.
+    /// Notes what the submission of this number launches.
     #[inline(always)]
-    pub(crate) fn note(&self, kernel: u32) {
-        let next = self.next.load(Ordering::Relaxed);
-        self.place(next).store(kernel, Ordering::Relaxed);
-        self.next.store(next.wrapping_add(1), Ordering::Relaxed);
+    pub(super) fn note(&self, submission: usize, kernel: u32) {
+        self.place(submission).store(kernel, Ordering::Relaxed);
     }
 
-    /// The last launch that was noted was refused.
-    pub(crate) fn unnote(&self) {
-        self.next.store(self.next().wrapping_sub(1), Ordering::Relaxed);
-    }
-
-    /// Where the next launch is noted: to be given to [`Launches::settle`] when the host has waited.
-    pub(super) fn next(&self) -> u32 {
-        self.next.load(Ordering::Relaxed)
-    }
-
-    /// The host has seen the end of all launches before `next`.
-    pub(super) fn settle(&self, next: u32) {
+    /// The host has seen the end of all before `submission`; so many were announced by now.
+    pub(super) fn settle(&self, submission: usize, announced: usize) {
         // Its place belongs to a later one by now where there were so many.
-        if self.next().wrapping_sub(next) < RING as u32 {
-            self.place(next.wrapping_sub(1)).store(DONE, Ordering::Relaxed);
+        if announced.wrapping_sub(submission) < RING {
+            self.note(submission.wrapping_sub(1), DONE);
         }
     }
 
     #[inline(always)]
-    fn place(&self, launch: u32) -> &AtomicU32 {
-        &self.ring[launch as usize % RING]
+    fn place(&self, submission: usize) -> &AtomicU32 {
+        &self.0[submission % RING]
     }
 
     /// The numbers of those that may still be running, the oldest first, and whether there may be more before them.
-    fn pending(&self) -> (Vec<u32>, bool) {
-        let next = self.next();
-        let back = (1..RING as u32).map(|i| self.place(next.wrapping_sub(i)).load(Ordering::Relaxed));
+    pub(super) fn pending(&self, announced: usize) -> (Vec<u32>, bool) {
+        let back = (1..RING).map(|i| self.place(announced.wrapping_sub(i)).load(Ordering::Relaxed));
         let mut kernels: Vec<u32> = back.take_while(|kernel| *kernel != DONE).collect();
         let more = kernels.len() == RING - 1;
+        kernels.retain(|kernel| *kernel != NO_KERNEL);
         kernels.reverse();
         (kernels, more)
     }
@@ -118,21 +104,16 @@ impl FaultState {
         streams.push(stream);
     }
 
-    /// Where each stream stands, for [`Launches::settle`].
-    pub(super) fn standing(&self) -> Vec<(Arc<StreamInner>, u32)> {
-        let streams = locked(&self.streams);
-        streams
-            .iter()
-            .filter_map(Weak::upgrade)
-            .map(|stream| (stream.clone(), stream.launches.next()))
-            .collect()
+    /// The streams of the context.
+    pub(super) fn streams(&self) -> Vec<Arc<StreamInner>> {
+        locked(&self.streams).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// `call` answered that a kernel faulted: remembers it, and says so.
     #[cold]
     pub(super) fn raise(&self, code: CUresult, call: &'static str) -> Error {
         // They may be the last handles: a stream's end asks for the fault too, so none is dropped before it is known.
-        let streams: Vec<_> = locked(&self.streams).iter().filter_map(Weak::upgrade).collect();
+        let streams = self.streams();
         let fault = self.fault.get_or_init(|| Faulted { code, call, suspects: self.suspects(&streams) });
         again(fault)
     }
@@ -141,7 +122,7 @@ impl FaultState {
         let names = locked(&self.names);
         let mut suspects = Vec::new();
         for stream in streams {
-            let (kernels, more) = stream.launches.pending();
+            let (kernels, more) = stream.pending_kernels();
             if more {
                 suspects.push(Suspect::Earlier);
             }

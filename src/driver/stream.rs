@@ -4,16 +4,17 @@
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
 use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
-use super::fault::Launches;
+use super::fault::{Launches, NO_KERNEL};
 use super::host_call;
-use super::open_captures::despite_captures;
+use super::open_captures::{despite_captures, outside_captures};
 use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::ordering::{Key, Submissions};
 
 bitflags! {
     /// How a stream is created (`CUstream_flags`).
@@ -55,8 +56,13 @@ pub(super) struct StreamInner {
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
+    /// The bit that stands for it in the memory of its context ([`CudaContext::claim_bit`]); 0 before it accessed any.
+    bit: AtomicU64,
+    submissions: Submissions,
     /// What may be blamed for a fault.
-    pub(super) launches: Launches,
+    launches: Launches,
+    /// The host has seen the end of so many submissions.
+    settled: AtomicUsize,
     /// Marks in it that have not been dropped.
     #[cfg(feature = "async")]
     marks: std::sync::atomic::AtomicUsize,
@@ -103,6 +109,11 @@ impl CudaStream {
         Ok(Self::wrap(context, raw, true, capture))
     }
 
+    /// The handle of a live stream.
+    pub(super) fn of(inner: Arc<StreamInner>) -> Self {
+        Self { inner }
+    }
+
     pub(super) fn legacy(context: &CudaContext) -> Self {
         Self::wrap(context, sys::CU_STREAM_LEGACY, false, None)
     }
@@ -114,7 +125,6 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        let (launches, mark) = (Launches::default(), OnceLock::new());
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let context = context.clone();
         let warm = if capture.is_some() { 0 } else { context.identity() };
@@ -125,12 +135,15 @@ impl CudaStream {
             owned,
             serial,
             capture,
-            launches,
+            bit: AtomicU64::new(0),
+            submissions: Submissions::default(),
+            launches: Launches::default(),
+            settled: AtomicUsize::new(0),
             #[cfg(feature = "async")]
             marks: Default::default(),
             #[cfg(feature = "async")]
             wait_time: AtomicU64::new(0),
-            mark,
+            mark: OnceLock::new(),
         });
         inner.context.fault().watch(Arc::downgrade(&inner));
         Self { inner }
@@ -194,14 +207,27 @@ impl CudaStream {
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
-        let next = self.launches().next();
+        let announced = self.announced();
         let wait = |driver: &Driver| {
             // SAFETY: the stream is live.
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
         self.context().call("cuStreamSynchronize", || self.label(), wait)?;
-        self.launches().settle(next);
+        self.settle(announced);
         Ok(())
+    }
+
+    /// Waits without a span, and for all of the context where the driver refuses less: for host memory whose borrow ends.
+    pub(crate) fn wait_untraced(&self) {
+        let driver = self.context().driver();
+        outside_captures(self.context(), || {
+            // SAFETY: the stream is live.
+            let code = unsafe { driver.cuStreamSynchronize(self.raw()) };
+            if code != CUresult::SUCCESS && self.context().bind().is_ok() {
+                // SAFETY: the context is current. There is nobody to be told of an error.
+                let _ = unsafe { driver.cuCtxSynchronize() };
+            }
+        });
     }
 
     /// Whether all work given to the stream so far is done.
@@ -310,9 +336,61 @@ impl CudaStream {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// The same, but 0 where the handle means another stream on every thread, or a capture.
-    pub(super) fn lasting_identity(&self) -> usize {
-        if self.is_per_thread() || self.inner.capture.is_some() { 0 } else { self.identity() }
+    /// What stands for it in the memory of its context; no bit before it accessed any.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> Key {
+        // Acquire: what had this bit before is gone.
+        Key { owner: self.inner.warm, bit: self.inner.bit.load(Ordering::Acquire) }
+    }
+
+    /// The same; takes a free bit, if there is one. None for a handle that means another stream on every thread, or a capture.
+    pub(super) fn claim_key(&self) -> Key {
+        if self.key().bit == 0 && !self.is_per_thread() && self.inner.capture.is_none() {
+            let bit = self.context().claim_bit();
+            if self.inner.bit.compare_exchange(0, bit, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                // Another thread was first.
+                self.context().release_bit(bit);
+            }
+        }
+        self.key()
+    }
+
+    /// What it is given, and how much of that the driver has taken.
+    pub(crate) fn submissions(&self) -> &Submissions {
+        &self.inner.submissions
+    }
+
+    /// Announces a submission; its number. It launches this kernel.
+    #[inline(always)]
+    pub(crate) fn announce_launch(&self, kernel: u32) -> usize {
+        let number = self.inner.submissions.announce();
+        self.inner.launches.note(number, kernel);
+        number
+    }
+
+    /// Announces a submission that launches no kernel; its number.
+    pub(crate) fn announce(&self) -> usize {
+        self.announce_launch(NO_KERNEL)
+    }
+
+    /// The submission of this number launches this kernel after all.
+    pub(crate) fn relaunch(&self, submission: usize, kernel: u32) {
+        self.inner.launches.note(submission, kernel);
+    }
+
+    /// The submission of this number launches nothing after all.
+    pub(crate) fn launches_nothing(&self, submission: usize) {
+        self.relaunch(submission, NO_KERNEL);
+    }
+
+    /// How many submissions were announced so far: to be given to [`settle`](Self::settle) when the host has waited.
+    pub(super) fn announced(&self) -> usize {
+        self.inner.submissions.announced()
+    }
+
+    /// The host has seen the end of so many submissions.
+    pub(super) fn settle(&self, announced: usize) {
+        self.inner.settle(announced);
     }
 
     /// A number that no other stream of this crate has; 0 for a stream that it did not make.
@@ -334,12 +412,6 @@ impl CudaStream {
     #[inline]
     pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
         self.inner.capture.as_ref()
-    }
-
-    /// The launches given to this handle.
-    #[inline(always)]
-    pub(crate) fn launches(&self) -> &Launches {
-        &self.inner.launches
     }
 
     /// Lets go of the handle. If it was the last one, what is to be dropped.
@@ -411,6 +483,25 @@ impl CudaStream {
 }
 
 impl StreamInner {
+    pub(super) fn announced(&self) -> usize {
+        self.submissions.announced()
+    }
+
+    pub(super) fn settle(&self, announced: usize) {
+        self.launches.settle(announced, self.announced());
+        self.settled.fetch_max(announced, Ordering::Relaxed);
+    }
+
+    /// Whether the host has not seen the end of all that it was given.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.capture.is_none() && self.announced() > self.settled.load(Ordering::Relaxed)
+    }
+
+    /// The numbers of the kernels that may still be running, the oldest first, and whether there may be more before them.
+    pub(super) fn pending_kernels(&self) -> (Vec<u32>, bool) {
+        self.launches.pending(self.announced())
+    }
+
     fn destroy(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
@@ -423,6 +514,10 @@ impl StreamInner {
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
+        self.context.release_bit(*self.bit.get_mut());
+        if self.is_unsettled() {
+            self.context.lose_work();
+        }
         if self.owned && host_call::is_running() {
             self.owned = false;
             let rest = CudaStream::wrap(&self.context, self.raw, true, None);

@@ -1,13 +1,13 @@
-//! Which variables of a module have a handle, and who used each last.
+//! Which variables of a module have a handle, and their accesses.
 //!
-//! There is one handle at a time, so that a mutable view of a variable is the only one. What is known of its users outlives
+//! There is one handle at a time, so that a mutable view of a variable is the only one. What is known of its accesses outlives
 //! the handle: the next one goes on from there.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use super::uses::Uses;
+use super::thread_stream::StreamAccesses;
 
 /// The owner of a variable's memory, as `memory` knows it.
 pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;
@@ -23,16 +23,20 @@ struct Symbol {
     /// The last owner: it lives on where a graph uses the variable.
     home: Weak<dyn Any + Send + Sync>,
     /// What the last owner left behind.
-    uses: Option<Uses>,
+    accesses: Option<StreamAccesses>,
 }
 
 impl Symbols {
-    /// Gives out the variable; `None` if it is given out. `make` makes an owner, who goes on from these uses.
-    pub(crate) fn take(&self, name: &str, make: impl FnOnce(Uses) -> AnyHome) -> Option<AnyHome> {
+    /// Gives out the variable; `None` if it is given out. `make` makes an owner, who goes on from these accesses.
+    pub(crate) fn take(
+        &self,
+        name: &str,
+        make: impl FnOnce(Option<StreamAccesses>) -> AnyHome,
+    ) -> Option<AnyHome> {
         let mut symbols = self.symbols();
         let Some(symbol) = symbols.get_mut(name) else {
-            let home = make(Uses::default());
-            let symbol = Symbol { taken: true, home: Arc::downgrade(&home), uses: None };
+            let home = make(None);
+            let symbol = Symbol { taken: true, home: Arc::downgrade(&home), accesses: None };
             symbols.insert(name.into(), symbol);
             return Some(home);
         };
@@ -42,7 +46,7 @@ impl Symbols {
         let home = match symbol.home.upgrade() {
             Some(home) => home,
             // None: the last owner is about to leave them, on another thread.
-            None => make(symbol.uses.take()?),
+            None => make(Some(symbol.accesses.take()?)),
         };
         symbol.home = Arc::downgrade(&home);
         symbol.taken = true;
@@ -57,9 +61,9 @@ impl Symbols {
     }
 
     /// The owner is gone, and leaves what it knows.
-    pub(crate) fn leave(&self, name: &str, uses: Uses) {
+    pub(crate) fn leave(&self, name: &str, accesses: StreamAccesses) {
         if let Some(symbol) = self.symbols().get_mut(name) {
-            symbol.uses = Some(uses);
+            symbol.accesses = Some(accesses);
         }
     }
 

@@ -162,7 +162,7 @@ impl Share {
     /// Ends a record: what the captured work uses, and the launches with named arguments.
     fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
         let (memory, recorded) = capture.end();
-        let memory = memory.into_iter().map(|m| Use::new(m.resource, m.written)).collect();
+        let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
         (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
     }
 }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
-use crate::driver::{CudaContext, CudaStream, Keep, Waits, despite_captures, host_call, sweep, until_done};
+use crate::driver::{CudaContext, CudaStream, Keep, despite_captures, host_call, sweep, until_done};
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
+use crate::ordering::{Announced, Submission};
 
 bitflags! {
     /// How a graph is instantiated (`CUgraphInstantiate_flags`).
@@ -130,9 +131,8 @@ fn reason(result: R) -> &'static str {
 impl GraphExec {
     /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
     ///
-    /// It is ordered against other uses of its buffers, but for those that another thread submits at the very same time: nobody
-    /// can say which of the two is first, and the device may run them side by side. The memory stays until both are done: the end of
-    /// a buffer that a graph ever used waits for all work of its context.
+    /// It is ordered against other accesses of its buffers, on whatever thread. Of two launches that are submitted at the very same
+    /// time either may be the first.
     ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
@@ -148,12 +148,10 @@ impl GraphExec {
             let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
             return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
         }
-        let mut waits = Waits::default();
-        for memory in self.memory() {
-            memory.order(stream, &mut waits)?;
-        }
+        let mut work = Submission::on(stream);
+        self.memory().try_for_each(|memory| memory.note(&mut work))?;
         self.note_kernels(stream);
-        self.context().call(
+        work.call(
             "cuGraphLaunch",
             || self.asked(),
             // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
@@ -167,7 +165,7 @@ impl GraphExec {
 
     /// Notes what may be blamed for a fault: each kernel of the graph.
     fn note_kernels(&self, stream: &CudaStream) {
-        self.share.kernels.iter().for_each(|kernel| stream.launches().note(*kernel));
+        self.share.kernels.iter().for_each(|kernel| drop(Announced::launch(stream, *kernel)));
     }
 
     /// Makes the graph ready on the device, so that its first launch does not have to.

@@ -4,9 +4,10 @@ use cuda_driver_sys::{CUgraphNode, CUgraphNodeType};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::driver::{CudaStream, Keep, Resource, Waits};
+use crate::driver::{Keep, Resource};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::Home;
+use crate::ordering::Submission;
 
 /// A node of one graph: a number that only its own graph, and what was instantiated from it, understands.
 ///
@@ -119,21 +120,9 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// By a graph, which shares the memory with whoever else holds it, perhaps on another thread.
-    pub(super) fn new(resource: Arc<dyn Resource>, written: bool) -> Self {
-        resource.escape();
-        Self { resource, written }
-    }
-
-    /// Orders work on `stream` that is about to be submitted after the other uses of the memory.
-    #[inline]
-    pub(super) fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        let (uses, owner) = (self.resource.uses(), || self.resource.clone());
-        if self.written {
-            uses.write_with(stream, waits, owner)
-        } else {
-            uses.read_with(stream, waits, owner)
-        }
+    /// Notes that `work` uses it.
+    pub(super) fn note(&self, work: &mut Submission<'_>) -> Result<(), Error> {
+        work.accesses(self.resource.accesses(), self.written, || self.resource.clone())
     }
 }
 
@@ -145,7 +134,7 @@ impl Share {
 
     /// A share in one piece of memory.
     pub(super) fn add_memory(&mut self, home: &Arc<Home>, written: bool) {
-        self.memory.push(Use::new(home.clone(), written));
+        self.memory.push(Use { resource: home.clone(), written });
     }
 
     /// All that `other` has, too; memory that both have is one entry.

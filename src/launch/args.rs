@@ -9,9 +9,10 @@ use std::any::type_name;
 use std::ffi::c_void;
 
 use super::record::Report;
-use crate::driver::{CudaContext, CudaStream, Waits};
+use crate::driver::CudaContext;
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
+use crate::ordering::{Key, Submission};
 
 /// What one argument, or one half of a slice, is to the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -78,25 +79,25 @@ pub unsafe trait ArgumentList {
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void;
 }
 
-/// Memory whose users are remembered, in the list that [`ArgumentList::memory`] makes.
+/// Memory whose accesses are remembered, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
 
 /// The device memory in a list.
 pub trait Memory {
-    /// Whether all of it was used on this stream last, and so belongs to its context, and nothing needs to wait.
-    fn is_ready(&self, stream: &CudaStream) -> bool;
+    /// Whether the stream of this key may access all of it without waiting for anything; then it is of the stream's context. Only
+    /// for a launch that was announced.
+    fn is_ready(&self, key: Key) -> bool;
 
     /// The device of the first that belongs to another context.
     fn stranger(&self, context: &CudaContext) -> Option<u32>;
 
-    /// Orders work on `stream` that is about to be submitted after the uses on other streams; `waits` are those it waits for
-    /// already.
+    /// Notes that `launch` accesses it, which then comes after the accesses on other streams.
     ///
     /// # Errors
     /// Whatever the driver answers.
-    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error>;
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error>;
 
     /// Tells what a recorded launch keeps; never called for a launch that runs.
     fn report(&self, report: &mut Report);
@@ -237,7 +238,7 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
 impl Memory for Nil {
     #[inline(always)]
-    fn is_ready(&self, _: &CudaStream) -> bool {
+    fn is_ready(&self, _: Key) -> bool {
         true
     }
 
@@ -246,7 +247,7 @@ impl Memory for Nil {
         None
     }
 
-    fn order(&self, _: &CudaStream, _: &mut Waits) -> Result<(), Error> {
+    fn note(&self, _: &mut Submission<'_>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -255,8 +256,8 @@ impl Memory for Nil {
 
 impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     #[inline(always)]
-    fn is_ready(&self, stream: &CudaStream) -> bool {
-        self.1.is_ready(stream)
+    fn is_ready(&self, key: Key) -> bool {
+        self.1.is_ready(key)
     }
 
     #[inline(always)]
@@ -264,8 +265,8 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
         self.1.stranger(context)
     }
 
-    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.1.order(stream, waits)
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
+        self.1.note(launch)
     }
 
     fn report(&self, report: &mut Report) {
@@ -276,10 +277,9 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
 
 impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, WRITE>, R> {
     #[inline(always)]
-    fn is_ready(&self, stream: &CudaStream) -> bool {
-        let uses = self.0.0.home.uses();
+    fn is_ready(&self, key: Key) -> bool {
         // No short cuts, so that the loads of all arguments go side by side.
-        (if WRITE { uses.may_write(stream) } else { uses.may_read(stream) }) & self.1.is_ready(stream)
+        self.0.0.home.is_ready(key, WRITE) & self.1.is_ready(key)
     }
 
     #[inline(always)]
@@ -288,14 +288,14 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
         if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
     }
 
-    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
         let home = self.0.0.home;
         if WRITE {
-            home.write_with(stream, waits)?
+            launch.writes(home)?
         } else {
-            home.read_with(stream, waits)?
+            launch.reads(home)?
         }
-        self.1.order(stream, waits)
+        self.1.note(launch)
     }
 
     fn report(&self, report: &mut Report) {

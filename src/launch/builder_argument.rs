@@ -11,9 +11,10 @@ use super::check;
 use super::few::Few;
 use super::given::Given;
 use super::record::Report;
-use crate::driver::{CudaContext, CudaStream, Kernel, NamedArgument, Shape, Waits};
+use crate::driver::{CudaContext, Kernel, NamedArgument, Shape};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+use crate::ordering::{Key, Submission};
 
 /// Parameters that need no heap. Few kernels have more.
 pub(super) const USUAL: usize = 16;
@@ -318,8 +319,8 @@ impl<'l> Given<'l> for &'l Arguments<'_> {
 
 impl Memory for &Arguments<'_> {
     #[inline(always)]
-    fn is_ready(&self, stream: &CudaStream) -> bool {
-        self.memory.as_slice().iter().all(|passed| passed.home.is_ready(stream, passed.written))
+    fn is_ready(&self, key: Key) -> bool {
+        self.memory.as_slice().iter().all(|passed| passed.home.is_ready(key, passed.written))
     }
 
     fn stranger(&self, context: &CudaContext) -> Option<u32> {
@@ -327,8 +328,8 @@ impl Memory for &Arguments<'_> {
         contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
     }
 
-    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.memory.as_slice().iter().try_for_each(|passed| passed.home.order(stream, waits, passed.written))
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
+        self.memory.as_slice().iter().try_for_each(|passed| passed.home.note(launch, passed.written))
     }
 
     fn report(&self, report: &mut Report) {

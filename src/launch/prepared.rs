@@ -12,9 +12,10 @@ use super::named::{memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
 use super::timed::{LaunchTimes, submit_timed};
-use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, Waits, context_mismatch};
+use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, context_mismatch};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+use crate::ordering::{Key, Submission};
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
 /// or made of a [`KernelNode`].
@@ -227,8 +228,8 @@ impl<'l> Given<'l> for Prepared<'l> {
 }
 
 impl Memory for Kept<'_> {
-    fn is_ready(&self, stream: &CudaStream) -> bool {
-        self.0.iter().all(|(home, written)| home.is_ready(stream, *written))
+    fn is_ready(&self, key: Key) -> bool {
+        self.0.iter().all(|(home, written)| home.is_ready(key, *written))
     }
 
     fn stranger(&self, context: &CudaContext) -> Option<u32> {
@@ -236,8 +237,8 @@ impl Memory for Kept<'_> {
         contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
     }
 
-    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.0.iter().try_for_each(|(home, written)| home.order(stream, waits, *written))
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
+        self.0.iter().try_for_each(|(home, written)| home.note(launch, *written))
     }
 
     fn report(&self, report: &mut Report) {

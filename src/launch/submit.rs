@@ -17,8 +17,9 @@ use super::config::LaunchConfig;
 use super::given::{Given, ParameterTypes};
 use super::packet::Listed;
 use super::record::{Report, record};
-use crate::driver::{CudaStream, Kernel, Waits, host_call};
+use crate::driver::{CudaStream, Kernel, host_call};
 use crate::error::Error;
+use crate::ordering::{Announced, Submission};
 use crate::trace;
 
 /// More than there are attributes, so that each can be given once.
@@ -75,15 +76,16 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     attributes: &[Attribute<'_>],
     given: G,
 ) -> Result<(), Error> {
+    // First: what is looked at below holds until the driver has taken the launch.
+    let launch = Announced::launch(stream, kernel.number);
     // Memory that is ready is of the stream's context.
     let memory = given.memory();
-    let ready = memory.is_ready(stream) & stream.is_warm_for(kernel.context_identity);
+    let ready = memory.is_ready(stream.key()) & stream.is_warm_for(kernel.context_identity);
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
     let raw = config.raw(stream.raw());
     let plain = fields.is_empty() && attributes.is_empty();
     if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &raw) {
-        stream.launches().note(kernel.number);
         let code = trace::launch(kernel, &raw, || {
             // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as
             // far as they are known; what the kernel then does is the caller's duty.
@@ -92,15 +94,36 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
         if code == CUresult::SUCCESS {
             return Ok(());
         }
-        stream.launches().unnote();
-        // Nothing was launched: a refused launch leaves no trace. The memory is ready, so the list is not needed again.
+        // Nothing was launched. The memory is ready, so the list is not needed again.
         let request = Request { kernel, stream, config: &raw, fields, attributes };
         // SAFETY: as above; the packet is still where it was.
-        return unsafe { slow(&request, given.types(), Nil, params) };
+        return unsafe { again(code, &request, given.types(), launch, params) };
     }
     let request = Request { kernel, stream, config: &raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { slow(&request, given.types(), memory, params) }
+    unsafe { slow(&request, given.types(), launch, memory, params) }
+}
+
+/// The driver refused a warm launch. If only because of what is current on this thread, it is submitted again.
+///
+/// # Safety
+/// 1. The duties of [`submit`]; `params` is the packet, of these types.
+#[cold]
+#[inline(never)]
+unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
+    code: CUresult,
+    request: &Request<'_>,
+    types: T,
+    launch: Announced<'_>,
+    params: *mut *mut c_void,
+) -> Result<(), Error> {
+    // No context is current, or one of another driver or device: `examined` makes the kernel's current.
+    if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
+        // SAFETY: the caller's duty 1.
+        return unsafe { examined(request, types.into(), launch, &Nil, params) };
+    }
+    launch.refused();
+    Err(check::refused(code, request))
 }
 
 /// Takes types and memory as they are, so that a warm launch does not have to lay them out.
@@ -112,11 +135,12 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
 unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     request: &Request<'_>,
     types: T,
+    launch: Announced<'_>,
     memory: M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     // SAFETY: the caller's duty 1.
-    unsafe { examined(request, types.into(), &memory, params) }
+    unsafe { examined(request, types.into(), launch, &memory, params) }
 }
 
 /// Every check again, then the launch.
@@ -128,10 +152,14 @@ unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
 unsafe fn examined(
     request: &Request<'_>,
     types: ParameterTypes<'_>,
+    launch: Announced<'_>,
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    make_ready(request, types, memory)?;
+    let mut launch = Submission::from(launch);
+    // Until it is submitted: a launch that does not come that far cannot be blamed.
+    launch.refused();
+    make_ready(request, types, &mut launch, memory)?;
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);
@@ -142,18 +170,19 @@ unsafe fn examined(
         raw.numAttrs = count as u32;
     }
     let kernel = request.kernel;
+    if request.stream.capture().is_none() {
+        launch.launches(kernel.number);
+    }
     let code = trace::launch(kernel, &raw, || {
         // SAFETY: the caller's duty 1; kernel, stream and arguments are of the current context; the first `count` attributes
         // are written.
         unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
     });
     if code != CUresult::SUCCESS {
+        launch.refused();
         return Err(check::refused(code, request));
     }
-    let Some(capture) = request.stream.capture() else {
-        request.stream.launches().note(request.kernel.number);
-        return Ok(());
-    };
+    let Some(capture) = request.stream.capture() else { return Ok(()) };
     let mut report = Report::new(types.iter().count());
     memory.report(&mut report);
     // SAFETY: 1: the packet of the launch that was just recorded; its types were compared with the kernel's above.
@@ -164,6 +193,7 @@ unsafe fn examined(
 pub(super) fn make_ready(
     request: &Request<'_>,
     types: ParameterTypes<'_>,
+    launch: &mut Submission<'_>,
     memory: &dyn Memory,
 ) -> Result<(), Error> {
     host_call::refuse("cuLaunchKernelEx")?;
@@ -172,7 +202,7 @@ pub(super) fn make_ready(
     check::dimensions(request)?;
     request.stream.capture_is_open("cuLaunchKernelEx")?;
     request.kernel.context.bind()?;
-    memory.order(request.stream, &mut Waits::default())
+    memory.note(launch)
 }
 
 impl LaunchConfig {

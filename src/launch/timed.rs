@@ -8,6 +8,7 @@ use super::given::Given;
 use super::submit::{Request, make_ready, submit_given};
 use crate::driver::{CudaStream, EventFlags, Kernel, TimingEvent};
 use crate::error::Error;
+use crate::ordering::Submission;
 
 /// The events before and after a kernel, where they were asked for.
 pub type LaunchTimes = Option<(TimingEvent, TimingEvent)>;
@@ -34,10 +35,13 @@ pub(super) unsafe fn submit_timed<'l, G: Given<'l>>(
     let context = stream.context();
     let (start, end) = (TimingEvent::new(context, flags)?, TimingEvent::new(context, flags)?);
     let raw = config.raw(stream.raw());
+    // Held until the launch has been announced itself.
+    let mut waiting = Submission::on(stream);
     // The waits for other streams come before the first event: they are no part of the kernel's time.
     make_ready(
         &Request { kernel, stream, config: &raw, fields, attributes },
         given.types().into(),
+        &mut waiting,
         &given.memory(),
     )?;
     start.record(stream)?;

@@ -12,8 +12,9 @@ use super::array_format::{ArrayDescriptor, ArrayElement};
 use super::copy_region::{CopySource, CopyTarget};
 use super::mipmap::MipmapInner;
 use super::region::{Bounds, Extent, Owner, Place, RowLayout};
-use crate::driver::{CudaContext, CudaStream, Resource, Uses, try_again};
+use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::ordering::Submission;
 
 bitflags! {
     /// What an array is for (`CUDA_ARRAY3D_*`). The shape's own flags, layered and cubemap, come from [`ArrayShape`].
@@ -131,12 +132,12 @@ pub(super) struct ArrayInner {
     pub(super) context: CudaContext,
     extent: Extent,
     flags: ArrayFlags,
-    uses: Uses,
+    accesses: StreamAccesses,
     /// A texture or surface was made of it: kernels may use it that nobody noted here.
     escaped: AtomicBool,
     /// Whether this crate made it as an array of its own.
     owned: bool,
-    /// What a level belongs to; that notes the uses of all levels.
+    /// What a level belongs to; that notes the accesses of all levels.
     level_of: Option<Arc<MipmapInner>>,
 }
 
@@ -302,23 +303,15 @@ impl ArrayInner {
         owned: bool,
         level_of: Option<Arc<MipmapInner>>,
     ) -> Self {
-        let (context, uses, escaped) = (context.clone(), Uses::default(), AtomicBool::new(false));
-        Self { raw, context, extent, flags, uses, escaped, owned, level_of }
+        let (accesses, escaped) = (StreamAccesses::new(context.identity()), AtomicBool::new(false));
+        Self { raw, context: context.clone(), extent, flags, accesses, escaped, owned, level_of }
     }
 
-    /// Orders work on `stream` that is about to be submitted and reads the array.
-    pub(super) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
+    /// Notes that `work` accesses the array; a level counts as its whole mipmapped array.
+    pub(super) fn note(self: &Arc<Self>, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         match &self.level_of {
-            Some(mipmap) => mipmap.uses.read_on(stream, || mipmap.clone()),
-            None => self.uses.read_on(stream, || self.clone()),
-        }
-    }
-
-    /// Orders work on `stream` that is about to be submitted and writes the array.
-    pub(super) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        match &self.level_of {
-            Some(mipmap) => mipmap.uses.write_on(stream, || mipmap.clone()),
-            None => self.uses.write_on(stream, || self.clone()),
+            Some(mipmap) => work.accesses(mipmap.accesses(), written, || mipmap.clone()),
+            None => work.accesses(&self.accesses, written, || self.clone()),
         }
     }
 
@@ -339,7 +332,7 @@ impl ArrayInner {
         }
         self.context.may_give_back("cuArrayDestroy")?;
         // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
-        self.uses.end(&self.context, *self.escaped.get_mut())?;
+        self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
         // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
         self.context
@@ -353,7 +346,7 @@ impl ArrayInner {
             context: self.context.clone(),
             extent: self.extent,
             flags: self.flags,
-            uses: std::mem::take(&mut self.uses),
+            accesses: self.accesses.take(),
             escaped: std::mem::take(&mut self.escaped),
             owned: std::mem::take(&mut self.owned),
             level_of: self.level_of.take(),
@@ -362,12 +355,8 @@ impl ArrayInner {
 }
 
 impl Resource for ArrayInner {
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn escape(&self) {
-        Self::escape(self);
+    fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
     }
 }
 

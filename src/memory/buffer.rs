@@ -13,6 +13,7 @@ use super::pointer::{DevicePtr, DevicePtrMut};
 use super::view::{DeviceView, DeviceViewMut, SliceParts};
 use crate::driver::{CudaContext, CudaStream, sweep};
 use crate::error::{Error, ErrorKind};
+use crate::ordering::Submission;
 
 /// `len` elements of device memory.
 ///
@@ -39,8 +40,8 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
     len: usize,
     home: Arc<Home>,
-    /// Its address was handed out as a number: work may use it that nobody noted.
-    escaped: AtomicBool,
+    /// Its address was given out: see [`Home::address_taken`].
+    taken: AtomicBool,
     of: PhantomData<T>,
 }
 
@@ -83,14 +84,14 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let buffer = Self::from_home(len, address, Home::new(address, context, origin));
         if bytes != 0 {
             // Other streams may use it once the allocation's turn has come.
-            buffer.home.write_on(stream)?;
+            Submission::on(stream).writes(&buffer.home)?;
         }
         Ok(buffer)
     }
 
     /// The buffer of `len` elements at `address`, which `home` owns.
     pub(crate) fn from_home(len: usize, address: u64, home: Arc<Home>) -> Self {
-        Self { address, len, home, escaped: AtomicBool::new(false), of: PhantomData }
+        Self { address, len, home, taken: AtomicBool::new(false), of: PhantomData }
     }
 
     /// The owner of the memory.
@@ -125,7 +126,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
         // All that was asked of it so far is done: whoever is next has nothing to wait for.
-        buffer.home.uses().settled();
+        buffer.home.accesses().forget();
         Ok(buffer)
     }
 
@@ -221,25 +222,29 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The address for a kernel to read from; 0 for an empty buffer.
     ///
     /// Work that is given the address as a number is not noted: order it against other streams yourself, or pass
-    /// `ptr(x)` to a launch, which is the same parameter. Once an address was taken, the end of the buffer waits for all work
-    /// of the context.
+    /// `ptr(x)` to a launch, which is the same parameter. The memory is freed after all work that this crate gave to streams of
+    /// the context before the buffer was dropped, in the order of a stream; the host does not wait. For work that this crate does
+    /// not see, of raw driver calls and other libraries, take [`cu_deviceptr`](DeviceBuffer::cu_deviceptr).
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
-        self.escape();
+        self.take_address();
         DevicePtr::from_raw(self.address)
     }
 
     /// The address for a kernel to write to; 0 for an empty buffer. See [`DeviceBuffer::as_device_ptr`].
     #[inline]
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.escape();
+        self.take_address();
         DevicePtrMut::from_raw(self.address)
     }
 
-    /// The raw address, as the driver's functions take it. See [`DeviceBuffer::as_device_ptr`].
+    /// The raw address, as the driver's functions take it.
+    ///
+    /// Work that is given the address is not noted: order it yourself. Once it was asked for, the end of the buffer waits on the
+    /// host for all work of the context.
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
-        self.escape();
+        self.home.escape();
         self.address
     }
 
@@ -279,17 +284,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Arc::into_inner(home).map_or(Ok(()), |mut home| home.release())
     }
 
-    /// The address becomes known outside. Noted here first, because a launch may do so three times.
+    /// Noted here first, because a launch may do so three times.
     #[inline(always)]
-    fn escape(&self) {
-        self.escaped.store(true, Ordering::Relaxed);
+    fn take_address(&self) {
+        self.taken.store(true, Ordering::Relaxed);
     }
 }
 
 impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
-        if *self.escaped.get_mut() {
-            self.home.escape();
+        if *self.taken.get_mut() {
+            self.home.address_taken();
         }
     }
 }

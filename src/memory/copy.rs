@@ -7,8 +7,9 @@
 
 use super::device_copy::DeviceCopy;
 use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
-use crate::driver::{CudaStream, Waits};
+use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::ordering::{Submission, submit_and_wait};
 
 impl<T: DeviceCopy> DeviceView<'_, T> {
     /// Copies the elements to the host, after the work that `stream` has been given so far.
@@ -57,13 +58,14 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
-        self.home().write_on(stream)?;
-        // SAFETY: both sides have `bytes` bytes; both are borrowed until the synchronisation below has returned.
-        let copied = self.context().call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
-            driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
-        });
-        // Also after an error: part of the copy may be under way.
-        copied.and(stream.synchronize())
+        let mut work = Submission::on(stream);
+        work.writes(self.home())?;
+        submit_and_wait(stream, || {
+            // SAFETY: both sides have `bytes` bytes; the source is borrowed until `submit_and_wait` has waited, whatever happens.
+            work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+                driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
+            })
+        })
     }
 
     /// Copies all of `source` over the elements, on `stream`; does not wait.
@@ -85,12 +87,12 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        let waits = &mut Waits::default();
-        source.home.read_with(stream, waits)?;
-        self.home().write_with(stream, waits)?;
-        // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, whose
-        // use of them is noted.
-        self.context().call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
+        let mut work = Submission::on(stream);
+        work.reads(source.home)?;
+        work.writes(self.home())?;
+        // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, which has
+        // noted its accesses.
+        work.call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoDAsync(self.base(), *source.address, bytes, stream.raw())
         })
     }
@@ -108,9 +110,10 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        self.home().write_on(stream)?;
+        let mut work = Submission::on(stream);
+        work.writes(self.home())?;
         // SAFETY: the view has `bytes` bytes, and all-zero bytes are a `T`.
-        self.context().call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
+        work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
         })
     }
@@ -131,13 +134,14 @@ unsafe fn read_to<T: DeviceCopy>(
         return Ok(());
     }
     stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
-    view.home().read_on(stream)?;
-    // SAFETY: both sides have `bytes` bytes and outlive the synchronisation below.
-    let copied = view.context().call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
-        driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
-    });
-    // Also after an error: part of the copy may be under way.
-    copied.and(stream.synchronize())
+    let mut work = Submission::on(stream);
+    work.reads(view.home())?;
+    submit_and_wait(stream, || {
+        // SAFETY: both sides have `bytes` bytes; the caller's is valid until `submit_and_wait` has waited, whatever happens.
+        work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
+        })
+    })
 }
 
 /// What a copy of so many bytes is asked as.

@@ -11,6 +11,7 @@ use super::home::Home;
 use super::view::{DeviceSlice, DeviceSliceMut};
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies that the driver takes by one call, in no promised order among themselves.
 ///
@@ -144,47 +145,48 @@ impl<'a> CopyBatch<'a> {
         if self.copies.is_empty() {
             return Ok(());
         }
-        self.order(stream)?;
+        let work = self.order(stream)?;
         let mut lists = Lists::of(&self.copies);
         let (count, runs) = (lists.targets.len(), lists.starts.len());
-        // SAFETY: three lists of `count`, two of `runs`; all memory named is borrowed by `self`, and read or written after
-        // this returns only where its use is noted, or until the synchronisation below.
-        let submitted = stream.context().call(
-            "cuMemcpyBatchAsync",
-            || format!("{count} copies"),
-            |driver| unsafe {
-                driver.cuMemcpyBatchAsync(
-                    lists.targets.as_mut_ptr(),
-                    lists.sources.as_mut_ptr(),
-                    lists.sizes.as_mut_ptr(),
-                    count,
-                    lists.attributes.as_mut_ptr(),
-                    lists.starts.as_mut_ptr(),
-                    runs,
-                    stream.raw(),
-                )
-            },
-        );
-        if self.copies.iter().all(|copy| copy.to.is_some()) && submitted.is_ok() {
-            return submitted;
-        }
-        // Also after an error: some of the copies may be under way.
-        let done = stream.synchronize();
-        submitted.and(done)
+        let submit = || {
+            // SAFETY: three lists of `count`, two of `runs`. The device memory named is freed after the copies, which have noted
+            // their accesses. Host memory is borrowed by `self`: what is written until `submit_and_wait` below has waited, what is
+            // read only during the call.
+            work.call(
+                "cuMemcpyBatchAsync",
+                || format!("{count} copies"),
+                |driver| unsafe {
+                    driver.cuMemcpyBatchAsync(
+                        lists.targets.as_mut_ptr(),
+                        lists.sources.as_mut_ptr(),
+                        lists.sizes.as_mut_ptr(),
+                        count,
+                        lists.attributes.as_mut_ptr(),
+                        lists.starts.as_mut_ptr(),
+                        runs,
+                        stream.raw(),
+                    )
+                },
+            )
+        };
+        let to_host = self.copies.iter().any(|copy| copy.to.is_none());
+        if to_host { submit_and_wait(stream, submit) } else { submit() }
     }
 
-    fn order(&self, stream: &CudaStream) -> Result<(), Error> {
+    /// Announces the copies, after what they must come after.
+    fn order<'s>(&self, stream: &'s CudaStream) -> Result<Submission<'s>, Error> {
         for home in self.copies.iter().flat_map(|copy| [copy.to, copy.from]).flatten() {
             stream.same_context(home.context(), "a buffer of the batch")?;
         }
         if self.copies.iter().any(|copy| copy.to.is_none() || copy.from.is_none()) {
             stream.refuse_in_capture("cuMemcpyBatchAsync")?;
         }
+        let mut work = Submission::on(stream);
         for copy in &self.copies {
-            copy.from.map_or(Ok(()), |home| home.read_on(stream))?;
-            copy.to.map_or(Ok(()), |home| home.write_on(stream))?;
+            copy.from.map_or(Ok(()), |home| work.reads(home))?;
+            copy.to.map_or(Ok(()), |home| work.writes(home))?;
         }
-        Ok(())
+        Ok(work)
     }
 }
 

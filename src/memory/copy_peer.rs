@@ -8,6 +8,7 @@ use super::device_copy::DeviceCopy;
 use super::view::{DeviceSlice, DeviceViewMut};
 use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::ordering::Submission;
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source`, which may be memory of another device, over the elements, on `stream`; does not wait.
@@ -47,13 +48,14 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if bytes == 0 {
             return Ok(());
         }
-        source.home.read_on(stream)?;
-        self.home().write_on(stream)?;
+        let mut work = Submission::on(stream);
+        work.reads(source.home)?;
+        work.writes(self.home())?;
         let (from, to) = (source.home.context(), self.context());
         let asked = || format!("{bytes} bytes from device {} to device {}", from.ordinal(), to.ordinal());
-        // SAFETY: both sides are device memory of the context named and have `bytes` bytes; they are freed after the copy,
-        // whose use of them is noted.
-        stream.context().call("cuMemcpyPeerAsync", asked, |driver| unsafe {
+        // SAFETY: both sides are device memory of the context named and have `bytes` bytes; they are freed after the copy, which
+        // has noted its accesses.
+        work.call("cuMemcpyPeerAsync", asked, |driver| unsafe {
             driver.cuMemcpyPeerAsync(self.base(), to.raw(), *source.address, from.raw(), bytes, stream.raw())
         })
     }

@@ -7,6 +7,7 @@ use super::device_copy::DeviceCopy;
 use super::view::DeviceViewMut;
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::ordering::Submission;
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source` over the elements, on `stream`; does not wait.
@@ -31,10 +32,11 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
             return Ok(());
         }
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
-        self.home().write_on(stream)?;
-        // SAFETY: both sides have `bytes` bytes; the device's is freed after the copy, whose use of it is noted; the host's is the
+        let mut work = Submission::on(stream);
+        work.writes(self.home())?;
+        // SAFETY: both sides have `bytes` bytes; the device's is freed after the copy, which has noted its access; the host's is the
         // caller's duties 1 and 2.
-        self.context().call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+        work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.cast(), bytes, stream.raw())
         })
     }

@@ -12,6 +12,7 @@ use super::region::{Bounds, Extent, Offset, Owner, Place, RowLayout, Side};
 use super::view::{DeviceSlice, DeviceSliceMut};
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::ordering::{Submission, submit_and_wait};
 
 /// What a copy of rows and planes reads.
 ///
@@ -128,9 +129,8 @@ impl CudaStream {
             return Ok(());
         }
         let call = if pair.is_flat() { "cuMemcpy2DAsync" } else { "cuMemcpy3DAsync" };
-        pair.order(self, call)?;
-        let submitted = if pair.is_flat() { self.copy_rows(&pair) } else { self.copy_planes(&pair) };
-        self.settle(&pair, submitted)
+        let work = pair.order(self, call)?;
+        pair.submit(self, || if pair.is_flat() { pair.copy_rows(work) } else { pair.copy_planes(work) })
     }
 
     /// As [`CudaStream::copy_region`], between memory of two contexts, which may be on two devices.
@@ -152,44 +152,17 @@ impl CudaStream {
         if !pair.check()? {
             return Ok(());
         }
-        pair.order(self, "cuMemcpy3DPeerAsync")?;
+        let work = pair.order(self, "cuMemcpy3DPeerAsync")?;
         let whole = pair.peer(self);
-        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or whose use is noted.
-        let submitted = self.context().call(
-            "cuMemcpy3DPeerAsync",
-            || pair.asked(),
-            |driver| unsafe { driver.cuMemcpy3DPeerAsync(&whole, self.raw()) },
-        );
-        self.settle(&pair, submitted)
-    }
-
-    fn copy_rows(&self, pair: &Pair<'_>) -> Result<(), Error> {
-        let rows = pair.flat();
-        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or whose use is noted.
-        self.context().call(
-            "cuMemcpy2DAsync",
-            || pair.asked(),
-            |driver| unsafe { driver.cuMemcpy2DAsync(&rows, self.raw()) },
-        )
-    }
-
-    fn copy_planes(&self, pair: &Pair<'_>) -> Result<(), Error> {
-        let planes = pair.whole();
-        // SAFETY: both regions were checked against memory that is borrowed until `settle` returns, or whose use is noted.
-        self.context().call(
-            "cuMemcpy3DAsync",
-            || pair.asked(),
-            |driver| unsafe { driver.cuMemcpy3DAsync(&planes, self.raw()) },
-        )
-    }
-
-    /// Waits if the caller's host memory takes part; also after an error, since part of the copy may be under way.
-    fn settle(&self, pair: &Pair<'_>, submitted: Result<(), Error>) -> Result<(), Error> {
-        if !pair.source.is_host() && !pair.target.is_host() {
-            return submitted;
-        }
-        let done = self.synchronize();
-        submitted.and(done)
+        pair.submit(self, || {
+            // SAFETY: both regions were checked. Device memory is freed after the copy, which has noted its accesses; host memory is
+            // borrowed until `submit` has waited.
+            work.call(
+                "cuMemcpy3DPeerAsync",
+                || pair.asked(),
+                |driver| unsafe { driver.cuMemcpy3DPeerAsync(&whole, self.raw()) },
+            )
+        })
     }
 }
 
@@ -210,13 +183,42 @@ impl Pair<'_> {
         Ok(self.size != 0 && self.extent.elements() != Some(0))
     }
 
-    /// Orders the copy after the work that uses either side. Host memory cannot be part of a captured copy.
-    fn order(&self, stream: &CudaStream, call: &'static str) -> Result<(), Error> {
+    /// Announces the copy, after the work that uses either side. Host memory cannot be part of a captured copy.
+    fn order<'s>(&self, stream: &'s CudaStream, call: &'static str) -> Result<Submission<'s>, Error> {
         if self.source.is_host() || self.target.is_host() {
             stream.refuse_in_capture(call)?;
         }
-        self.source.owner.read_on(stream)?;
-        self.target.owner.write_on(stream)
+        let mut work = Submission::on(stream);
+        self.source.owner.note(&mut work, false)?;
+        self.target.owner.note(&mut work, true)?;
+        Ok(work)
+    }
+
+    /// Submits, and waits if the caller's host memory takes part.
+    fn submit(&self, stream: &CudaStream, submit: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        let host = self.source.is_host() || self.target.is_host();
+        if host { submit_and_wait(stream, submit) } else { submit() }
+    }
+
+    fn copy_rows(&self, work: Submission<'_>) -> Result<(), Error> {
+        let (rows, stream) = (self.flat(), work.stream().raw());
+        // SAFETY: both regions were checked. Device memory is freed after the copy, which has noted its accesses; host memory is
+        // borrowed until `submit` has waited.
+        work.call(
+            "cuMemcpy2DAsync",
+            || self.asked(),
+            |driver| unsafe { driver.cuMemcpy2DAsync(&rows, stream) },
+        )
+    }
+
+    fn copy_planes(&self, work: Submission<'_>) -> Result<(), Error> {
+        let (planes, stream) = (self.whole(), work.stream().raw());
+        // SAFETY: as in `copy_rows`.
+        work.call(
+            "cuMemcpy3DAsync",
+            || self.asked(),
+            |driver| unsafe { driver.cuMemcpy3DAsync(&planes, stream) },
+        )
     }
 
     /// Whether `cuMemcpy2D` can say it.

@@ -15,6 +15,7 @@ use super::dlpack_abi::{
 use super::home::{Home, Origin};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{DlPackError, Error, ErrorKind};
+use crate::ordering::Submission;
 
 /// An element that DLPack has a name for.
 pub trait DlElement: DeviceCopy {
@@ -95,7 +96,7 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
         }
         stream.same_context(self.context(), "the buffer")?;
         stream.refuse_in_capture("into_dlpack")?;
-        self.home().write_on(stream)?;
+        Submission::on(stream).writes(self.home())?;
         let device = DLDevice { device_type: DLDevice::CUDA, device_id: self.context().raw_device() };
         // The address is handed out: whoever has it uses it on streams that this crate does not know.
         let data = std::ptr::without_provenance_mut(self.cu_deviceptr() as usize);

@@ -10,6 +10,7 @@ use super::device_copy::DeviceCopy;
 use super::view::DeviceViewMut;
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::ordering::Submission;
 
 /// Elements that the driver can fill memory with: those of 1, 2 or 4 bytes.
 ///
@@ -157,12 +158,12 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         if self.is_empty() {
             return Ok(());
         }
-        self.home().write_on(stream)?;
+        let mut work = Submission::on(stream);
+        work.writes(self.home())?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
         // SAFETY: the view has `count` elements of the word's size.
-        self.context()
-            .call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
+        work.call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
     }
 }
 
@@ -189,17 +190,16 @@ impl<T: FillElement> DeviceBuffer<T> {
     }
 }
 
-/// Fills rows of device memory, on `stream`.
+/// Fills rows of device memory by `work`, which has noted that it writes them.
 ///
 /// # Safety
 /// 1. `rows` is device memory of the stream's context, in elements of the word's size and at their alignment.
-pub(super) unsafe fn fill_rows(stream: &CudaStream, rows: Rows, word: Word) -> Result<(), Error> {
+pub(super) unsafe fn fill_rows(work: Submission<'_>, rows: Rows, word: Word) -> Result<(), Error> {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
     }
     let asked = || format!("{} x {} elements, pitch {} bytes", rows.width, rows.height, rows.pitch);
+    let stream = work.stream().raw();
     // SAFETY: the caller's duty 1.
-    stream
-        .context()
-        .call(word.rows_name(), asked, |driver| unsafe { word.fill_rows(driver, rows, stream.raw()) })
+    work.call(word.rows_name(), asked, |driver| unsafe { word.fill_rows(driver, rows, stream) })
 }

@@ -112,7 +112,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The buffer, if a graph uses it or a wait fails.
     pub fn into_raw_parts(mut self) -> Result<(u64, usize), Self> {
         let parts = (self.view().base(), self.len());
-        let waited = self.home().uses().wait().is_ok();
+        let waited = self.home().accesses().wait().is_ok();
         match self.sole_home() {
             Some(home) if waited => home.disown(),
             _ => return Err(self),

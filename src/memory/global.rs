@@ -85,8 +85,10 @@ impl CudaModule {
             return Err(ErrorKind::Global(error).into());
         }
         let origin = || Origin::Variable(self.clone(), name.into());
-        let home =
-            self.symbols().take(name, |uses| Home::used(address, self.context(), origin(), uses) as AnyHome);
+        let home = self.symbols().take(name, |accesses| match accesses {
+            Some(accesses) => Home::accessed(address, self.context(), origin(), accesses) as AnyHome,
+            None => Home::new(address, self.context(), origin()) as AnyHome,
+        });
         let Some(home) = home.and_then(|home| home.downcast().ok()) else {
             return Err(ErrorKind::Global(GlobalError::InUse { name: name_(), module: module_() }).into());
         };
@@ -149,7 +151,7 @@ macro_rules! shared_methods {
             /// The address for a kernel to read from.
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
                 let $variable = self;
-                $($global)*.home.escape();
+                $($global)*.home.address_taken();
                 DevicePtr::from_raw($($global)*.address)
             }
 
@@ -227,7 +229,7 @@ impl<T: DeviceCopy> ModuleGlobal<T> {
 
     /// The address for a kernel to write to.
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.escape();
+        self.home.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 }

@@ -1,20 +1,23 @@
-//! The one owner of a piece of device memory: knows who used it last, and how it is given back.
+//! The one owner of a piece of device memory: knows its accesses, and how it is given back.
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
 use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Keep, Resource, Uses, Waits, forbid_anywhere, try_again,
+    CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, forbid_anywhere, try_again,
 };
 use crate::error::Error;
+use crate::ordering::{Key, Submission};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-/// Device memory and its users. A buffer holds one, and so does a graph whose captured work uses the buffer.
+/// Device memory and its accesses. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Home {
     address: u64,
     context: CudaContext,
-    uses: Uses,
-    /// Its address was handed out as a number: work may use it that nobody noted here.
+    accesses: StreamAccesses,
+    /// Work of this crate may use it that nobody noted here: see [`Home::address_taken`].
+    taken: AtomicBool,
+    /// So may any work: see [`Home::escape`].
     escaped: AtomicBool,
     origin: Origin,
 }
@@ -38,13 +41,24 @@ pub(crate) enum Origin {
 impl Home {
     /// Owns the memory at `address` as `origin` says.
     pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
-        Self::used(address, context, origin, Uses::default())
+        Self::accessed(address, context, origin, StreamAccesses::new(context.identity()))
     }
 
-    /// The same for memory that was used before.
-    pub(super) fn used(address: u64, context: &CudaContext, origin: Origin, uses: Uses) -> Arc<Self> {
-        let escaped = AtomicBool::new(false);
-        Arc::new(Self { address, context: context.clone(), uses, escaped, origin })
+    /// The same for memory that was accessed before.
+    pub(super) fn accessed(
+        address: u64,
+        context: &CudaContext,
+        origin: Origin,
+        accesses: StreamAccesses,
+    ) -> Arc<Self> {
+        let (taken, escaped) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { address, context: context.clone(), accesses, taken, escaped, origin })
+    }
+
+    /// Its accesses so far.
+    #[inline(always)]
+    pub(crate) fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
     }
 
     /// The context that the memory belongs to.
@@ -53,54 +67,24 @@ impl Home {
         &self.context
     }
 
-    /// Who used it last.
+    /// Whether an announced submission to the stream of this key may access the memory without waiting for anything.
     #[inline(always)]
-    pub(crate) fn uses(&self) -> &Uses {
-        &self.uses
+    pub(crate) fn is_ready(&self, key: Key, written: bool) -> bool {
+        if written { self.accesses.may_write(key) } else { self.accesses.may_read(key) }
     }
 
-    /// Orders work on `stream` that is about to be submitted and reads the memory.
-    #[inline]
-    pub(crate) fn read_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        self.uses.read_on(stream, || self.clone())
+    /// Notes that `work` accesses the memory.
+    pub(crate) fn note(self: &Arc<Self>, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
+        if written { work.writes(self) } else { work.reads(self) }
     }
 
-    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
-    #[inline]
-    pub(crate) fn read_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.read_with(stream, waits, || self.clone())
-    }
-
-    /// Orders work on `stream` that is about to be submitted and writes the memory.
-    #[inline]
-    pub(crate) fn write_on(self: &Arc<Self>, stream: &CudaStream) -> Result<(), Error> {
-        self.uses.write_on(stream, || self.clone())
-    }
-
-    /// The same for work that uses other memory too: `waits` are the streams it waits for already.
-    #[inline]
-    pub(crate) fn write_with(self: &Arc<Self>, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.uses.write_with(stream, waits, || self.clone())
-    }
-
-    /// Whether work on `stream` may use the memory without waiting for anything.
+    /// The address was given out for launches: work of this crate may use it that did not note that.
     #[inline(always)]
-    pub(crate) fn is_ready(&self, stream: &CudaStream, written: bool) -> bool {
-        if written { self.uses.may_write(stream) } else { self.uses.may_read(stream) }
+    pub(crate) fn address_taken(&self) {
+        self.taken.store(true, Ordering::Relaxed);
     }
 
-    /// Orders work on `stream` that is about to be submitted; `waits` are the streams it waits for already.
-    #[inline]
-    pub(crate) fn order(
-        self: &Arc<Self>,
-        stream: &CudaStream,
-        waits: &mut Waits,
-        written: bool,
-    ) -> Result<(), Error> {
-        if written { self.write_with(stream, waits) } else { self.read_with(stream, waits) }
-    }
-
-    /// The address becomes known outside: work that is not noted may use it.
+    /// The address became known outside: work that this crate does not see may use it.
     #[inline(always)]
     pub(crate) fn escape(&self) {
         self.escaped.store(true, Ordering::Relaxed);
@@ -138,7 +122,7 @@ impl Home {
             }
             Origin::Variable(module, name) => {
                 // The next handle goes on from there. Unloading the module waits for its work.
-                module.symbols().leave(&name, std::mem::take(&mut self.uses));
+                module.symbols().leave(&name, self.accesses.take());
                 Ok(())
             }
             Origin::Foreign(owner) => {
@@ -157,16 +141,22 @@ impl Home {
     /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
     /// refuses, the whole context is waited for.
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
-        let escaped = *self.escaped.get_mut();
+        let (taken, escaped) = (*self.taken.get_mut(), *self.escaped.get_mut());
         match &self.origin {
             Origin::Pool(stream, _) => {
-                let last = self.uses.last_stream(stream);
-                if last.is_err() || escaped {
-                    self.uses.end(&self.context, true)?;
+                let last = if escaped {
+                    None
+                } else if taken {
+                    self.accesses.last_stream_of_all(stream)
+                } else {
+                    self.accesses.last_stream(stream).ok()
+                };
+                if last.is_none() {
+                    self.context.end_of_work()?;
                 }
-                Ok(last.ok())
+                Ok(last)
             }
-            Origin::Foreign(_) => self.uses.end(&self.context, escaped).map(|()| None),
+            Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
             // The call itself waits for all.
             Origin::Plain => forbid_anywhere(&self.context, "cuMemFree").map(|()| None),
             _ => Ok(None),
@@ -175,11 +165,9 @@ impl Home {
 
     /// What is to be given back, as a value of its own; nothing is left here.
     fn take(&mut self) -> Self {
-        let (origin, uses) =
-            (std::mem::replace(&mut self.origin, Origin::Empty), std::mem::take(&mut self.uses));
-        let (address, context, escaped) =
-            (self.address, self.context.clone(), std::mem::take(&mut self.escaped));
-        Self { address, context, uses, escaped, origin }
+        let (origin, accesses) = (std::mem::replace(&mut self.origin, Origin::Empty), self.accesses.take());
+        let (taken, escaped) = (std::mem::take(&mut self.taken), std::mem::take(&mut self.escaped));
+        Self { address: self.address, context: self.context.clone(), accesses, taken, escaped, origin }
     }
 
     /// Whether there is something to give back.
@@ -206,12 +194,8 @@ impl Drop for Home {
 }
 
 impl Resource for Home {
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn escape(&self) {
-        Self::escape(self);
+    fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
     }
 }
 

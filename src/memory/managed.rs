@@ -16,6 +16,7 @@ use super::pinned::free_of_graphs;
 use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts, resolve};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, HostAccess, LengthMismatch};
+use crate::ordering::Submission;
 
 /// Who may use managed memory on devices that cannot share it at all times (`CUmemAttach_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// memory; or a fault of earlier work.
     pub fn as_slice(&self) -> Result<&[T], Error> {
         self.is_for_host()?;
-        self.home.uses().wait_for_writer()?;
+        self.home.accesses().wait_for_writers()?;
         // SAFETY: `len` elements, which nothing writes: streams are done, and new work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
     }
@@ -144,7 +145,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// As [`ManagedBuffer::as_slice`].
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
-        self.home.uses().wait()?;
+        self.home.accesses().wait()?;
         // SAFETY: `len` elements, which nothing uses: streams are done, and new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
     }
@@ -212,10 +213,11 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         if bytes == 0 {
             return Ok(());
         }
-        self.home.read_on(stream)?;
+        let mut work = Submission::on(stream);
+        work.reads(&self.home)?;
         let asked = || format!("{bytes} bytes to {to:?}");
         // SAFETY: the range is part of live managed memory, which stays until this use of it is done.
-        self.context().call("cuMemPrefetchAsync_v2", asked, |driver| unsafe {
+        work.call("cuMemPrefetchAsync_v2", asked, |driver| unsafe {
             driver.cuMemPrefetchAsync_v2(address, bytes, to.to_raw(), 0, stream.raw())
         })
     }
@@ -233,9 +235,10 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         if self.address == 0 {
             return Ok(());
         }
-        self.home.write_on(stream)?;
+        let mut work = Submission::on(stream);
+        work.writes(&self.home)?;
         // SAFETY: the address starts live managed memory; 0 stands for all of it.
-        self.context().call(
+        work.call(
             "cuStreamAttachMemAsync",
             || format!("{attach:?}"),
             |driver| unsafe { driver.cuStreamAttachMemAsync(stream.raw(), self.address, 0, attach.to_raw()) },

@@ -7,7 +7,7 @@ use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::location::{MemoryAccess, MemoryLocation};
 use super::physical::{PhysicalAllocation, VirtualReservation, multiples};
-use crate::driver::{CudaContext, Uses, try_again};
+use crate::driver::{CudaContext, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
 /// Memory that is mapped at reserved addresses.
@@ -119,7 +119,7 @@ impl Mapping {
             return Ok(());
         }
         self.context().may_give_back("cuMemUnmap")?;
-        Uses::default().end(self.context(), true)?;
+        self.context().end_of_work()?;
         let bytes = std::mem::take(&mut self.bytes);
         // SAFETY: this value owned the mapping, and no work is left that could use it.
         self.context()

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
 use super::array_format::ArrayElement;
 use super::region::Extent;
-use crate::driver::{CudaContext, Resource, Uses, try_again};
+use crate::driver::{CudaContext, Resource, StreamAccesses, try_again};
 use crate::error::Error;
 
 /// Arrays of falling size for one image, read by kernels through one texture.
@@ -45,7 +45,7 @@ pub(super) struct MipmapInner {
     pub(super) context: CudaContext,
     levels: u32,
     /// Of all levels.
-    pub(super) uses: Uses,
+    accesses: StreamAccesses,
     /// A texture or surface was made of it or of a level: kernels may use it that nobody noted here.
     pub(super) escaped: AtomicBool,
     owned: bool,
@@ -77,9 +77,9 @@ impl<T: ArrayElement> MipmappedArray<T> {
             driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
         })?;
         let levels = levels.clamp(1, most_levels(shape));
-        let (uses, escaped) = (Uses::default(), AtomicBool::new(false));
+        let (accesses, escaped) = (StreamAccesses::new(context.identity()), AtomicBool::new(false));
         let inner =
-            Arc::new(MipmapInner { raw, context: context.clone(), levels, uses, escaped, owned: true });
+            Arc::new(MipmapInner { raw, context: context.clone(), levels, accesses, escaped, owned: true });
         Ok(Self { inner, of: PhantomData })
     }
 
@@ -152,7 +152,7 @@ impl MipmapInner {
         }
         self.context.may_give_back("cuMipmappedArrayDestroy")?;
         // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
-        self.uses.end(&self.context, *self.escaped.get_mut())?;
+        self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
         // SAFETY: this crate made it, no handle is left, and no work uses it any more.
         self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
@@ -166,7 +166,7 @@ impl MipmapInner {
             raw: self.raw,
             levels: self.levels,
             context: self.context.clone(),
-            uses: std::mem::take(&mut self.uses),
+            accesses: self.accesses.take(),
             escaped: std::mem::take(&mut self.escaped),
             owned: std::mem::take(&mut self.owned),
         }
@@ -174,12 +174,8 @@ impl MipmapInner {
 }
 
 impl Resource for MipmapInner {
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn escape(&self) {
-        Self::escape(self);
+    fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
     }
 }
 

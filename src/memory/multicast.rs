@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUdevice_attribute, CUmulticastGranularity_flags as G, CUm
 
 use super::os_handle::OsHandleKinds;
 use super::physical::{PhysicalAllocation, multiples};
-use crate::driver::{CudaContext, Uses, try_again};
+use crate::driver::{CudaContext, try_again};
 use crate::error::Error;
 
 /// One address for memory of several devices: what is written there is written on all, what is read is reduced.
@@ -160,7 +160,7 @@ impl MulticastBinding {
             return Ok(());
         }
         self.context.may_give_back("cuMulticastUnbind")?;
-        Uses::default().end(&self.context, true)?;
+        self.context.end_of_work()?;
         self.bound = false;
         let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
         // SAFETY: this value bound the range, and no work of the device is left that could use it.

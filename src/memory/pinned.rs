@@ -173,7 +173,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
     pub fn as_slice(&self) -> Result<&[T], Error> {
         free_of_graphs(&self.home)?;
-        self.home.uses().wait_for_writer()?;
+        self.home.accesses().wait_for_writers()?;
         // SAFETY: `len` elements, which nothing writes: streams are done, and new work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
     }
@@ -186,7 +186,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         free_of_graphs(&self.home)?;
-        self.home.uses().wait()?;
+        self.home.accesses().wait()?;
         // SAFETY: `len` elements, which nothing uses: streams are done, and new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
     }

@@ -14,6 +14,7 @@ use super::pinned::PinnedBuffer;
 use super::view::{DeviceView, DeviceViewMut, resolve};
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::ordering::Submission;
 
 /// Elements of pinned memory, for copies that read them.
 ///
@@ -138,10 +139,11 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         if !source.lasting {
             stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         }
-        source.home.read_on(stream)?;
-        self.home().write_on(stream)?;
-        // SAFETY: both sides have `bytes` bytes, and live until the copy is done: their use by it is noted.
-        self.context().call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+        let mut work = Submission::on(stream);
+        work.reads(source.home)?;
+        work.writes(self.home())?;
+        // SAFETY: both sides have `bytes` bytes, and live until the copy is done, which has noted its accesses.
+        work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.start.as_ptr().cast(), bytes, stream.raw())
         })
     }
@@ -172,10 +174,11 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         if !destination.lasting {
             stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
         }
-        self.home().read_on(stream)?;
-        destination.home.write_on(stream)?;
-        // SAFETY: both sides have `bytes` bytes, and live until the copy is done: their use by it is noted.
-        self.context().call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
+        let mut work = Submission::on(stream);
+        work.reads(self.home())?;
+        work.writes(destination.home)?;
+        // SAFETY: both sides have `bytes` bytes, and live until the copy is done, which has noted its accesses.
+        work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(destination.start.as_ptr().cast(), self.base(), bytes, stream.raw())
         })
     }

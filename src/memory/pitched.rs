@@ -15,6 +15,7 @@ use super::region::{Bounds, Extent, Owner, Place, RowLayout};
 use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::ordering::Submission;
 
 /// `height` rows of `width` elements, each row at an address that the device reads best.
 ///
@@ -124,12 +125,13 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         T: FillElement,
     {
         stream.same_context(self.context(), "the buffer")?;
+        let mut work = Submission::on(stream);
         if !self.is_empty() {
-            self.home.write_on(stream)?;
+            work.writes(&self.home)?;
         }
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
         // SAFETY: 1: these are the rows that this value owns.
-        unsafe { fill_rows(stream, rows, Word::of(value)) }
+        unsafe { fill_rows(work, rows, Word::of(value)) }
     }
 
     /// The elements of row `y`, to read; `None` if there is no such row.
@@ -197,13 +199,13 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
 
     /// The address for a kernel to read from; 0 if there are no elements.
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
-        self.home.escape();
+        self.home.address_taken();
         DevicePtr::from_raw(self.address)
     }
 
     /// The address for a kernel to write to; 0 if there are no elements.
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.escape();
+        self.home.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 

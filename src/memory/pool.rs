@@ -14,6 +14,7 @@ use super::location::{MemoryAccess, MemoryLocation};
 use super::os_handle::OsHandleKinds;
 use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
+use crate::ordering::Submission;
 
 /// How a memory pool is made (`CUmemPoolProps`).
 ///
@@ -384,7 +385,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             address,
             Home::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
         );
-        buffer.home().write_on(stream)?;
+        Submission::on(stream).writes(buffer.home())?;
         Ok(buffer)
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::array::ArrayInner;
 use super::home::Home;
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::CudaContext;
 use crate::error::{Axis, Error, RegionError};
+use crate::ordering::Submission;
 
 /// How many elements a copy takes along each direction.
 ///
@@ -111,21 +112,12 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Orders work on `stream` that is about to be submitted and reads the memory.
-    pub(super) fn read_on(self, stream: &CudaStream) -> Result<(), Error> {
+    /// Notes that `work` accesses the memory.
+    pub(super) fn note(self, work: &mut Submission<'_>, written: bool) -> Result<(), Error> {
         match self {
             Self::Host => Ok(()),
-            Self::Home(home) => home.read_on(stream),
-            Self::Array(array) => array.read_on(stream),
-        }
-    }
-
-    /// Orders work on `stream` that is about to be submitted and writes the memory.
-    pub(super) fn write_on(self, stream: &CudaStream) -> Result<(), Error> {
-        match self {
-            Self::Host => Ok(()),
-            Self::Home(home) => home.write_on(stream),
-            Self::Array(array) => array.write_on(stream),
+            Self::Home(home) => home.note(work, written),
+            Self::Array(array) => array.note(work, written),
         }
     }
 }

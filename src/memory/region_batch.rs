@@ -14,6 +14,7 @@ use super::device_copy::DeviceCopy;
 use super::region::{Bounds, Extent, Place, RowLayout, Side};
 use crate::driver::CudaStream;
 use crate::error::{Error, RegionError};
+use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies of rows and planes that the driver takes by one call, in no promised order among themselves.
 ///
@@ -97,26 +98,25 @@ impl<'a> RegionBatch<'a> {
         if self.copies.is_empty() {
             return Ok(());
         }
-        let host = self.order(stream)?;
+        let (work, host) = self.order(stream)?;
         let mut operations: Vec<_> = self.copies.iter().map(Region::raw).collect();
         let count = operations.len();
-        // SAFETY: a list of `count`; all memory named is borrowed by `self`, and used after this returns only where its use
-        // is noted, or until the synchronisation below.
-        let submitted = stream.context().call(
-            "cuMemcpy3DBatchAsync",
-            || format!("{count} copies"),
-            |driver| unsafe { driver.cuMemcpy3DBatchAsync(count, operations.as_mut_ptr(), 0, stream.raw()) },
-        );
-        if !host {
-            return submitted;
-        }
-        // Also after an error: some of the copies may be under way.
-        let done = stream.synchronize();
-        submitted.and(done)
+        let submit = || {
+            // SAFETY: a list of `count`. The device memory named is freed after the copies, which have noted their accesses; host
+            // memory is borrowed by `self` until `submit_and_wait` below has waited.
+            work.call(
+                "cuMemcpy3DBatchAsync",
+                || format!("{count} copies"),
+                |driver| unsafe {
+                    driver.cuMemcpy3DBatchAsync(count, operations.as_mut_ptr(), 0, stream.raw())
+                },
+            )
+        };
+        if host { submit_and_wait(stream, submit) } else { submit() }
     }
 
-    /// Orders the copies after other work; whether host memory takes part.
-    fn order(&self, stream: &CudaStream) -> Result<bool, Error> {
+    /// Announces the copies, after what they must come after; whether host memory takes part.
+    fn order<'s>(&self, stream: &'s CudaStream) -> Result<(Submission<'s>, bool), Error> {
         let sides = || self.copies.iter().flat_map(|copy| [&copy.source, &copy.target]);
         for context in sides().filter_map(|side| side.owner.context()) {
             stream.same_context(context, "memory of the batch")?;
@@ -125,11 +125,12 @@ impl<'a> RegionBatch<'a> {
         if host {
             stream.refuse_in_capture("cuMemcpy3DBatchAsync")?;
         }
+        let mut work = Submission::on(stream);
         for copy in &self.copies {
-            copy.source.owner.read_on(stream)?;
-            copy.target.owner.write_on(stream)?;
+            copy.source.owner.note(&mut work, false)?;
+            copy.target.owner.note(&mut work, true)?;
         }
-        Ok(host)
+        Ok((work, host))
     }
 }
 

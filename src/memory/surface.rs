@@ -9,8 +9,9 @@ use super::array::{ArrayInner, CudaArray};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
 use super::texture::of_array;
-use crate::driver::{CudaContext, CudaStream, Uses, try_again};
+use crate::driver::{CudaContext, CudaStream, try_again};
 use crate::error::{Error, ErrorKind, TextureError};
+use crate::ordering::Submission;
 
 /// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
 /// [`TextureHandle`](crate::TextureHandle).
@@ -83,7 +84,7 @@ impl SurfaceObject {
     /// Whatever the driver answers.
     pub fn write_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the surface")?;
-        self.array.write_on(stream)
+        self.array.note(&mut Submission::on(stream), true)
     }
 
     /// What a kernel takes.
@@ -113,7 +114,7 @@ impl SurfaceObject {
         }
         self.context.may_give_back("cuSurfObjectDestroy")?;
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
-        Uses::default().end(&self.context, true)?;
+        self.context.end_of_work()?;
         let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {

@@ -18,8 +18,9 @@ use super::mipmap::{MipmapInner, MipmappedArray};
 use super::pitched::PitchedBuffer;
 use super::texture_descriptor::TextureDescriptor;
 use super::view::DeviceSlice;
-use crate::driver::{CudaContext, CudaStream, Uses, try_again};
+use crate::driver::{CudaContext, CudaStream, try_again};
 use crate::error::Error;
+use crate::ordering::Submission;
 
 /// What a kernel takes for a texture: one 64-bit parameter, `cudaTextureObject_t`.
 ///
@@ -226,10 +227,11 @@ impl TextureObject {
     /// The stream is of another context, or whatever the driver answers.
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the texture")?;
+        let mut work = Submission::on(stream);
         match &self.of {
-            Some(Kept::Home(home)) => home.read_on(stream),
-            Some(Kept::Array(array)) => array.read_on(stream),
-            Some(Kept::Mipmap(mipmap)) => mipmap.uses.read_on(stream, || mipmap.clone()),
+            Some(Kept::Home(home)) => work.reads(home),
+            Some(Kept::Array(array)) => array.note(&mut work, false),
+            Some(Kept::Mipmap(mipmap)) => work.reads(mipmap),
             Some(Kept::Other { .. }) | None => Ok(()),
         }
     }
@@ -261,7 +263,7 @@ impl TextureObject {
         }
         self.context.may_give_back("cuTexObjectDestroy")?;
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
-        Uses::default().end(&self.context, true)?;
+        self.context.end_of_work()?;
         let raw = std::mem::take(&mut self.raw);
         // SAFETY: this value owned the object, and nothing uses it any more.
         self.context

@@ -31,7 +31,7 @@ pub unsafe trait DeviceSlice {
     /// Where address and length stand: what the packet of a launch points at.
     fn parts(&self) -> SliceParts<'_, Self::Element>;
 
-    /// Address of the first element; 0 for none. See [`DeviceBuffer::as_device_ptr`].
+    /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`].
     fn address(&self) -> u64 {
         let parts = self.parts();
         parts.home.escape();
@@ -158,7 +158,7 @@ macro_rules! view_methods {
                 Self::new(address, range.len(), self.home)
             }
 
-            /// The raw address, as the driver's functions take it; see [`DeviceBuffer::as_device_ptr`].
+            /// The raw address, as the driver's functions take it; see [`DeviceBuffer::cu_deviceptr`].
             pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
                 self.home.escape();
                 self.address
@@ -166,7 +166,7 @@ macro_rules! view_methods {
 
             /// The address for a kernel to read from; see [`DeviceBuffer::as_device_ptr`].
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
-                self.home.escape();
+                self.home.address_taken();
                 DevicePtr::from_raw(self.address)
             }
 
@@ -248,7 +248,7 @@ impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// The address for a kernel to write to; see [`DeviceBuffer::as_device_ptr`].
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
-        self.home.escape();
+        self.home.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 

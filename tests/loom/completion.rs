@@ -1,5 +1,5 @@
-//! The orders of events of how the end of work reaches a future, tried by loom: `src/operation/completion.rs` with loom's locks, and
-//! `lanes.rs`, which decides what the worker asks.
+//! The orders of events that loom tries: how the end of work reaches a future (`src/operation/completion.rs` with loom's locks, and
+//! `lanes.rs`, which decides what the worker asks), and that no access to memory loses its order (the core of `src/ordering`).
 //!
 //! A model is a small program: it submits work, a device comes to the end of it or faults, a future is awaited, dropped or kept,
 //! the worker sleeps, looks and retires. Loom runs it in every order with 2 to 4 switches of threads that do not wait (each model says how many), and fails where a thread waits for ever, where
@@ -12,6 +12,9 @@
 #![cfg(cuda_launch_loom)]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../../src/ordering/accesses.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod accesses;
 #[path = "../../src/operation/completion.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod completion;
@@ -20,5 +23,12 @@ mod completion;
 mod lanes;
 #[cfg(test)]
 mod models;
+#[cfg(test)]
+mod ordering;
+#[path = "../../src/ordering/submissions.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod submissions;
 mod sync;
+#[path = "../../src/ordering/waits.rs"]
+mod waits;
 mod world;

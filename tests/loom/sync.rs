@@ -1,12 +1,72 @@
-//! What `completion` and `lanes` synchronise with, by loom. Time does not pass by itself: a [`Clock`] ends timed waits.
+//! What `completion`, `lanes` and the core of `ordering` synchronise with, by loom. Time does not pass by itself: a [`Clock`] ends
+//! timed waits.
 
 pub(crate) use loom::sync::Arc;
+pub(crate) use loom::sync::atomic::Ordering;
+use loom::sync::atomic::fence;
 use std::cell::RefCell;
 use std::sync::LockResult;
 pub(crate) use std::sync::PoisonError;
 use std::time::Duration;
 
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> std::fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mutex")
+    }
+}
+
+/// Loom takes `SeqCst` for less than it is, but knows full fences: each such access stands between two.
+macro_rules! atomics {
+    ($($name:ident: $value:ty),*) => {$(
+        #[derive(Debug, Default)]
+        pub(crate) struct $name(loom::sync::atomic::$name);
+
+        #[allow(dead_code)] // Not every one has a use for all.
+        impl $name {
+            pub(crate) fn new(value: $value) -> Self {
+                Self(loom::sync::atomic::$name::new(value))
+            }
+
+            pub(crate) fn load(&self, ordering: Ordering) -> $value {
+                fenced(ordering, |ordering| self.0.load(ordering))
+            }
+
+            pub(crate) fn store(&self, value: $value, ordering: Ordering) {
+                fenced(ordering, |ordering| self.0.store(value, ordering));
+            }
+        }
+    )*};
+}
+
+atomics! { AtomicBool: bool, AtomicU64: u64, AtomicUsize: usize }
+
+impl AtomicUsize {
+    pub(crate) fn fetch_add(&self, value: usize, ordering: Ordering) -> usize {
+        fenced(ordering, |ordering| self.0.fetch_add(value, ordering))
+    }
+}
+
+impl AtomicU64 {
+    pub(crate) fn fetch_or(&self, value: u64, ordering: Ordering) -> u64 {
+        fenced(ordering, |ordering| self.0.fetch_or(value, ordering))
+    }
+
+    pub(crate) fn fetch_and(&self, value: u64, ordering: Ordering) -> u64 {
+        fenced(ordering, |ordering| self.0.fetch_and(value, ordering))
+    }
+}
+
+fn fenced<T>(ordering: Ordering, access: impl FnOnce(Ordering) -> T) -> T {
+    if ordering != Ordering::SeqCst {
+        return access(ordering);
+    }
+    fence(Ordering::SeqCst);
+    let value = access(ordering);
+    fence(Ordering::SeqCst);
+    value
+}
 
 /// A guard that can be given up and taken again.
 pub(crate) struct MutexGuard<'a, T> {

@@ -32,6 +32,8 @@ pub struct Log {
     pub attributes: RefCell<Vec<u32>>,
     /// The last launch's grid, block and shared memory.
     pub config: Cell<[u32; 7]>,
+    /// What the next call that submits work does first.
+    meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
     sizes: RefCell<Vec<usize>>,
     current: Cell<usize>,
     answer: Cell<u32>,
@@ -45,6 +47,20 @@ thread_local! {
 /// The sizes that `cuFuncGetParamInfo` tells from now on, for functions looked up later.
 pub fn expect_parameters(sizes: &[usize]) {
     LOG.with(|log| *log.sizes.borrow_mut() = sizes.to_vec());
+}
+
+/// The next call of this thread that submits work runs `meanwhile` before the driver has taken it.
+pub fn during_next_submission(meanwhile: impl FnOnce() + 'static) {
+    LOG.with(|log| *log.meanwhile.borrow_mut() = Some(Box::new(meanwhile)));
+}
+
+/// Counts a call that submits work.
+fn submission() {
+    count();
+    let meanwhile = LOG.with(|log| log.meanwhile.borrow_mut().take());
+    if let Some(meanwhile) = meanwhile {
+        meanwhile();
+    }
 }
 
 /// The code that `cuLaunchKernelEx` answers from now on.
@@ -131,6 +147,7 @@ table! {
     cuCtxSetCurrent = set_current;
     cuCtxSynchronize = ctx_synchronize;
     cuMemcpyDtoDAsync_v2 = dtod;
+    cuMemcpyPeerAsync = peer;
     cuStreamCreateWithPriority = stream_create;
     cuStreamSynchronize = stream_synchronize;
     cuStreamQuery = stream_query;
@@ -375,17 +392,29 @@ unsafe extern "C" fn mem_free(_: sys::CUdeviceptr) -> CUresult {
 }
 
 unsafe extern "C" fn memset(_: sys::CUdeviceptr, _: u8, _: usize, _: sys::CUstream) -> CUresult {
-    count();
+    submission();
     OK
 }
 
 unsafe extern "C" fn htod(_: sys::CUdeviceptr, _: *const c_void, _: usize, _: sys::CUstream) -> CUresult {
-    count();
+    submission();
     OK
 }
 
 unsafe extern "C" fn dtod(_: sys::CUdeviceptr, _: sys::CUdeviceptr, _: usize, _: sys::CUstream) -> CUresult {
-    count();
+    submission();
+    OK
+}
+
+unsafe extern "C" fn peer(
+    _: sys::CUdeviceptr,
+    _: sys::CUcontext,
+    _: sys::CUdeviceptr,
+    _: sys::CUcontext,
+    _: usize,
+    _: sys::CUstream,
+) -> CUresult {
+    submission();
     OK
 }
 

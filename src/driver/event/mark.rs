@@ -55,7 +55,8 @@ pub(crate) struct StreamMark {
     event: Option<CudaEvent>,
     /// Kept, so that a fault finds the launches.
     stream: CudaStream,
-    launches: u32,
+    /// How many submissions the stream had been told of.
+    announced: usize,
     /// When the wait for it began.
     since: Instant,
 }
@@ -71,10 +72,10 @@ impl StreamMark {
             Some(raw) => unsafe { CudaEvent::from_raw_owned(context, raw) },
             None => CudaEvent::new(context, EventFlags::empty())?,
         };
-        let launches = stream.launches().next();
+        let announced = stream.announced();
         event.record(stream)?;
         stream.marks().fetch_add(1, Ordering::Relaxed);
-        Ok(Self { event: Some(event), stream: stream.clone(), launches, since })
+        Ok(Self { event: Some(event), stream: stream.clone(), announced, since })
     }
 
     /// Whether the work is done.
@@ -85,7 +86,7 @@ impl StreamMark {
         // Nobody asked for this call: it must not break a capture of other code either.
         let done = outside_captures(self.stream.context(), || event.query())?;
         if done {
-            self.stream.launches().settle(self.launches);
+            self.stream.settle(self.announced);
             self.stream.waited(self.since.elapsed());
         }
         Ok(done)
@@ -126,7 +127,7 @@ impl CudaStream {
     ///
     /// Driver calls: `cuStreamQuery`, again and again, `cuThreadExchangeStreamCaptureMode` before and after.
     pub(crate) fn is_idle_within(&self, since: Instant, budget: Duration) -> Result<bool, Error> {
-        let launches = self.launches().next();
+        let announced = self.announced();
         let done = outside_captures(self.context(), || {
             loop {
                 let done = self.is_done()?;
@@ -137,7 +138,7 @@ impl CudaStream {
             }
         })?;
         if done {
-            self.launches().settle(launches);
+            self.settle(announced);
         }
         Ok(done)
     }

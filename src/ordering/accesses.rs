@@ -1,0 +1,275 @@
+//! Which streams access a piece of memory, and which of them the next access must wait for. Driver-free: loom runs it.
+//!
+//! Two words let most submissions go ahead: a bit for each stream that may read, and one for the stream that may write. They are
+//! a summary of a list behind a lock, which everybody else consults. The invariants:
+//!
+//! 1. A stream whose work may access the memory is in the list from before that work is submitted until another stream of the
+//!    list comes after it, or it is done.
+//! 2. A stream whose bit is in `readers` is in the list and comes after every write of the others, none of which may write again
+//!    without consulting the list.
+//! 3. A stream whose bit is in `writer` has written and is alone in the list.
+//!
+//! A bit counts only for an announced submission. Who takes a bit away therefore waits for the stream only after looking whether
+//! all submissions that may have seen the bit have finished (see `submissions`). If not, the wait may miss one of them: the
+//! stream stays in the list, without the bit, and the next one waits for it again.
+
+use super::submissions::Submissions;
+use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use super::waits::Waits;
+
+/// What work is given to: a stream, or whatever a model has in its place.
+pub(crate) trait Queue: Clone {
+    /// What may go wrong.
+    type Error;
+
+    /// Its submissions.
+    fn submissions(&self) -> &Submissions;
+
+    /// What stands for it.
+    fn key(&self) -> Key;
+
+    /// The same, after looking for a free bit if it has none.
+    fn claim_key(&self) -> Key;
+
+    /// Whether the work of both runs in one order.
+    fn is(&self, other: &Self) -> bool;
+
+    /// Makes work given to it from now on wait for what `earlier` was given so far.
+    fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
+
+    /// Whether all that it was given so far is done; `false` where nobody can tell.
+    fn is_done(&self) -> bool;
+}
+
+/// What stands for a queue in the words of memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Whose queue it is: only memory of the same owner knows the bit.
+    pub(crate) owner: usize,
+    /// One bit, or none.
+    pub(crate) bit: u64,
+}
+
+/// The accesses to one piece of memory that later ones may have to wait for.
+#[derive(Debug)]
+pub(crate) struct Accesses<Q> {
+    readers: AtomicU64,
+    writer: AtomicU64,
+    /// Whose memory it is: only streams of the same owner get bits.
+    owner: usize,
+    list: Mutex<List<Q>>,
+}
+
+#[derive(Debug)]
+struct List<Q> {
+    entries: Vec<Entry<Q>>,
+    /// How long it may become before those that are done are looked for.
+    limit: usize,
+    /// Counts the notes.
+    notes: u64,
+}
+
+#[derive(Debug)]
+struct Entry<Q> {
+    queue: Q,
+    wrote: bool,
+    /// The number of its last note.
+    note: u64,
+    /// How many submissions of the queue had been announced when its bit in `readers` was taken away, and that in `writer`.
+    lost_reading: Option<usize>,
+    lost_writing: Option<usize>,
+}
+
+/// What may use the memory at some moment, to be waited for without the lock.
+#[derive(Debug)]
+pub(crate) struct Pending<Q>(Vec<(Q, Option<u64>)>);
+
+/// The list is not searched for what is done before it is so long.
+const FEW: usize = 8;
+
+impl<Q: Queue> Accesses<Q> {
+    /// Memory of `owner` that nobody has accessed yet; 0 for memory whose accesses all go through the list.
+    pub(crate) fn new(owner: usize) -> Self {
+        let list = List { entries: Vec::new(), limit: FEW, notes: 0 };
+        Self { readers: AtomicU64::new(0), writer: AtomicU64::new(0), owner, list: Mutex::new(list) }
+    }
+
+    /// Whether an announced submission to the queue of this key may read without waiting for anything.
+    #[inline(always)]
+    pub(crate) fn may_read(&self, key: Key) -> bool {
+        // SeqCst, as the announcement before it: see `submissions`.
+        (self.readers.load(Ordering::SeqCst) & self.bit(key)) != 0
+    }
+
+    /// Whether an announced submission to the queue of this key may write without waiting for anything.
+    #[inline(always)]
+    pub(crate) fn may_write(&self, key: Key) -> bool {
+        (self.writer.load(Ordering::SeqCst) & self.bit(key)) != 0
+    }
+
+    /// The bit of a key, if it is one here.
+    #[inline(always)]
+    fn bit(&self, key: Key) -> u64 {
+        if key.owner == self.owner { key.bit } else { 0 }
+    }
+
+    /// Notes that an announced submission to `queue` reads, after making it wait for all that others wrote.
+    pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
+        let mut list = self.list();
+        self.writer.store(0, Ordering::SeqCst);
+        let mut after_all = true;
+        for entry in list.entries.iter_mut().filter(|entry| entry.wrote && !entry.queue.is(queue)) {
+            entry.lose_writing();
+            let submitted = entry.has_finished(entry.lost_writing);
+            after_all &= waits.wait(queue, &entry.queue, submitted)? && submitted;
+        }
+        if list.entries.len() >= list.limit && !list.entries.iter().any(|entry| entry.queue.is(queue)) {
+            self.prune(&mut list);
+        }
+        list.note(queue, false);
+        if after_all {
+            self.readers.fetch_or(self.bit(queue.claim_key()), Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Notes that an announced submission to `queue` writes, after making it wait for all that others read or wrote.
+    pub(crate) fn write(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
+        let mut list = self.list();
+        self.take_bits(&mut list);
+        // First: who is struck off below is waited for by this queue, which must then be there to be waited for.
+        list.note(queue, true);
+        let mut result = Ok(());
+        list.entries.retain(|entry| {
+            if entry.queue.is(queue) || result.is_err() {
+                return true;
+            }
+            let submitted = entry.has_lost_all();
+            match waits.wait(queue, &entry.queue, submitted) {
+                Ok(waited) => !(waited && submitted),
+                Err(error) => {
+                    result = Err(error);
+                    true
+                }
+            }
+        });
+        if result.is_ok() && list.entries.len() == 1 {
+            let bit = self.bit(queue.claim_key());
+            self.readers.store(bit, Ordering::SeqCst);
+            self.writer.store(bit, Ordering::SeqCst);
+        }
+        result
+    }
+
+    /// All that may use the memory now.
+    pub(crate) fn pending(&self) -> Pending<Q> {
+        let mut list = self.list();
+        self.take_bits(&mut list);
+        let one = |entry: &Entry<Q>| (entry.queue.clone(), entry.has_lost_all().then_some(entry.note));
+        Pending(list.entries.iter().map(one).collect())
+    }
+
+    /// The host has waited for all of `pending`: nobody has to wait for it again.
+    pub(crate) fn settle(&self, pending: &Pending<Q>) {
+        let is_done = |entry: &Entry<Q>| {
+            pending.0.iter().any(|(queue, note)| *note == Some(entry.note) && queue.is(&entry.queue))
+        };
+        self.list().entries.retain(|entry| !is_done(entry));
+    }
+
+    /// The host has waited for all there was, and nobody can have used the memory meanwhile.
+    pub(crate) fn forget(&self) {
+        let mut list = self.list();
+        self.take_bits(&mut list);
+        list.entries.clear();
+    }
+
+    /// The accesses so far, for the next owner of the memory; none are left here.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.owner))
+    }
+
+    /// The queues that wrote.
+    pub(crate) fn writers(&self) -> Vec<Q> {
+        self.list().entries.iter().filter(|entry| entry.wrote).map(|entry| entry.queue.clone()).collect()
+    }
+
+    /// All queues whose work may use the memory.
+    pub(crate) fn queues(&self) -> Vec<Q> {
+        self.list().entries.iter().map(|entry| entry.queue.clone()).collect()
+    }
+
+    /// Strikes off who is done.
+    fn prune(&self, list: &mut List<Q>) {
+        list.entries.retain_mut(|entry| {
+            // Asked before, so that who is busy keeps its bit; and after, when no more can come.
+            if !entry.queue.is_done() {
+                return true;
+            }
+            self.readers.fetch_and(!self.bit(entry.queue.key()), Ordering::SeqCst);
+            entry.lose_reading();
+            entry.lose_writing();
+            !(entry.has_lost_all() && entry.queue.is_done())
+        });
+        list.limit = FEW.max(2 * list.entries.len());
+    }
+
+    /// From now on every access consults the list.
+    fn take_bits(&self, list: &mut List<Q>) {
+        self.writer.store(0, Ordering::SeqCst);
+        self.readers.store(0, Ordering::SeqCst);
+        for entry in &mut list.entries {
+            entry.lose_reading();
+            entry.lose_writing();
+        }
+    }
+
+    // Nothing panics while the lock is held, and every state of the list is whole.
+    fn list(&self) -> MutexGuard<'_, List<Q>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<Q> Pending<Q> {
+    /// Each of them.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &Q> {
+        self.0.iter().map(|(queue, _)| queue)
+    }
+}
+
+impl<Q: Queue> List<Q> {
+    fn note(&mut self, queue: &Q, wrote: bool) {
+        self.notes += 1;
+        let note = self.notes;
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.queue.is(queue)) else {
+            let (queue, lost_reading, lost_writing) = (queue.clone(), None, None);
+            return self.entries.push(Entry { queue, wrote, note, lost_reading, lost_writing });
+        };
+        (entry.note, entry.lost_reading) = (note, None);
+        if wrote {
+            (entry.wrote, entry.lost_writing) = (true, None);
+        }
+    }
+}
+
+impl<Q: Queue> Entry<Q> {
+    /// Its bit in `readers` is gone.
+    fn lose_reading(&mut self) {
+        self.lost_reading.get_or_insert_with(|| self.queue.submissions().announced());
+    }
+
+    /// Its bit in `writer` is gone.
+    fn lose_writing(&mut self) {
+        self.lost_writing.get_or_insert_with(|| self.queue.submissions().announced());
+    }
+
+    /// Whether all that may have seen a bit that was lost is submitted.
+    fn has_finished(&self, lost: Option<usize>) -> bool {
+        lost.is_some_and(|announced| self.queue.submissions().have_finished(announced))
+    }
+
+    /// The same of both bits.
+    fn has_lost_all(&self) -> bool {
+        self.has_finished(self.lost_reading) && self.has_finished(self.lost_writing)
+    }
+}

@@ -1,0 +1,103 @@
+//! The host waits for work on memory, and finds out where memory can be freed.
+
+use super::Queue;
+use crate::driver::{CudaContext, CudaStream, StreamAccesses, ThreadStream};
+use crate::error::Error;
+
+impl StreamAccesses {
+    /// Waits on the host until nothing uses the memory any more.
+    ///
+    /// Driver call: `cuStreamSynchronize` for each stream that used it.
+    pub(crate) fn wait(&self) -> Result<(), Error> {
+        let pending = self.pending();
+        // Without the lock: what a stream waits for may be a thread that is about to read the memory.
+        pending.queues().try_for_each(ThreadStream::drain)?;
+        self.settle(&pending);
+        Ok(())
+    }
+
+    /// Waits on the host until the memory is written; it may still be read.
+    ///
+    /// Driver call: `cuStreamSynchronize` for each stream that wrote it.
+    pub(crate) fn wait_for_writers(&self) -> Result<(), Error> {
+        self.writers().iter().try_for_each(ThreadStream::drain)
+    }
+
+    /// Waits on the host at the end of the memory: for all work of the context where `all` says so, or where the driver refuses
+    /// less.
+    pub(crate) fn end(&self, context: &CudaContext, all: bool) -> Result<(), Error> {
+        if !all && self.wait().is_ok() {
+            return Ok(());
+        }
+        context.end_of_work()
+    }
+
+    /// A stream that all accesses come before: where the memory can be freed. It is the only one that accessed the memory, else
+    /// `otherwise`, which then waits for all.
+    pub(crate) fn last_stream(&self, otherwise: &CudaStream) -> Result<CudaStream, Error> {
+        let queues = self.queues();
+        if let [queue] = queues.as_slice()
+            && let Some(stream) = queue.handle()
+            && stream.context().is_same(otherwise.context())
+        {
+            return Ok(stream.clone());
+        }
+        let last = ThreadStream::here(otherwise);
+        queues.iter().filter(|queue| !queue.is(&last)).try_for_each(|queue| last.wait_for(queue))?;
+        Ok(otherwise.clone())
+    }
+
+    /// As [`last_stream`](Self::last_stream), for memory that any work of its context may access: `None` where some of that has no
+    /// stream any more that could be waited for.
+    pub(crate) fn last_stream_of_all(&self, otherwise: &CudaStream) -> Option<CudaStream> {
+        let context = otherwise.context();
+        let busy = context.busy_streams()?;
+        let mut queues = self.queues();
+        for stream in busy.iter().map(ThreadStream::here) {
+            if !queues.iter().any(|queue| queue.is(&stream)) {
+                queues.push(stream);
+            }
+        }
+        if queues.is_empty() {
+            return Some(otherwise.clone());
+        }
+        if let [only] = queues.as_slice()
+            && let Some(stream) = only.handle()
+            && stream.context().is_same(context)
+        {
+            return Some(stream.clone());
+        }
+        // A stream of the crate's own, so that no stream of the user waits for the others.
+        let last = context.freeing_stream().ok()?;
+        let here = ThreadStream::here(&last);
+        queues.iter().try_for_each(|queue| here.wait_for(queue)).ok()?;
+        Some(last)
+    }
+}
+
+/// Submits work that uses host memory of the caller, and waits until it does not any more: also after an error, when part of it
+/// may be under way, and where a subscriber of `tracing` panics.
+///
+/// Driver calls: those of `submit`, `cuStreamSynchronize`.
+pub(crate) fn submit_and_wait(
+    stream: &CudaStream,
+    submit: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let unfinished = Unfinished(stream);
+    let submitted = submit();
+    let waited = stream.synchronize();
+    // A fault has ended the work; after any other error it may go on, and the guard waits.
+    if waited.as_ref().err().is_none_or(Error::is_sticky) {
+        std::mem::forget(unfinished);
+    }
+    submitted.and(waited)
+}
+
+/// Work that uses borrowed host memory: waits in its end.
+struct Unfinished<'s>(&'s CudaStream);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.wait_untraced();
+    }
+}

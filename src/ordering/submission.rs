@@ -1,0 +1,114 @@
+//! One piece of work on its way to a stream: what it reads and writes, and the call that submits it.
+
+use cuda_driver_sys::{CUresult, Driver};
+use std::sync::Arc;
+
+use crate::driver::{CudaStream, Resource, StreamAccesses, StreamWaits, ThreadStream};
+use crate::error::Error;
+
+/// A submission that was announced on its stream; finished when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Announced<'s> {
+    stream: &'s CudaStream,
+    number: usize,
+}
+
+/// Work that is about to be submitted: accesses noted by it cannot be forgotten before it is submitted, or dropped.
+#[derive(Debug)]
+pub struct Submission<'s> {
+    announced: Announced<'s>,
+    waits: StreamWaits,
+}
+
+impl<'s> Announced<'s> {
+    /// Announces a launch of the kernel of this number.
+    #[inline(always)]
+    pub(crate) fn launch(stream: &'s CudaStream, kernel: u32) -> Self {
+        Self { stream, number: stream.announce_launch(kernel) }
+    }
+
+    /// It launches nothing after all.
+    pub(crate) fn refused(&self) {
+        self.stream.launches_nothing(self.number);
+    }
+}
+
+impl Drop for Announced<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.stream.submissions().finish(self.number);
+    }
+}
+
+impl<'s> From<Announced<'s>> for Submission<'s> {
+    fn from(announced: Announced<'s>) -> Self {
+        Self { announced, waits: StreamWaits::default() }
+    }
+}
+
+impl<'s> Submission<'s> {
+    /// Announces work on `stream`.
+    pub(crate) fn on(stream: &'s CudaStream) -> Self {
+        Announced { stream, number: stream.announce() }.into()
+    }
+
+    /// The stream.
+    pub(crate) fn stream(&self) -> &'s CudaStream {
+        self.announced.stream
+    }
+
+    /// It launches the kernel of this number, which may be blamed for a fault.
+    pub(crate) fn launches(&self, kernel: u32) {
+        self.stream().relaunch(self.announced.number, kernel);
+    }
+
+    /// It launches nothing after all.
+    pub(crate) fn refused(&self) {
+        self.announced.refused();
+    }
+
+    /// The work reads this memory: it comes after all that wrote it.
+    ///
+    /// Driver calls, if another stream wrote it: `cuEventRecord` there and `cuStreamWaitEvent` here.
+    pub(crate) fn reads<R: Resource + 'static>(&mut self, memory: &Arc<R>) -> Result<(), Error> {
+        self.accesses(memory.accesses(), false, || memory.clone())
+    }
+
+    /// The work writes this memory: it comes after all that read or wrote it.
+    ///
+    /// Driver calls, for each other stream: `cuEventRecord` there and `cuStreamWaitEvent` here.
+    pub(crate) fn writes<R: Resource + 'static>(&mut self, memory: &Arc<R>) -> Result<(), Error> {
+        self.accesses(memory.accesses(), true, || memory.clone())
+    }
+
+    /// The work accesses this memory, and writes it if `written`. A stream that captures keeps `owner` instead: its work runs
+    /// later, with the graph.
+    pub(crate) fn accesses(
+        &mut self,
+        accesses: &StreamAccesses,
+        written: bool,
+        owner: impl FnOnce() -> Arc<dyn Resource>,
+    ) -> Result<(), Error> {
+        let (stream, waits) = (self.stream(), &mut self.waits);
+        if let Some(capture) = stream.capture() {
+            return capture.touch(owner(), stream, waits, written);
+        }
+        let key = stream.key();
+        match written {
+            false if accesses.may_read(key) => Ok(()),
+            true if accesses.may_write(key) => Ok(()),
+            false => accesses.read(&ThreadStream::here(stream), waits),
+            true => accesses.write(&ThreadStream::here(stream), waits),
+        }
+    }
+
+    /// Submits the work by this call of the driver, as `CudaContext::call` does, and finishes.
+    pub(crate) fn call(
+        self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.stream().context().call(name, asked, call)
+    }
+}

@@ -1,0 +1,56 @@
+//! How many submissions a stream was told of, and how many of them have ended. Driver-free: loom runs it.
+//!
+//! A submission is announced before anybody looks at what it must wait for, and finished when the driver has taken it. Whoever
+//! takes a stream's permission to go ahead removes the permission first and then looks here. One of the two always sees the
+//! other: the submission finds no permission, or the other one finds the submission unfinished.
+
+use super::sync::{AtomicBool, AtomicUsize, Ordering};
+
+/// The submissions of one stream, on a cache line of their own: no other stream writes it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Submissions {
+    announced: AtomicUsize,
+    finished: AtomicUsize,
+    /// Some submission finished before an earlier one, so that the two counts tell less: see [`Submissions::have_finished`].
+    disordered: AtomicBool,
+}
+
+impl Submissions {
+    /// Announces a submission; its number, to be finished.
+    #[inline(always)]
+    pub(crate) fn announce(&self) -> usize {
+        // SeqCst, as the look that follows: see the head of this file.
+        self.announced.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// The driver has taken that submission, or refused it.
+    #[inline(always)]
+    pub(crate) fn finish(&self, number: usize) {
+        // Relaxed: if all that finished so far are those before this one, the last of them synchronises with `fetch_add`; if not,
+        // whoever finds enough of them finished finds the mark, which is set first.
+        if self.finished.load(Ordering::Relaxed) != number {
+            self.disordered.store(true, Ordering::Relaxed);
+        }
+        // AcqRel, so that each finish brings along what those before it have set.
+        self.finished.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many were announced so far.
+    pub(crate) fn announced(&self) -> usize {
+        self.announced.load(Ordering::SeqCst)
+    }
+
+    /// Whether the first `announced` of them have finished; it may say no once more than it has to.
+    ///
+    /// As long as they finish in order the count tells. Where threads share the stream they may not; then the only proof is a
+    /// moment at which all had finished.
+    pub(crate) fn have_finished(&self, announced: usize) -> bool {
+        let finished = self.finished.load(Ordering::SeqCst);
+        if finished >= announced && !self.disordered.load(Ordering::Relaxed) {
+            return true;
+        }
+        // In this order: what finished was announced before, so equal counts mean that there was such a moment.
+        finished == self.announced()
+    }
+}

@@ -1,0 +1,254 @@
+//! Models of the accesses to memory: the core of `src/ordering` with streams that are lists of work.
+//!
+//! A stream of a model keeps, for each piece of work, the clock of all work that comes before it. Work that was given by a thread
+//! after another thread's call had returned must come after the work of that call, if one of the two writes: the models give the
+//! return of a call to the other thread through an atomic, and ask the clock.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+
+use crate::accesses::{Accesses, Key, Queue};
+use crate::submissions::Submissions;
+use crate::sync::Mutex;
+use crate::waits::Waits;
+
+/// Which work of each stream comes before: of stream i the first `0[i]` pieces.
+type Clock = [usize; 3];
+
+/// A stream: work given to it runs in order.
+struct Stream {
+    number: usize,
+    submissions: Submissions,
+    /// The clock of what it is given next.
+    clock: Mutex<Clock>,
+}
+
+#[derive(Clone)]
+struct Lane(Arc<Stream>);
+
+impl Queue for Lane {
+    type Error = ();
+
+    fn submissions(&self) -> &Submissions {
+        &self.0.submissions
+    }
+
+    fn key(&self) -> Key {
+        Key { owner: 1, bit: 1 << self.0.number }
+    }
+
+    fn claim_key(&self) -> Key {
+        self.key()
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
+    }
+
+    fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
+        let event = *earlier.0.clock.lock().unwrap();
+        let mut clock = self.0.clock.lock().unwrap();
+        clock.iter_mut().zip(event).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+fn stream(number: usize) -> Lane {
+    Lane(Arc::new(Stream { number, submissions: Submissions::default(), clock: Mutex::new([0; 3]) }))
+}
+
+/// Memory that streams of the models access.
+type Memory = Accesses<Lane>;
+
+/// What a submission was: on which stream, and the clock of what came before it there.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    stream: usize,
+    at: usize,
+    after: Clock,
+}
+
+impl Done {
+    fn is_after(&self, earlier: &Self) -> bool {
+        self.after[earlier.stream] >= earlier.at
+    }
+}
+
+/// A submission as the crate makes it: announced, noted, given to the stream, finished.
+fn submit(lane: &Lane, memory: &Memory, write: bool) -> Done {
+    let number = lane.submissions().announce();
+    let key = lane.key();
+    let ready = if write { memory.may_write(key) } else { memory.may_read(key) };
+    if !ready {
+        let waits = &mut Waits::default();
+        if write { memory.write(lane, waits) } else { memory.read(lane, waits) }.unwrap();
+    }
+    let mut clock = lane.0.clock.lock().unwrap();
+    let after = *clock;
+    clock[lane.0.number] += 1;
+    let at = clock[lane.0.number];
+    drop(clock);
+    lane.submissions().finish(number);
+    Done { stream: lane.0.number, at, after }
+}
+
+fn model(switches: usize, program: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(switches);
+    builder.check(program);
+}
+
+/// What another thread did, once it has.
+struct Told(AtomicBool, Mutex<Option<Done>>);
+
+impl Told {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(false), Mutex::new(None)))
+    }
+
+    fn tell(&self, done: Done) {
+        *self.1.lock().unwrap() = Some(done);
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn ask(&self) -> Option<Done> {
+        if self.0.load(Ordering::Acquire) { *self.1.lock().unwrap() } else { None }
+    }
+}
+
+#[test]
+fn two_halves_written_at_once_are_both_waited_for() {
+    for warm in [false, true] {
+        model(3, move || {
+            let (memory, a, b, c) = (Arc::new(Memory::new(1)), stream(0), stream(1), stream(2));
+            if warm {
+                submit(&a, &memory, true);
+            }
+            let other = thread::spawn({
+                let (memory, a) = (memory.clone(), a.clone());
+                move || submit(&a, &memory, true)
+            });
+            let mine = submit(&b, &memory, true);
+            let theirs = other.join().unwrap();
+            // Both borrows are over: whoever is next comes after both, also by the short way.
+            for write in [false, true, false] {
+                for lane in [&c, &b] {
+                    let next = submit(lane, &memory, write);
+                    assert!(next.is_after(&theirs), "{next:?} {theirs:?}");
+                    assert!(next.is_after(&mine), "{next:?} {mine:?}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn what_was_written_before_is_read_after_it_whoever_else_reads() {
+    model(3, || {
+        let (memory, a, b, c) = (Arc::new(Memory::new(1)), stream(0), stream(1), stream(2));
+        let told = Told::new();
+        submit(&a, &memory, true);
+        let writer = thread::spawn({
+            let (memory, a, told) = (memory.clone(), a, told.clone());
+            move || {
+                let written = submit(&a, &memory, true);
+                told.tell(written);
+            }
+        });
+        let reader = thread::spawn({
+            let (memory, b, told) = (memory.clone(), b.clone(), told.clone());
+            move || {
+                for _ in 0..2 {
+                    let before = told.ask();
+                    let read = submit(&b, &memory, false);
+                    assert!(before.is_none_or(|before| read.is_after(&before)));
+                }
+            }
+        });
+        writer.join().unwrap();
+        reader.join().unwrap();
+        let written = told.ask().unwrap();
+        for lane in [&b, &c, &b] {
+            assert!(submit(lane, &memory, false).is_after(&written));
+        }
+    });
+}
+
+#[test]
+fn a_writer_comes_after_every_reader_that_was_before_it() {
+    model(3, || {
+        let (memory, a, b, c) = (Arc::new(Memory::new(1)), stream(0), stream(1), stream(2));
+        let told = Told::new();
+        submit(&a, &memory, false);
+        let reader = thread::spawn({
+            let (memory, a, told) = (memory.clone(), a.clone(), told.clone());
+            move || told.tell(submit(&a, &memory, false))
+        });
+        let writer = thread::spawn({
+            let (memory, b, told) = (memory.clone(), b.clone(), told.clone());
+            move || {
+                let before = told.ask();
+                let written = submit(&b, &memory, true);
+                assert!(before.is_none_or(|before| written.is_after(&before)));
+                written
+            }
+        });
+        reader.join().unwrap();
+        let (written, read) = (writer.join().unwrap(), told.ask().unwrap());
+        // What a reader that another thread's write came upon has used cannot be freed or written under it.
+        for lane in [&c, &b, &a] {
+            let next = submit(lane, &memory, true);
+            assert!(next.is_after(&read) && next.is_after(&written), "{next:?} {read:?} {written:?}");
+        }
+    });
+}
+
+#[test]
+fn the_memory_goes_after_all_that_used_it() {
+    model(3, || {
+        let (memory, a, b) = (Arc::new(Memory::new(1)), stream(0), stream(1));
+        submit(&a, &memory, false);
+        let readers: Vec<_> = [a, b]
+            .into_iter()
+            .map(|lane| {
+                let memory = memory.clone();
+                thread::spawn(move || submit(&lane, &memory, false))
+            })
+            .collect();
+        // The host waits for all there is, as who looks at pinned memory.
+        let (host, pending) = (stream(2), memory.pending());
+        pending.queues().for_each(|queue| host.wait_for(queue).unwrap());
+        memory.settle(&pending);
+        let reads: Vec<Done> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+        // The end of the memory: it goes after whoever is in the list, or was waited for.
+        memory.queues().iter().for_each(|queue| host.wait_for(queue).unwrap());
+        let clock = *host.0.clock.lock().unwrap();
+        assert!(reads.iter().all(|read| clock[read.stream] >= read.at), "{reads:?} {clock:?}");
+    });
+}
+
+#[test]
+fn threads_that_share_a_stream_finish_in_any_order() {
+    model(3, || {
+        let (memory, other, a, b) = (Arc::new(Memory::new(1)), Memory::new(1), stream(0), stream(1));
+        submit(&a, &memory, false);
+        submit(&a, &other, false);
+        let reader = thread::spawn({
+            let (memory, a) = (memory.clone(), a.clone());
+            move || submit(&a, &memory, false)
+        });
+        // It counts as one more that has finished, and has nothing to do with the memory.
+        let beside = thread::spawn(move || submit(&a, &other, false));
+        submit(&b, &memory, true);
+        submit(&b, &memory, true);
+        beside.join().unwrap();
+        let read = reader.join().unwrap();
+        let written = submit(&b, &memory, true);
+        assert!(written.is_after(&read), "{written:?} {read:?}");
+    });
+}

@@ -1,0 +1,148 @@
+//! Ordinary programs of several threads and streams, in safe code: halves of one buffer, weights that many streams read, arrays
+//! that are shared, graphs. What comes out is what their order promises.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::{
+    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
+    InstantiateFlags, PinnedBuffer, PinnedFlags,
+};
+use std::sync::Barrier;
+use std::thread;
+
+/// Rounds of each program; `CUDA_LAUNCH_RACES` sets another number.
+fn rounds() -> u32 {
+    std::env::var("CUDA_LAUNCH_RACES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+}
+
+fn streams<const N: usize>(ctx: &CudaContext) -> [CudaStream; N] {
+    std::array::from_fn(|_| ctx.new_stream().unwrap())
+}
+
+#[test]
+fn halves_of_pinned_memory_are_written_by_two_threads() {
+    const N: usize = 1 << 16;
+    let ctx = CudaContext::new(0).unwrap();
+    let [a, b] = streams(&ctx);
+    let mut pinned = PinnedBuffer::<u8>::zeroed(&ctx, 2 * N, PinnedFlags::empty()).unwrap();
+    for round in 0..rounds() {
+        let value = round as u8;
+        let start = Barrier::new(2);
+        let mut whole = pinned.device_view_mut();
+        let (mut left, mut right) = whole.split_at_mut(N);
+        thread::scope(|scope| {
+            for (half, stream) in [(&mut left, &a), (&mut right, &b)] {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    half.fill(stream, value).unwrap();
+                });
+            }
+        });
+        let seen = pinned.as_slice().unwrap();
+        assert!(seen.iter().all(|byte| *byte == value), "round {round}: read before it was written");
+    }
+}
+
+#[test]
+fn weights_that_many_streams_read_are_written_and_freed_after_them() {
+    const N: usize = 1 << 14;
+    const READERS: usize = 12;
+    let ctx = CudaContext::new(0).unwrap();
+    let readers: [CudaStream; READERS] = streams(&ctx);
+    let [writer] = streams(&ctx);
+    let mut copies: Vec<_> =
+        readers.iter().map(|stream| DeviceBuffer::<u32>::zeroed(stream, N).unwrap()).collect();
+    for round in 0..rounds() {
+        let mut weights = DeviceBuffer::filled(&writer, N, round).unwrap();
+        for again in 0..2 {
+            let start = Barrier::new(READERS);
+            thread::scope(|scope| {
+                for (copy, stream) in copies.iter_mut().zip(&readers) {
+                    let (weights, start) = (&weights, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        copy.view_mut().copy_from_device(stream, weights).unwrap();
+                    });
+                }
+            });
+            // After every one of them.
+            weights.fill(&writer, u32::MAX - again).unwrap();
+            let expected = if again == 0 { round } else { u32::MAX };
+            for (copy, stream) in copies.iter().zip(&readers) {
+                assert_eq!(copy.to_host_vec(stream).unwrap(), vec![expected; N], "round {round}");
+            }
+        }
+        start_and_free(&mut copies, &readers, weights);
+    }
+}
+
+/// All read the weights, which go while they do.
+fn start_and_free(copies: &mut [DeviceBuffer<u32>], readers: &[CudaStream], weights: DeviceBuffer<u32>) {
+    let weights = std::sync::Arc::new(weights);
+    thread::scope(|scope| {
+        for (copy, stream) in copies.iter_mut().zip(readers) {
+            let weights = weights.clone();
+            scope.spawn(move || copy.view_mut().copy_from_device(stream, &*weights).unwrap());
+        }
+        drop(weights);
+    });
+    for (copy, stream) in copies.iter().zip(readers) {
+        assert!(copy.to_host_vec(stream).unwrap().iter().all(|x| *x == u32::MAX - 1));
+    }
+}
+
+#[test]
+fn an_array_is_read_after_what_another_thread_wrote_to_it() {
+    const SIDE: usize = 64;
+    let ctx = CudaContext::new(0).unwrap();
+    let shape = ArrayShape::D2 { width: SIDE, height: SIDE };
+    let array = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
+    let [a, b, c] = streams(&ctx);
+    for round in 0..rounds() {
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            for (stream, value) in [(&a, 2 * round), (&b, 2 * round + 1)] {
+                let (array, start) = (array.clone(), &start);
+                scope.spawn(move || {
+                    start.wait();
+                    array.copy_from_host(stream, &[value; SIDE * SIDE]).unwrap();
+                });
+            }
+        });
+        let seen = array.to_host_vec(&c).unwrap();
+        assert!(seen.iter().all(|x| *x == seen[0] && x / 2 == round), "round {round}: {:?}", &seen[..4]);
+    }
+}
+
+#[test]
+fn graphs_and_streams_of_two_threads_keep_their_order() {
+    const N: usize = 1 << 12;
+    let ctx = CudaContext::new(0).unwrap();
+    let [a, b, c] = streams(&ctx);
+    let source = DeviceBuffer::filled(&a, N, 7u32).unwrap();
+    let mut target = DeviceBuffer::<u32>::zeroed(&a, N).unwrap();
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
+        target.slice_mut(..N / 2).copy_from_device(stream, &source.slice(..N / 2))
+    })
+    .unwrap();
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    for round in 0..rounds() {
+        target.fill(&c, round).unwrap();
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                exec.launch(&a).unwrap();
+            });
+            scope.spawn(|| {
+                start.wait();
+                target.slice_mut(N / 2..).fill(&b, round + 1).unwrap();
+            });
+        });
+        let seen = target.to_host_vec(&c).unwrap();
+        let right = |half: &[u32], value: u32| half.iter().all(|x| *x == value);
+        assert!(right(&seen[..N / 2], 7) && right(&seen[N / 2..], round + 1), "round {round}");
+    }
+}

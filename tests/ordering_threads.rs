@@ -1,0 +1,136 @@
+//! Two threads access one piece of memory: whatever comes between an access that is noted and its submission, later work waits
+//! for it. A driver that does nothing holds one thread in the middle of a submission.
+
+#![allow(unsafe_code)] // The support's driver.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use cuda_launch::sys::CUresult;
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceViewMut};
+use std::sync::mpsc;
+use std::thread;
+use support::{during_next_submission, marks, reset};
+
+fn context() -> CudaContext {
+    CudaContext::with_driver(&support::driver(&[]), 0).unwrap()
+}
+
+fn buffer(stream: &CudaStream) -> DeviceBuffer<u32> {
+    DeviceBuffer::from_host(stream, &[0; 8]).unwrap()
+}
+
+/// Runs `beside` while another thread is inside the driver with the work that `submit` gives it.
+fn torn<'a>(submit: impl FnOnce() + Send + 'a, beside: impl FnOnce()) {
+    thread::scope(|scope| {
+        let (entered, is_in) = mpsc::channel();
+        let (go, may_go) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            during_next_submission(move || {
+                entered.send(()).unwrap();
+                may_go.recv().unwrap();
+            });
+            submit();
+        });
+        is_in.recv().unwrap();
+        beside();
+        go.send(()).unwrap();
+    });
+}
+
+/// The streams that the next write of the whole buffer waits for.
+fn waited_for(buffer: &mut DeviceBuffer<u32>, stream: &CudaStream) -> Vec<usize> {
+    reset();
+    buffer.view_mut().set_zero(stream).unwrap();
+    marks().into_iter().filter(|(what, _)| *what == "record").map(|(_, stream)| stream).collect()
+}
+
+fn raw(streams: &[&CudaStream]) -> Vec<usize> {
+    streams.iter().map(|stream| stream.raw().addr()).collect()
+}
+
+/// The state of the stream that is about to be torn: it is new to the memory, has written it, or has read it.
+const BEFORE: [fn(&mut DeviceViewMut<'_, u32>, &CudaStream); 3] = [
+    |_, _| {},
+    |half, stream| half.set_zero(stream).unwrap(),
+    |half, stream| {
+        let mut other = buffer(stream);
+        other.slice_mut(..half.len()).copy_from_device(stream, half).unwrap();
+    },
+];
+
+#[test]
+fn two_halves_are_written_at_once() {
+    for before in BEFORE {
+        let ctx = context();
+        let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+        let mut whole = buffer(&a);
+        let (mut left, mut right) = whole.split_at_mut(4);
+        before(&mut left, &a);
+        torn(|| left.set_zero(&a).unwrap(), || right.set_zero(&b).unwrap());
+        let mut waited = waited_for(&mut whole, &c);
+        waited.sort_unstable();
+        assert_eq!(waited, raw(&[&a, &b]));
+        // And is known from now on.
+        assert_eq!(waited_for(&mut whole, &c), []);
+    }
+}
+
+#[test]
+fn one_half_is_read_while_the_other_is_written() {
+    for before in BEFORE {
+        let ctx = context();
+        let [a, b, c] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+        let (mut whole, mut target) = (buffer(&a), buffer(&a));
+        let (mut left, mut right) = whole.split_at_mut(4);
+        before(&mut left, &a);
+        let mut target = target.slice_mut(..4);
+        torn(|| target.copy_from_device(&a, &left).unwrap(), || right.set_zero(&b).unwrap());
+        let mut waited = waited_for(&mut whole, &c);
+        waited.sort_unstable();
+        assert_eq!(waited, raw(&[&a, &b]));
+    }
+}
+
+#[test]
+fn a_reader_that_waited_too_early_waits_again() {
+    let ctx = context();
+    let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let (mut whole, mut target) = (buffer(&a), buffer(&b));
+    let (mut left, right) = whole.split_at_mut(4);
+    left.set_zero(&a).unwrap();
+    // b waits for a, which is just being given more.
+    torn(|| left.set_zero(&a).unwrap(), || target.slice_mut(..4).copy_from_device(&b, &right).unwrap());
+    reset();
+    target.copy_from_device_whole(&b, &whole);
+    assert_eq!(marks().first(), Some(&("record", a.raw().addr())), "what a wrote meanwhile comes before");
+    reset();
+    target.copy_from_device_whole(&b, &whole);
+    assert_eq!(marks(), [], "and that is known now");
+}
+
+trait CopyWhole {
+    fn copy_from_device_whole(&mut self, stream: &CudaStream, source: &DeviceBuffer<u32>);
+}
+
+impl CopyWhole for DeviceBuffer<u32> {
+    fn copy_from_device_whole(&mut self, stream: &CudaStream, source: &DeviceBuffer<u32>) {
+        self.view_mut().copy_from_device(stream, source).unwrap();
+    }
+}
+
+#[test]
+fn a_reader_is_not_forgotten_among_many() {
+    for readers in [7, 8, 9, 40] {
+        let ctx = context();
+        let streams: Vec<_> = (0..readers).map(|_| ctx.new_stream().unwrap()).collect();
+        let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+        let mut weights = buffer(&a);
+        let read = |stream: &CudaStream| buffer(stream).copy_from_device_whole(stream, &weights);
+        let mut target = buffer(&a);
+        // All that was given to the streams so far is done: who is asked says so.
+        support::progress(CUresult::SUCCESS);
+        torn(|| target.copy_from_device_whole(&a, &weights), || streams.iter().for_each(read));
+        assert!(waited_for(&mut weights, &b).contains(&a.raw().addr()), "{readers} others");
+    }
+}

@@ -29,8 +29,8 @@ fn halves_of_pinned_memory_are_written_by_two_threads() {
     for round in 0..rounds() {
         let value = round as u8;
         let start = Barrier::new(2);
-        let mut whole = pinned.device_view_mut();
-        let (mut left, mut right) = whole.split_at_mut(N);
+        let whole = pinned.device_view_mut();
+        let (mut left, mut right) = whole.split_at(N);
         thread::scope(|scope| {
             for (half, stream) in [(&mut left, &a), (&mut right, &b)] {
                 let start = &start;

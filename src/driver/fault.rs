@@ -13,13 +13,13 @@ use crate::error::{Error, ErrorKind, Faulted, Suspect};
 ///
 /// A ring of numbers of kernels by the number of the submission, with a mark where the host last waited.
 #[derive(Debug)]
-pub(super) struct Launches([AtomicU32; RING]);
+pub(crate) struct Launches([AtomicU32; RING]);
 
 /// In the ring: what comes before is done.
 const DONE: u32 = u32::MAX;
 
 /// In the ring: no kernel.
-pub(super) const NO_KERNEL: u32 = u32::MAX - 1;
+pub(crate) const NO_KERNEL: u32 = u32::MAX - 1;
 
 /// So many are remembered, less one.
 const RING: usize = 256;
@@ -36,7 +36,7 @@ impl Default for Launches {
 impl Launches {
     /// Notes what the submission of this number launches.
     #[inline(always)]
-    pub(super) fn note(&self, submission: usize, kernel: u32) {
+    pub(crate) fn note(&self, submission: usize, kernel: u32) {
         self.place(submission).store(kernel, Ordering::Relaxed);
     }
 

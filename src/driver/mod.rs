@@ -68,6 +68,7 @@ pub(crate) use event::StreamMark;
 pub use event::{
     AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
 };
+pub(crate) use fault::NO_KERNEL;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 pub use green::{GreenContext, SmResource, SmSplitFlags};
@@ -88,6 +89,7 @@ pub(crate) use park::{Keep, sweep, try_again, until_done};
 pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub(crate) use shape::Shape;
+pub(crate) use stream::StreamQueue;
 pub use stream::{CudaStream, StreamFlags};
 pub use stream_info::StreamPriorities;
 pub(crate) use symbols::AnyHome;

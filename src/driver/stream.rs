@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use super::capture::Capture;
 use super::context::{CudaContext, context_mismatch};
 use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
-use super::fault::{Launches, NO_KERNEL};
+use super::fault::Launches;
 use super::host_call;
 use super::open_captures::{despite_captures, outside_captures};
 use crate::error::{Error, ErrorKind, NotInCapture};
@@ -58,9 +58,7 @@ pub(super) struct StreamInner {
     capture: Option<Arc<Capture>>,
     /// The bit that stands for it in the memory of its context ([`CudaContext::claim_bit`]); 0 before it accessed any.
     bit: AtomicU64,
-    submissions: Submissions,
-    /// What may be blamed for a fault.
-    launches: Launches,
+    queue: StreamQueue,
     /// The host has seen the end of so many submissions.
     settled: AtomicUsize,
     /// Marks in it that have not been dropped.
@@ -72,6 +70,15 @@ pub(super) struct StreamInner {
     /// Recorded where another stream must wait for this one. A wait means the record before it, or a later one of the same
     /// stream, so one event serves all. Not used where the handle means another stream on every thread.
     mark: OnceLock<CudaEvent>,
+}
+
+/// What a stream is given.
+#[derive(Debug, Default)]
+pub(crate) struct StreamQueue {
+    /// How much, and how much of that the driver has taken.
+    pub(crate) submissions: Submissions,
+    /// What may be blamed for a fault.
+    pub(crate) launches: Launches,
 }
 
 // SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
@@ -136,8 +143,7 @@ impl CudaStream {
             serial,
             capture,
             bit: AtomicU64::new(0),
-            submissions: Submissions::default(),
-            launches: Launches::default(),
+            queue: StreamQueue::default(),
             settled: AtomicUsize::new(0),
             #[cfg(feature = "async")]
             marks: Default::default(),
@@ -355,37 +361,15 @@ impl CudaStream {
         self.key()
     }
 
-    /// What it is given, and how much of that the driver has taken.
-    pub(crate) fn submissions(&self) -> &Submissions {
-        &self.inner.submissions
-    }
-
-    /// Announces a submission; its number. It launches this kernel.
+    /// What it is given.
     #[inline(always)]
-    pub(crate) fn announce_launch(&self, kernel: u32) -> usize {
-        let number = self.inner.submissions.announce();
-        self.inner.launches.note(number, kernel);
-        number
-    }
-
-    /// Announces a submission that launches no kernel; its number.
-    pub(crate) fn announce(&self) -> usize {
-        self.announce_launch(NO_KERNEL)
-    }
-
-    /// The submission of this number launches this kernel after all.
-    pub(crate) fn relaunch(&self, submission: usize, kernel: u32) {
-        self.inner.launches.note(submission, kernel);
-    }
-
-    /// The submission of this number launches nothing after all.
-    pub(crate) fn launches_nothing(&self, submission: usize) {
-        self.relaunch(submission, NO_KERNEL);
+    pub(crate) fn queue(&self) -> &StreamQueue {
+        &self.inner.queue
     }
 
     /// How many submissions were announced so far: to be given to [`settle`](Self::settle) when the host has waited.
     pub(super) fn announced(&self) -> usize {
-        self.inner.submissions.announced()
+        self.inner.announced()
     }
 
     /// The host has seen the end of so many submissions.
@@ -484,11 +468,11 @@ impl CudaStream {
 
 impl StreamInner {
     pub(super) fn announced(&self) -> usize {
-        self.submissions.announced()
+        self.queue.submissions.announced()
     }
 
     pub(super) fn settle(&self, announced: usize) {
-        self.launches.settle(announced, self.announced());
+        self.queue.launches.settle(announced, self.announced());
         self.settled.fetch_max(announced, Ordering::Relaxed);
     }
 
@@ -499,7 +483,7 @@ impl StreamInner {
 
     /// The numbers of the kernels that may still be running, the oldest first, and whether there may be more before them.
     pub(super) fn pending_kernels(&self) -> (Vec<u32>, bool) {
-        self.launches.pending(self.announced())
+        self.queue.launches.pending(self.announced())
     }
 
     fn destroy(&mut self) -> Result<(), Error> {

@@ -47,7 +47,7 @@ impl Queue for ThreadStream {
     type Error = Error;
 
     fn submissions(&self) -> &Submissions {
-        self.stream.submissions()
+        &self.stream.queue().submissions
     }
 
     fn key(&self) -> Key {

@@ -165,7 +165,7 @@ impl GraphExec {
 
     /// Notes what may be blamed for a fault: each kernel of the graph.
     fn note_kernels(&self, stream: &CudaStream) {
-        self.share.kernels.iter().for_each(|kernel| drop(Announced::launch(stream, *kernel)));
+        self.share.kernels.iter().for_each(|kernel| drop(Announced::launch(stream.queue(), *kernel)));
     }
 
     /// Makes the graph ready on the device, so that its first launch does not have to.

@@ -86,9 +86,11 @@ pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
 
 /// The device memory in a list.
 pub trait Memory {
-    /// Whether the stream of this key may access all of it without waiting for anything; then it is of the stream's context. Only
+    /// Whether the stream with this key may access all of it without waiting for anything; then it is of the stream's context. Only
     /// for a launch that was announced.
-    fn is_ready(&self, key: Key) -> bool;
+    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool
+    where
+        Self: Sized;
 
     /// The device of the first that belongs to another context.
     fn stranger(&self, context: &CudaContext) -> Option<u32>;
@@ -238,7 +240,7 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
 impl Memory for Nil {
     #[inline(always)]
-    fn is_ready(&self, _: Key) -> bool {
+    fn is_ready(&self, _: impl FnOnce() -> Key) -> bool {
         true
     }
 
@@ -256,7 +258,7 @@ impl Memory for Nil {
 
 impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     #[inline(always)]
-    fn is_ready(&self, key: Key) -> bool {
+    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
         self.1.is_ready(key)
     }
 
@@ -277,9 +279,10 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
 
 impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, WRITE>, R> {
     #[inline(always)]
-    fn is_ready(&self, key: Key) -> bool {
-        // No short cuts, so that the loads of all arguments go side by side.
-        self.0.0.home.is_ready(key, WRITE) & self.1.is_ready(key)
+    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
+        // Asked once. No short cuts, so that the loads of all arguments go side by side.
+        let key = key();
+        self.0.0.home.is_ready(key, WRITE) & self.1.is_ready(|| key)
     }
 
     #[inline(always)]

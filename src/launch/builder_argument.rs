@@ -319,7 +319,8 @@ impl<'l> Given<'l> for &'l Arguments<'_> {
 
 impl Memory for &Arguments<'_> {
     #[inline(always)]
-    fn is_ready(&self, key: Key) -> bool {
+    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
+        let key = key();
         self.memory.as_slice().iter().all(|passed| passed.home.is_ready(key, passed.written))
     }
 

@@ -228,7 +228,8 @@ impl<'l> Given<'l> for Prepared<'l> {
 }
 
 impl Memory for Kept<'_> {
-    fn is_ready(&self, key: Key) -> bool {
+    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
+        let key = key();
         self.0.iter().all(|(home, written)| home.is_ready(key, *written))
     }
 

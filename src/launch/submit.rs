@@ -77,10 +77,10 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     given: G,
 ) -> Result<(), Error> {
     // First: what is looked at below holds until the driver has taken the launch.
-    let launch = Announced::launch(stream, kernel.number);
+    let launch = Announced::launch(stream.queue(), kernel.number);
     // Memory that is ready is of the stream's context.
     let memory = given.memory();
-    let ready = memory.is_ready(stream.key()) & stream.is_warm_for(kernel.context_identity);
+    let ready = memory.is_ready(|| stream.key()) & stream.is_warm_for(kernel.context_identity);
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
     let raw = config.raw(stream.raw());
@@ -156,7 +156,7 @@ unsafe fn examined(
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    let mut launch = Submission::from(launch);
+    let mut launch = Submission::of(request.stream, launch);
     // Until it is submitted: a launch that does not come that far cannot be blamed.
     launch.refused();
     make_ready(request, types, &mut launch, memory)?;

@@ -3,19 +3,22 @@
 use cuda_driver_sys::{CUresult, Driver};
 use std::sync::Arc;
 
-use crate::driver::{CudaStream, Resource, StreamAccesses, StreamWaits, ThreadStream};
+use crate::driver::{
+    CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamQueue, StreamWaits, ThreadStream,
+};
 use crate::error::Error;
 
 /// A submission that was announced on its stream; finished when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Announced<'s> {
-    stream: &'s CudaStream,
+    queue: &'s StreamQueue,
     number: usize,
 }
 
 /// Work that is about to be submitted: accesses noted by it cannot be forgotten before it is submitted, or dropped.
 #[derive(Debug)]
 pub struct Submission<'s> {
+    stream: &'s CudaStream,
     announced: Announced<'s>,
     waits: StreamWaits,
 }
@@ -23,43 +26,44 @@ pub struct Submission<'s> {
 impl<'s> Announced<'s> {
     /// Announces a launch of the kernel of this number.
     #[inline(always)]
-    pub(crate) fn launch(stream: &'s CudaStream, kernel: u32) -> Self {
-        Self { stream, number: stream.announce_launch(kernel) }
+    pub(crate) fn launch(queue: &'s StreamQueue, kernel: u32) -> Self {
+        let number = queue.submissions.announce();
+        queue.launches.note(number, kernel);
+        Self { queue, number }
     }
 
     /// It launches nothing after all.
     pub(crate) fn refused(&self) {
-        self.stream.launches_nothing(self.number);
+        self.queue.launches.note(self.number, NO_KERNEL);
     }
 }
 
 impl Drop for Announced<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.stream.submissions().finish(self.number);
-    }
-}
-
-impl<'s> From<Announced<'s>> for Submission<'s> {
-    fn from(announced: Announced<'s>) -> Self {
-        Self { announced, waits: StreamWaits::default() }
+        self.queue.submissions.finish(self.number);
     }
 }
 
 impl<'s> Submission<'s> {
-    /// Announces work on `stream`.
+    /// Announces work on `stream` that launches no kernel of its own.
     pub(crate) fn on(stream: &'s CudaStream) -> Self {
-        Announced { stream, number: stream.announce() }.into()
+        Self::of(stream, Announced::launch(stream.queue(), NO_KERNEL))
+    }
+
+    /// Work that was announced on `stream`.
+    pub(crate) fn of(stream: &'s CudaStream, announced: Announced<'s>) -> Self {
+        Self { stream, announced, waits: StreamWaits::default() }
     }
 
     /// The stream.
     pub(crate) fn stream(&self) -> &'s CudaStream {
-        self.announced.stream
+        self.stream
     }
 
     /// It launches the kernel of this number, which may be blamed for a fault.
     pub(crate) fn launches(&self, kernel: u32) {
-        self.stream().relaunch(self.announced.number, kernel);
+        self.announced.queue.launches.note(self.announced.number, kernel);
     }
 
     /// It launches nothing after all.

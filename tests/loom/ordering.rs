@@ -81,12 +81,18 @@ impl Done {
 
 /// A submission as the crate makes it: announced, noted, given to the stream, finished.
 fn submit(lane: &Lane, memory: &Memory, write: bool) -> Done {
+    submit_all(lane, &[memory], write)
+}
+
+/// The same with several pieces of memory.
+fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
     let number = lane.submissions().announce();
-    let key = lane.key();
-    let ready = if write { memory.may_write(key) } else { memory.may_read(key) };
-    if !ready {
-        let waits = &mut Waits::default();
-        if write { memory.write(lane, waits) } else { memory.read(lane, waits) }.unwrap();
+    let (key, waits) = (lane.key(), &mut Waits::default());
+    for memory in memory {
+        let ready = if write { memory.may_write(key) } else { memory.may_read(key) };
+        if !ready {
+            if write { memory.write(lane, waits) } else { memory.read(lane, waits) }.unwrap();
+        }
     }
     let mut clock = lane.0.clock.lock().unwrap();
     let after = *clock;
@@ -249,6 +255,22 @@ fn threads_that_share_a_stream_finish_in_any_order() {
         beside.join().unwrap();
         let read = reader.join().unwrap();
         let written = submit(&b, &memory, true);
+        assert!(written.is_after(&read), "{written:?} {read:?}");
+    });
+}
+
+#[test]
+fn one_wait_for_two_pieces_of_memory_covers_what_came_before_it_alone() {
+    model(3, || {
+        let (one, two, a, b) = (Memory::new(1), Arc::new(Memory::new(1)), stream(0), stream(1));
+        submit_all(&a, &[&one, &two], false);
+        let reader = thread::spawn({
+            let two = two.clone();
+            move || submit(&a, &two, false)
+        });
+        submit_all(&b, &[&one, &two], true);
+        let read = reader.join().unwrap();
+        let written = submit(&b, &two, true);
         assert!(written.is_after(&read), "{written:?} {read:?}");
     });
 }

@@ -1,0 +1,123 @@
+//! A subscriber of `tracing` that panics where a call of the driver ends: host memory that the call was lent is still waited for.
+
+#![cfg(feature = "tracing")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use cuda_launch::{
+    CopySource, CopyTarget, CudaContext, CudaStream, DeviceBuffer, Error, Extent, PinnedBuffer, PinnedFlags,
+    RegionBatch, RowLayout,
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, Once};
+use std::time::Duration;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+thread_local! {
+    /// The kind of call at whose end this thread panics, once, and who is told.
+    static ARMED: RefCell<Option<(&'static str, Sender<()>)>> = const { RefCell::new(None) };
+}
+
+#[derive(Default)]
+struct Panics {
+    next: AtomicU64,
+    names: Mutex<HashMap<u64, &'static str>>,
+}
+
+impl Subscriber for Panics {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let id = 1 + self.next.fetch_add(1, Ordering::Relaxed);
+        self.names.lock().unwrap().insert(id, span.metadata().name());
+        Id::from_u64(id)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, span: &Id) {
+        let name = self.names.lock().unwrap().get(&span.into_u64()).copied();
+        let armed = ARMED.with(|armed| armed.borrow_mut().take_if(|(at, _)| Some(*at) == name));
+        if let Some((_, tell)) = armed {
+            let _ = tell.send(());
+            panic!("a subscriber");
+        }
+    }
+}
+
+const N: usize = 4096;
+
+type Copying = fn(&CudaStream, &DeviceBuffer<u32>, &mut [u32]) -> Result<(), Error>;
+
+const COPIES: &[(&str, Copying)] = &[
+    ("copy_to_host", |stream, device, host| device.copy_to_host(stream, host)),
+    ("copy_region", |stream, device, host| {
+        let layout = RowLayout::packed::<u32>(N, 1);
+        let (source, mut target) = (CopySource::device(device, layout), CopyTarget::host(host, layout));
+        stream.copy_region(&source, &mut target, Extent::rows(N, 1))
+    }),
+    ("CopyBatch", |stream, device, host| {
+        let mut batch = cuda_launch::CopyBatch::new();
+        batch.push_to_host(host, device)?;
+        batch.submit(stream)
+    }),
+    ("RegionBatch", |stream, device, host| {
+        let layout = RowLayout::packed::<u32>(N, 1);
+        let mut batch = RegionBatch::new();
+        batch.push(CopySource::device(device, layout), CopyTarget::host(host, layout), Extent::rows(N, 1))?;
+        batch.submit(stream)
+    }),
+];
+
+/// Keeps the stream busy until a while after the panic.
+fn hold(stream: &CudaStream, panics: Receiver<()>) {
+    let wait = move || {
+        let _ = panics.recv_timeout(Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(30));
+    };
+    stream.call_host(wait).unwrap();
+}
+
+#[test]
+fn host_memory_is_not_given_back_while_a_copy_still_comes() {
+    static SET: Once = Once::new();
+    SET.call_once(|| tracing::subscriber::set_global_default(Panics::default()).unwrap());
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();
+    // At the end of the copy's call, and at the end of the wait for it: then it has come.
+    for at in ["copy", "wait"] {
+        for (name, copy) in COPIES {
+            // Pinned, so that the driver does not wait by itself.
+            let mut pinned = PinnedBuffer::<u32>::zeroed(&ctx, N, PinnedFlags::empty()).unwrap();
+            let host = pinned.as_mut_slice().unwrap();
+            let (tell, told) = channel();
+            if at == "copy" {
+                hold(&stream, told);
+            }
+            ARMED.with(|armed| *armed.borrow_mut() = Some((at, tell)));
+            let result = catch_unwind(AssertUnwindSafe(|| copy(&stream, &device, host)));
+            let left = ARMED.with(|armed| armed.borrow_mut().take());
+            // What safe code sees must stay as it is.
+            let seen = host.to_vec();
+            stream.synchronize().unwrap();
+            match result {
+                Ok(Err(error)) if error.is_unsupported() => println!("skipped: {name}: {error}"),
+                Ok(result) => panic!("{name}: {result:?}, {}", left.is_some()),
+                Err(_) => assert!(seen == *host && *host == [7; N], "{name}: it changed after the borrow"),
+            }
+        }
+    }
+}

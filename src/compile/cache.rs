@@ -5,12 +5,14 @@
 //! before its checksum is right.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::cache_entry;
+use super::cache_trust::may_trust;
 use super::code::CompiledCode;
 use super::sha256::Sha256;
 use crate::error::Error;
@@ -21,6 +23,10 @@ pub(super) const FOLDER_VARIABLE: &str = "CUDA_LAUNCH_CACHE_DIR";
 const LIMIT_VARIABLE: &str = "CUDA_LAUNCH_CACHE_BYTES";
 const DEFAULT_LIMIT: u64 = 256 << 20;
 const ENDING: &str = "code";
+const TEMPORARY: &str = "tmp";
+/// Digits of the names: what is called otherwise is not the cache's.
+const KEY_DIGITS: usize = 64;
+const TEMPORARY_DIGITS: usize = 32;
 /// What a process that ended in the middle left behind is swept away after this time.
 const STALE: Duration = Duration::from_secs(3600);
 
@@ -42,8 +48,9 @@ pub enum CacheUse {
 ///
 /// An entry is found by the source, every header that it may include, the options, the compiler (version, and size and time of
 /// its library) and the driver's version. Code that may depend on more than that is compiled each time, and not kept: with raw
-/// options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a macro. Processes may share a folder. Entries that were not used for longest go first where it
-/// gets larger than its limit.
+/// options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a macro. Processes of one user may share
+/// a folder. One that another user but root owns, or may write, is not used: what is in it would run in this user's name. Entries
+/// that were not used for longest go first where it gets larger than its limit.
 ///
 /// A compiler has no cache unless it is given one ([`Nvrtc::with_cache`](super::Nvrtc::with_cache)): a library that is asked to
 /// compile should not write to the user's disk by itself. [`load_kernel_module`](crate::load_kernel_module), which is asked for
@@ -154,25 +161,22 @@ impl CompileCache {
     }
 
     fn get(&self, key: &Key) -> Option<CompiledCode> {
+        may_trust(&self.folder, &fs::metadata(&self.folder).ok()?).ok()?;
         let path = self.path(key);
-        let bytes = fs::read(&path).ok()?;
-        let code = cache_entry::read(&bytes, &key.0);
-        match code {
-            // Used now; where that cannot be noted, it only goes earlier.
-            Some(_) => drop(
-                File::options()
-                    .append(true)
-                    .open(&path)
-                    .and_then(|file| file.set_modified(SystemTime::now())),
-            ),
-            // Damaged: out of the way, and compiled again.
-            None => drop(fs::remove_file(&path)),
-        }
-        code
+        let mut file = File::open(&path).ok()?;
+        // Of the file that is read: what has its name may be another one meanwhile.
+        may_trust(&path, &file.metadata().ok()?).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        // One that is damaged is compiled again, and written over.
+        let code = cache_entry::read(&bytes, &key.0)?;
+        // Used now; where that cannot be noted, it only goes earlier.
+        let _ =
+            File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(code)
     }
 
     fn put(&self, key: &Key, code: &CompiledCode) -> io::Result<()> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let bytes = cache_entry::write(code, &key.0);
         if bytes.len() as u64 > self.limit {
             let text =
@@ -180,19 +184,32 @@ impl CompileCache {
             return Err(io::Error::other(text));
         }
         make_folder(&self.folder)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));
+        may_trust(&self.folder, &fs::metadata(&self.folder)?)?;
+        let (mut file, temporary) = self.temporary(temporary_name)?;
         // No `sync`: what a crash of the machine damages, the checksum finds.
-        let written = File::options().write(true).create_new(true).open(&temporary).and_then(|mut file| {
-            file.write_all(&bytes)?;
-            drop(file);
-            fs::rename(&temporary, self.path(key))
-        });
-        if written.is_err() {
+        let written = file.write_all(&bytes);
+        drop(file);
+        if let Err(error) = written.and_then(|()| fs::rename(&temporary, self.path(key))) {
+            // This process made it.
             let _ = fs::remove_file(&temporary);
+            return Err(error);
         }
-        written?;
         self.shrink()
+    }
+
+    /// A new file beside the entries, which nobody else may write. One that has the name already is another process's, and stays.
+    fn temporary(&self, name: impl Fn() -> String) -> io::Result<(File, PathBuf)> {
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        loop {
+            let path = self.folder.join(name()).with_extension(TEMPORARY);
+            match options.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return Ok((made?, path)),
+            }
+        }
     }
 
     /// Removes the entries used longest ago until the rest is within the limit.
@@ -219,7 +236,7 @@ impl CompileCache {
         };
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.extension().is_some_and(|ending| ending == "tmp") && old(&path) {
+            if is_named(&path, TEMPORARY_DIGITS, TEMPORARY) && old(&path) {
                 let _ = fs::remove_file(path);
             }
         }
@@ -234,7 +251,7 @@ impl CompileCache {
         for path in list.filter_map(|entry| Some(entry.ok()?.path())) {
             // One that another process removed meanwhile is none.
             let Ok(data) = fs::metadata(&path) else { continue };
-            if data.is_file() && path.extension().is_some_and(|ending| ending == ENDING) {
+            if data.is_file() && is_named(&path, KEY_DIGITS, ENDING) {
                 entries.push(Entry {
                     path,
                     size: data.len(),
@@ -301,6 +318,21 @@ impl KeyParts {
     }
 }
 
+/// Whether a file's name is so many hexadecimal digits and this ending.
+fn is_named(path: &Path, digits: usize, ending: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    stem.len() == digits && stem.bytes().all(is_digit) && path.extension().is_some_and(|own| own == ending)
+}
+
+/// A name that no other process has: a process's number is another's in the next container, so it is made of random keys.
+fn temporary_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let part = |number: u64| RandomState::new().hash_one((std::process::id(), number, SystemTime::now()));
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{:016x}{:016x}", part(number), part(!number))
+}
+
 /// Something that is gone already was to go.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
@@ -328,4 +360,97 @@ fn caches() -> Option<PathBuf> {
             .map(|home| home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
     };
     folder("XDG_CACHE_HOME").or_else(home)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::compile::code::CodeKind;
+
+    /// A folder of this test's own, which only this user may write.
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("cuda-launch-cache-{name}-{}", temporary_name()));
+        make_folder(&folder).unwrap();
+        folder
+    }
+
+    fn code() -> CompiledCode {
+        let (log, origin) = (String::new(), "k.cu".into());
+        CompiledCode {
+            kind: CodeKind::Ptx,
+            bytes: vec![7],
+            log,
+            names: Vec::new(),
+            origin,
+            cache: CacheUse::Off,
+        }
+    }
+
+    fn through(cache: &CompileCache) -> CacheUse {
+        CompileCache::through(Some(cache), || Ok(Key([1; 32])), || Ok(code())).unwrap().cache
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_folder_that_others_may_write_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let folder = folder("modes");
+        let cache = CompileCache::at(&folder);
+        let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        assert!(matches!(through(&cache), CacheUse::Stored));
+        for mode in [0o777, 0o1777, 0o770] {
+            chmod(&folder, mode);
+            let CacheUse::NotStored(why) = through(&cache) else { panic!("{mode:o}") };
+            assert!(why.contains("others may write") && why.contains("chmod go-w"), "{why}");
+        }
+        chmod(&folder, 0o755);
+        assert!(matches!(through(&cache), CacheUse::Hit));
+        // An entry that others may write is compiled again, and is this user's alone then.
+        let entry = cache.path(&Key([1; 32]));
+        assert_eq!(fs::metadata(&entry).unwrap().permissions().mode() & 0o777, 0o600);
+        chmod(&entry, 0o666);
+        assert!(matches!(through(&cache), CacheUse::Stored) && matches!(through(&cache), CacheUse::Hit));
+        // Only root can give a folder away.
+        if chown(&folder, Some(65_534), None).is_ok() {
+            let CacheUse::NotStored(why) = through(&cache) else { panic!() };
+            assert!(why.contains("belongs to user 65534"), "{why}");
+            chown(&folder, Some(0), None).unwrap();
+            chown(&entry, Some(65_534), None).unwrap();
+            assert!(matches!(through(&cache), CacheUse::Stored));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_others_made_stays() {
+        let folder = folder("others");
+        let cache = CompileCache::at(&folder).limit(0);
+        // A temporary of another process by the first two names; the third is free.
+        let names: Vec<String> = (0..3).map(|_| temporary_name()).collect();
+        let path = |name: &str| folder.join(name).with_extension(TEMPORARY);
+        names[..2].iter().for_each(|name| fs::write(path(name), "theirs").unwrap());
+        let next = std::cell::Cell::new(0);
+        let (_, made) = cache.temporary(|| names[next.replace(next.get() + 1)].clone()).unwrap();
+        assert_eq!(made, path(&names[2]));
+        assert!(names[..2].iter().all(|name| fs::read_to_string(path(name)).unwrap() == "theirs"));
+        // Files of other programs are neither entries nor left over.
+        for name in ["work.tmp", "77-0.tmp", "main.code", &format!("{}.code", "g".repeat(KEY_DIGITS))] {
+            let file = File::create(folder.join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        let left_over = File::options().write(true).open(path(&names[0])).unwrap();
+        left_over.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        cache.shrink().unwrap();
+        cache.clear().unwrap();
+        assert_eq!((cache.size().unwrap(), fs::read_dir(&folder).unwrap().count()), (0, 6));
+        assert!(!path(&names[0]).exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn temporary_names_differ() {
+        let names: std::collections::HashSet<String> = (0..1000).map(|_| temporary_name()).collect();
+        assert!(names.len() == 1000 && names.iter().all(|name| name.len() == TEMPORARY_DIGITS));
+    }
 }

@@ -135,7 +135,10 @@ pub(super) fn compare(inputs: &[Input<'_>], kernel: &Kernel) -> Result<(), Failu
         let text = shorten(&one.argument.text, LONGEST);
         if one.bytes != parameter.size {
             let (is, wants) = (count(one.bytes, "byte"), count(parameter.size, "byte"));
-            let what = format!("argument {at} is {is} (`{text}`); the kernel's parameter {at} is {wants}");
+            let what = format!(
+                "{}: argument {at} is {is} (`{text}`); the kernel's parameter {at} is {wants}",
+                kernel.name
+            );
             return refuse(at, what, &help(parameter));
         }
         if let Form::Value { scalar, .. } = one.argument.form

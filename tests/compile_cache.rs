@@ -164,6 +164,22 @@ fn a_folder_that_cannot_be_made_costs_only_the_cache() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+#[test]
+#[cfg(unix)]
+fn a_folder_that_others_may_write_costs_only_the_cache() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some((nvrtc, folder)) = with_cache("modes") else { return };
+    let compile = || nvrtc.compile(&kernel(0), &options()).unwrap();
+    assert_eq!(word(&compile()), "stored");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let code = compile();
+    let CacheUse::NotStored(reason) = code.cache() else { panic!("{:?}", code.cache()) };
+    assert!(reason.contains("others may write") && reason.contains("chmod go-w"), "{reason}");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(word(&compile()), "hit");
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// Every write fails in the child, as on a full disk: files may have no bytes there.
 #[test]
 #[cfg(target_os = "linux")]

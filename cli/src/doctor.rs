@@ -53,7 +53,7 @@ fn driver(report: &DriverReport) -> String {
     text.push('\n');
     if let Some(file) = &report.file {
         let version = report.library_version.as_ref().map_or(String::new(), |v| format!(", version {v}"));
-        text += &format!("        loaded from {}{version}\n", file.display());
+        text += &wrap(&format!("loaded from {}{version}", file.display()), "        ");
     }
     for line in report.problem.iter().flat_map(|problem| problem.lines()) {
         text += &wrap(line, "        ");
@@ -62,8 +62,9 @@ fn driver(report: &DriverReport) -> String {
         let DeviceReport { ordinal, name, memory, uuid, pci_bus_id, .. } = device;
         let (major, minor) = device.compute_capability;
         let memory = *memory as f64 / f64::from(1_u32 << 30);
-        text += &format!("        device {ordinal}: {name}\n");
-        text += &format!("          sm_{major}{minor}, {memory:.1} GiB, {pci_bus_id}\n          {uuid}\n");
+        text += &wrap(&format!("device {ordinal}: {name}"), "        ");
+        text += &wrap(&format!("sm_{major}{minor}, {memory:.1} GiB, {pci_bus_id}"), "          ");
+        text += &format!("          {uuid}\n");
     }
     text
 }

@@ -1,8 +1,9 @@
 //! What goes wrong, and the exit codes.
 
-use cuda_launch::{CompileError, Error, ErrorKind};
+use cuda_launch::{ArgumentMismatch, CompileError, Error, ErrorKind};
 use cuda_ptx::image::ImageError;
 use serde_json::{Value, json};
+use std::io;
 use std::path::Path;
 
 /// The end of every `--help`.
@@ -25,6 +26,77 @@ pub(crate) enum Exit {
     Driver = 4,
 }
 
+/// What the system was asked to do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tried {
+    Read,
+    Write,
+    Start,
+}
+
+impl Tried {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Start => "start",
+        }
+    }
+
+    /// What to do about the system's answer.
+    fn help(self, path: &Path, error: &io::Error) -> String {
+        match (error.kind(), self) {
+            (io::ErrorKind::NotFound, Self::Start) => {
+                "name a program that is in PATH, or give its path".into()
+            }
+            (io::ErrorKind::NotFound, _) => self.missing(path),
+            (io::ErrorKind::PermissionDenied, Self::Read) => {
+                "this user may not read it: change its permissions, or read a copy".into()
+            }
+            (io::ErrorKind::PermissionDenied, Self::Write) => {
+                "this user may not write it: change the permissions, or name another file".into()
+            }
+            (io::ErrorKind::PermissionDenied, Self::Start) => {
+                "this user may not run it: `chmod +x` it, or start it by its interpreter".into()
+            }
+            (io::ErrorKind::IsADirectory, _) => "it is a folder: name a file in it".into(),
+            (io::ErrorKind::NotADirectory, _) => {
+                let file = path.ancestors().skip(1).find(|part| part.is_file()).unwrap_or(path);
+                format!("{} is a file, and no folder: correct the path", file.display())
+            }
+            (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge, _) => {
+                "make room, or write to another disk".into()
+            }
+            (io::ErrorKind::ReadOnlyFilesystem, _) => "name a file on a disk that can be written".into(),
+            (_, Self::Start) => {
+                "it must be a program for this machine, or be started by its interpreter".into()
+            }
+            _ => "name another file, or a copy of it".into(),
+        }
+    }
+
+    /// The part of a path that is not there.
+    fn missing(self, path: &Path) -> String {
+        if path.is_symlink() {
+            return "it is a link to a file that does not exist: correct the link".into();
+        }
+        let exists = |part: &Path| part.as_os_str().is_empty() || part.exists();
+        let absent = path.ancestors().take_while(|part| !exists(part)).last().unwrap_or(path);
+        let what = match (absent == path, self) {
+            (true, Self::Write) => "no such place",
+            (true, _) => "no such file",
+            (false, _) => "no folder",
+        };
+        let place = match (absent.parent(), std::env::current_dir()) {
+            (Some(parent), Ok(here)) => here.join(parent).display().to_string(),
+            _ => "the working folder".into(),
+        };
+        let next = if self == Self::Write { "make it, or write elsewhere" } else { "correct the path" };
+        let name = absent.file_name().unwrap_or(absent.as_os_str()).display();
+        format!("{place} has {what} `{name}`: {next}")
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -44,10 +116,11 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
-    /// A file that the system does not give or take.
-    pub(crate) fn io(path: &Path, error: &std::io::Error) -> Self {
-        let message = format!("{}: {error}", path.display());
-        Self { place: json!({ "file": path.display().to_string() }), ..Self::new(Exit::File, message) }
+    /// A file that the system does not give, take or start: what was tried, what it answered, and what to do.
+    pub(crate) fn io(tried: Tried, path: &Path, error: &io::Error) -> Self {
+        let (file, verb) = (path.display().to_string(), tried.verb());
+        let message = format!("cannot {verb} {file}: {error}\n  help: {}", tried.help(path, error));
+        Self { place: json!({ "file": file }), ..Self::new(Exit::File, message) }
     }
 
     /// A file that is no kernel image, or a damaged one.
@@ -85,6 +158,13 @@ impl From<Error> for Failure {
             ErrorKind::Compile(CompileError::Refused(_)) => Exit::File,
             _ => Exit::Driver,
         };
-        Self::new(exit, error.to_string())
+        let message = match error.kind() {
+            // Its guess is for whoever wrote the types of a program.
+            ErrorKind::Arguments(mismatch) => {
+                ArgumentMismatch { guess: None, ..mismatch.clone() }.to_string()
+            }
+            _ => error.to_string(),
+        };
+        Self::new(exit, message)
     }
 }

@@ -5,12 +5,14 @@
 //! | `doctor`, `inspect`, `bind`, `run`, `occupancy`, `trace` | the commands |
 //! | `image` | reading a kernel file, with what can be known of its parameters |
 //! | `output`, `table`, `style` | one answer, as text or JSON |
+//! | `files` | reading up to a limit, writing what was tried first |
 //! | `failure` | what goes wrong, and the exit codes |
 
 mod bind;
 mod debug;
 mod doctor;
 mod failure;
+mod files;
 mod image;
 mod inspect;
 mod occupancy;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::failure::{Exit, Failure};
 use crate::style;
-use crate::table::wrap_lines;
+use crate::table::Columns;
 
 /// What a command answers.
 pub(crate) struct Outcome {
@@ -34,7 +34,7 @@ impl From<Failure> for Outcome {
             error.extend(place.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
         Self {
-            text: wrap_lines(&format!("{} {}", style::bad("error:"), failure.message), ""),
+            text: Columns::err().wrap_lines(&format!("{} {}", style::bad("error:"), failure.message), ""),
             json: json!({ "schema": "cuda-launch.error.1", "error": error }),
             exit: failure.exit,
             is_error: true,
@@ -64,11 +64,12 @@ fn harmless(text: &str) -> String {
 /// Prints the answer. A reader who has gone away is no error of the command.
 pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
     let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
+    let is_error = outcome.is_error && !json;
     let written = if json {
         serde_json::to_string_pretty(&outcome.json)
             .map_err(std::io::Error::other)
             .and_then(|text| writeln!(std::io::stdout().lock(), "{text}"))
-    } else if outcome.is_error {
+    } else if is_error {
         anstream::stderr().lock().write_all(harmless(&outcome.text).as_bytes())
     } else {
         let mut out = anstream::stdout().lock();
@@ -76,7 +77,11 @@ pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
     };
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(std::io::stderr(), "error: standard output: {error}");
+            let place = if is_error { "standard error" } else { "standard output" };
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: cannot write the answer to {place}: {error}\n  help: make room, or send it elsewhere"
+            );
             ExitCode::from(Exit::File as u8)
         }
         _ => code,

@@ -1,9 +1,88 @@
 //! Columns of text that fit a terminal.
 
+use std::sync::LazyLock;
+
 use crate::style;
 
-/// Columns of a terminal that is as narrow as they come.
-pub(crate) const WIDTH: usize = 80;
+/// Columns of the lists of numbers where nothing else says how wide they may be.
+const USUAL: usize = 80;
+/// The narrowest terminal that lines are fitted to.
+const LEAST: usize = 20;
+
+/// Columns that lines may have: those of the terminal. A file or a pipe has no limit: whoever reads it wraps as they like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Columns(Option<usize>);
+
+impl Columns {
+    /// Of standard output, where answers go.
+    pub(crate) fn out() -> Self {
+        static OUT: LazyLock<Columns> =
+            LazyLock::new(|| Columns::of(terminal_size::terminal_size_of(std::io::stdout())));
+        *OUT
+    }
+
+    /// Of standard error, where errors go.
+    pub(crate) fn err() -> Self {
+        static ERR: LazyLock<Columns> =
+            LazyLock::new(|| Columns::of(terminal_size::terminal_size_of(std::io::stderr())));
+        *ERR
+    }
+
+    /// The variable `COLUMNS`, as POSIX has it, stands for the terminal's own number.
+    fn of(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
+        let wish = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let own = || terminal.map(|(width, _)| usize::from(width.0));
+        Self(wish.filter(|columns| *columns > 0).or_else(own).map(|columns| columns.max(LEAST)))
+    }
+
+    /// For what is laid out in columns in any case.
+    pub(crate) fn or_usual(self) -> usize {
+        self.0.unwrap_or(USUAL)
+    }
+
+    fn most(self) -> usize {
+        self.0.unwrap_or(usize::MAX)
+    }
+
+    /// Words in lines that fit, each behind `indent`.
+    pub(crate) fn wrap(self, text: &str, indent: &str) -> String {
+        let (mut lines, mut line) = (String::new(), String::new());
+        for word in text.split_whitespace() {
+            if !line.is_empty() && indent.len() + length(&line) + 1 + length(word) > self.most() {
+                lines += &format!("{indent}{line}\n");
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        if !line.is_empty() {
+            lines += &format!("{indent}{line}\n");
+        }
+        lines
+    }
+
+    /// The lines of a message in lines that fit. Source stays above the caret that points into it, and rows of a table stay
+    /// rows, which are cut where the terminal ends.
+    pub(crate) fn wrap_lines(self, message: &str, indent: &str) -> String {
+        let mut text = String::new();
+        let mut lines = message.lines().enumerate().peekable();
+        while let Some((number, line)) = lines.next() {
+            let is_pointed = lines.peek().is_some_and(|(_, next)| next.trim() == "^");
+            let words = line.trim();
+            let own = format!("{indent}{}", &line[..line.len() - line.trim_start().len()]);
+            text += &if is_pointed || words == "^" || words.starts_with('|') {
+                format!("{indent}{line}\n")
+            } else if words.contains("  ") && number > 0 && !words.starts_with("help:") {
+                format!("{}\n", shorten(&format!("{indent}{line}"), self.most()))
+            } else {
+                self.wrap(line, &own)
+            };
+        }
+        text
+    }
+}
 
 /// Rows of cells under a heading.
 pub(crate) struct Table {
@@ -22,16 +101,28 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The lines, each behind `indent`; the last column is cut where the terminal ends.
+    /// The lines, each behind `indent`; they are cut where the terminal ends.
     pub(crate) fn print(&self, indent: &str) -> String {
+        self.print_in(indent, Columns::out())
+    }
+
+    /// The same for another place than standard output.
+    pub(crate) fn print_in(&self, indent: &str, columns: Columns) -> String {
+        let (heading, rows) = self.lines(indent, columns);
+        format!("{}\n{rows}", style::faint(&heading))
+    }
+
+    /// The same for a message, which is fitted when it is printed.
+    pub(crate) fn plain(&self, indent: &str) -> String {
+        let (heading, rows) = self.lines(indent, Columns(None));
+        format!("{heading}\n{rows}")
+    }
+
+    fn lines(&self, indent: &str, columns: Columns) -> (String, String) {
         let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
         let heading: Vec<String> = self.heading.iter().map(ToString::to_string).collect();
-        let mut text = format!("{}\n", style::faint(&self.line(&heading, &widths, indent)));
-        for row in &self.rows {
-            text += &self.line(row, &widths, indent);
-            text.push('\n');
-        }
-        text
+        let line = |cells: &[String]| self.line(cells, &widths, indent, columns);
+        (line(&heading), self.rows.iter().map(|row| line(row) + "\n").collect())
     }
 
     fn width(&self, column: usize) -> usize {
@@ -39,7 +130,7 @@ impl Table {
         cells.chain(self.heading.get(column).map(|cell| length(cell))).max().unwrap_or(0)
     }
 
-    fn line(&self, cells: &[String], widths: &[usize], indent: &str) -> String {
+    fn line(&self, cells: &[String], widths: &[usize], indent: &str, columns: Columns) -> String {
         let mut line = indent.to_owned();
         for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
             if column > 0 {
@@ -54,7 +145,7 @@ impl Table {
                 line.push_str(&padding);
             }
         }
-        shorten(line.trim_end(), WIDTH)
+        shorten(line.trim_end(), columns.most())
     }
 }
 
@@ -78,39 +169,9 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Words in lines of at most the terminal's width, each behind `indent`.
+/// Words in lines that fit standard output, each behind `indent`.
 pub(crate) fn wrap(text: &str, indent: &str) -> String {
-    let (mut lines, mut line) = (String::new(), String::new());
-    for word in text.split_whitespace() {
-        if !line.is_empty() && indent.len() + length(&line) + 1 + length(word) > WIDTH {
-            lines += &format!("{indent}{line}\n");
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if !line.is_empty() {
-        lines += &format!("{indent}{line}\n");
-    }
-    lines
-}
-
-/// Long lines in lines that fit; a source line stays above the caret that points into it.
-pub(crate) fn wrap_lines(message: &str, indent: &str) -> String {
-    let mut text = String::new();
-    let mut lines = message.lines().peekable();
-    while let Some(line) = lines.next() {
-        let is_pointed = lines.peek().is_some_and(|next| next.trim() == "^");
-        let own = format!("{indent}{}", &line[..line.len() - line.trim_start().len()]);
-        if is_pointed || line.trim() == "^" {
-            text += &format!("{indent}{line}\n")
-        } else {
-            text += &wrap(line, &own)
-        }
-    }
-    text
+    Columns::out().wrap(text, indent)
 }
 
 /// `1 kernel`, `2 kernels`.

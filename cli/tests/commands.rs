@@ -4,7 +4,7 @@
 mod support;
 
 use std::process::Stdio;
-use support::{finished, images, json, run, scratch, tool};
+use support::{finished, images, json, run, run_in, scratch, tool};
 
 const VECADD: &[&str] = &["run", "examples/kernels/vecadd.ptx", "vecadd"];
 const SAXPY: &[&str] = &["run", "examples/kernels/saxpy.ptx", "saxpy"];
@@ -30,7 +30,7 @@ fn every_image_of_the_tree_is_shown() {
         let (code, answer) = json(&["inspect", path]);
         assert_eq!((code, &answer["schema"]), (0, &"cuda-launch.inspect.1".into()), "{path}");
         assert!(!answer["images"].as_array().unwrap().is_empty(), "{path}");
-        let text = run(&["inspect", path]);
+        let text = run_in(80, &["inspect", path]);
         // The name of the file may be as long as it likes.
         let wide = text.out.lines().skip(1).find(|line| line.chars().count() > 80 && !line.starts_with('_'));
         assert_eq!((text.code, wide), (0, None), "{path}");
@@ -216,7 +216,7 @@ fn a_check_names_both_threads_of_a_race() {
     let check = |kernel: &str| {
         let command = turn(kernel);
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        (json(&command), run(&command))
+        (json(&command), run_in(80, &command))
     };
     let ((code, answer), text) = check("waits");
     assert_eq!((code, &answer["findings"], text.code), (0, &serde_json::json!([]), 0));

@@ -215,3 +215,152 @@ mod asks_by_name {
         }
     }
 }
+
+/// A kernel that never ends.
+#[cfg(unix)]
+const SPIN: &str = "\
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry spin(.param .u32 n)
+{
+L:
+    bra.uni L;
+}
+";
+
+/// A trace of a program that waits for a kernel for ever, and the folder that has the recorder's lines.
+#[cfg(unix)]
+struct Endless {
+    tool: std::process::Child,
+    folder: std::path::PathBuf,
+    /// The process of the program.
+    program: i32,
+}
+
+#[cfg(unix)]
+impl Endless {
+    fn start(recorder: &Path, name: &str) -> Self {
+        use std::os::unix::process::CommandExt;
+        let folder = scratch(name);
+        std::fs::write(folder.join("spin.ptx"), SPIN).unwrap();
+        let mut command = tool();
+        command.args(["trace", "--driver", "emulator", "--recorder"]).arg(recorder).current_dir(&folder);
+        // A file, as a program that outlives the tool would keep a pipe open.
+        let words = std::fs::File::create(folder.join("words")).unwrap();
+        command.env("TMPDIR", &folder).process_group(0).stderr(words);
+        let program = format!("echo $$ > process; exec {TOOL} run spin.ptx spin --arg u32:1");
+        let mut tool = command.args(["--", "sh", "-c", &program]).spawn().unwrap();
+        // Until the kernel is launched.
+        let launched = || {
+            let lines = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("lines")).ok();
+            let folders = std::fs::read_dir(&folder).unwrap().flatten();
+            folders.filter_map(lines).any(|lines| lines.contains("\"cuLaunchKernel"))
+        };
+        while !launched() {
+            assert!(tool.try_wait().unwrap().is_none(), "the program ended");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let program = std::fs::read_to_string(folder.join("process")).unwrap().trim().parse().unwrap();
+        Self { tool, folder, program }
+    }
+
+    /// Sends a signal to a process, or to a group by its negative number.
+    #[allow(unsafe_code)]
+    fn send(to: i32, signal: i32) {
+        // SAFETY: takes two numbers. Both processes are this test's, and nobody has waited for them.
+        assert_eq!(unsafe { libc::kill(to, signal) }, 0);
+    }
+
+    fn tool(&self) -> i32 {
+        i32::try_from(self.tool.id()).unwrap()
+    }
+
+    /// The exit code, the summary, and the events.
+    fn ended(mut self) -> (Run, Vec<Value>) {
+        let status = self.tool.wait().unwrap();
+        let stderr = std::fs::read(self.folder.join("words")).unwrap();
+        let run = finished(&std::process::Output { status, stdout: Vec::new(), stderr });
+        let text = std::fs::read_to_string(self.folder.join("trace.json")).unwrap();
+        let whole: Value = serde_json::from_str(&text).unwrap();
+        let left = std::fs::read_dir(&self.folder).unwrap().flatten().filter(|e| e.path().is_dir()).count();
+        assert_eq!(left, 0, "the folder of the recorder is gone");
+        std::fs::remove_dir_all(&self.folder).unwrap();
+        (run, whole["traceEvents"].as_array().unwrap().clone())
+    }
+}
+
+/// Whatever the test finds, nothing spins on.
+#[cfg(unix)]
+impl Drop for Endless {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: takes two numbers; the group is this test's own.
+        unsafe { libc::kill(-self.tool(), libc::SIGKILL) };
+    }
+}
+
+/// ^C goes to tool and program, `kill` to one of them: the timeline of what ran is written in any case.
+#[test]
+#[cfg(unix)]
+fn signals_leave_the_timeline_of_what_ran() {
+    let Some(recorder) = recorder() else { return };
+    for (name, signal, to) in [
+        ("trace-int-both", libc::SIGINT, (|run| -run.tool()) as fn(&Endless) -> i32),
+        ("trace-int-tool", libc::SIGINT, |run| run.tool()),
+        ("trace-term-tool", libc::SIGTERM, |run| run.tool()),
+        ("trace-hup-tool", libc::SIGHUP, |run| run.tool()),
+        ("trace-term-program", libc::SIGTERM, |run| run.program),
+        ("trace-kill-program", libc::SIGKILL, |run| run.program),
+        ("trace-abort-program", libc::SIGABRT, |run| run.program),
+    ] {
+        let endless = Endless::start(&recorder, name);
+        Endless::send(to(&endless), signal);
+        let (run, events) = endless.ended();
+        assert_eq!(run.code, 128 + signal, "{name}: {}", run.err);
+        assert!(run.says(&format!("signal {signal} ended the program")), "{name}: {}", run.err);
+        assert!(events.iter().any(|event| event["args"]["kernel"] == "spin"), "{name}");
+        // The kernel that hangs is what people look for.
+        let [left] = named(&events, "spin: end not seen")[..] else { panic!("{name}: {events:?}") };
+        assert_eq!(
+            (&left["pid"], &left["args"]["block"]),
+            (&2.into(), &serde_json::json!([256, 1, 1])),
+            "{name}"
+        );
+        assert!(run.says("1 piece of work not finished"), "{name}: {}", run.err);
+        assert!(events.iter().all(|event| event["work"].is_null()), "{name}");
+    }
+}
+
+/// A program that handles a signal goes on, and so does its trace.
+#[test]
+#[cfg(unix)]
+fn a_program_that_handles_signals_decides() {
+    let Some(recorder) = recorder() else { return };
+    let folder = scratch("trace-trap");
+    let program = "trap 'exit 5' TERM; touch ready; for i in $(seq 3000); do sleep 0.01; done";
+    let mut command = tool();
+    command.args(["trace", "--driver", "emulator", "--recorder"]).arg(recorder).current_dir(&folder);
+    let mut tool =
+        command.args(["--", "sh", "-c", program]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    while !folder.join("ready").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Endless::send(i32::try_from(tool.id()).unwrap(), libc::SIGTERM);
+    assert_eq!(tool.wait().unwrap().code(), Some(5));
+    assert!(folder.join("trace.json").exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Two programs, one after the other: the second does not write over what the first left.
+#[test]
+#[cfg(unix)]
+fn every_process_of_a_program_is_in_the_timeline() {
+    let Some(recorder) = recorder() else { return };
+    let folder = scratch("trace-two");
+    let one = saxpy("u32:100").join(" ");
+    let both = format!("{one} && {one}");
+    let (run, events) = trace(&recorder, &folder, &["sh", "-c", &both]);
+    assert_eq!((run.code, named(&events, "saxpy").len()), (0, 2), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -83,7 +83,7 @@ fn command(arguments: &[String], own: &Path) -> Option<Command> {
             Path::new(TOOL).parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&folders));
         command.env("CUDA_LAUNCH_RECORDER", recorder()?).env("PATH", std::env::join_paths(folders).unwrap());
     }
-    command.args(arguments);
+    command.env("COLUMNS", "80").args(arguments);
     Some(command)
 }
 

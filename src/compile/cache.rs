@@ -5,12 +5,14 @@
 //! before its checksum is right.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::cache_entry;
+use super::cache_trust::may_trust;
 use super::code::CompiledCode;
 use super::sha256::Sha256;
 use crate::error::Error;
@@ -21,6 +23,10 @@ pub(super) const FOLDER_VARIABLE: &str = "CUDA_LAUNCH_CACHE_DIR";
 const LIMIT_VARIABLE: &str = "CUDA_LAUNCH_CACHE_BYTES";
 const DEFAULT_LIMIT: u64 = 256 << 20;
 const ENDING: &str = "code";
+const TEMPORARY: &str = "tmp";
+/// Digits of the names: what is called otherwise is not the cache's.
+const KEY_DIGITS: usize = 64;
+const TEMPORARY_DIGITS: usize = 32;
 /// What a process that ended in the middle left behind is swept away after this time.
 const STALE: Duration = Duration::from_secs(3600);
 
@@ -42,8 +48,9 @@ pub enum CacheUse {
 ///
 /// An entry is found by the source, every header that it may include, the options, the compiler (version, and size and time of
 /// its library) and the driver's version. Code that may depend on more than that is compiled each time, and not kept: with raw
-/// options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a macro. Processes may share a folder. Entries that were not used for longest go first where it
-/// gets larger than its limit.
+/// options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a macro. Processes of one user may share
+/// a folder. One that another user but root owns, or may write, is not used: what is in it would run in this user's name. Entries
+/// that were not used for longest go first where it gets larger than its limit.
 ///
 /// A compiler has no cache unless it is given one ([`Nvrtc::with_cache`](super::Nvrtc::with_cache)): a library that is asked to
 /// compile should not write to the user's disk by itself. [`load_kernel_module`](crate::load_kernel_module), which is asked for
@@ -154,25 +161,22 @@ impl CompileCache {
     }
 
     fn get(&self, key: &Key) -> Option<CompiledCode> {
+        may_trust(&self.folder, &fs::metadata(&self.folder).ok()?).ok()?;
         let path = self.path(key);
-        let bytes = fs::read(&path).ok()?;
-        let code = cache_entry::read(&bytes, &key.0);
-        match code {
-            // Used now; where that cannot be noted, it only goes earlier.
-            Some(_) => drop(
-                File::options()
-                    .append(true)
-                    .open(&path)
-                    .and_then(|file| file.set_modified(SystemTime::now())),
-            ),
-            // Damaged: out of the way, and compiled again.
-            None => drop(fs::remove_file(&path)),
-        }
-        code
+        let mut file = File::open(&path).ok()?;
+        // Of the file that is read: what has its name may be another one meanwhile.
+        may_trust(&path, &file.metadata().ok()?).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        // One that is damaged is compiled again, and written over.
+        let code = cache_entry::read(&bytes, &key.0)?;
+        // Used now; where that cannot be noted, it only goes earlier.
+        let _ =
+            File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(code)
     }
 
     fn put(&self, key: &Key, code: &CompiledCode) -> io::Result<()> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let bytes = cache_entry::write(code, &key.0);
         if bytes.len() as u64 > self.limit {
             let text =
@@ -180,19 +184,32 @@ impl CompileCache {
             return Err(io::Error::other(text));
         }
         make_folder(&self.folder)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));
+        may_trust(&self.folder, &fs::metadata(&self.folder)?)?;
+        let (mut file, temporary) = self.temporary(temporary_name)?;
         // No `sync`: what a crash of the machine damages, the checksum finds.
-        let written = File::options().write(true).create_new(true).open(&temporary).and_then(|mut file| {
-            file.write_all(&bytes)?;
-            drop(file);
-            fs::rename(&temporary, self.path(key))
-        });
-        if written.is_err() {
+        let written = file.write_all(&bytes);
+        drop(file);
+        if let Err(error) = written.and_then(|()| fs::rename(&temporary, self.path(key))) {
+            // This process made it.
             let _ = fs::remove_file(&temporary);
+            return Err(error);
         }
-        written?;
         self.shrink()
+    }
+
+    /// A new file beside the entries, which nobody else may write. One that has the name already is another process's, and stays.
+    fn temporary(&self, name: impl Fn() -> String) -> io::Result<(File, PathBuf)> {
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        loop {
+            let path = self.folder.join(name()).with_extension(TEMPORARY);
+            match options.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return Ok((made?, path)),
+            }
+        }
     }
 
     /// Removes the entries used longest ago until the rest is within the limit.
@@ -219,7 +236,7 @@ impl CompileCache {
         };
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.extension().is_some_and(|ending| ending == "tmp") && old(&path) {
+            if is_named(&path, TEMPORARY_DIGITS, TEMPORARY) && old(&path) {
                 let _ = fs::remove_file(path);
             }
         }
@@ -234,7 +251,7 @@ impl CompileCache {
         for path in list.filter_map(|entry| Some(entry.ok()?.path())) {
             // One that another process removed meanwhile is none.
             let Ok(data) = fs::metadata(&path) else { continue };
-            if data.is_file() && path.extension().is_some_and(|ending| ending == ENDING) {
+            if data.is_file() && is_named(&path, KEY_DIGITS, ENDING) {
                 entries.push(Entry {
                     path,
                     size: data.len(),
@@ -301,6 +318,21 @@ impl KeyParts {
     }
 }
 
+/// Whether a file's name is so many hexadecimal digits and this ending.
+fn is_named(path: &Path, digits: usize, ending: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    stem.len() == digits && stem.bytes().all(is_digit) && path.extension().is_some_and(|own| own == ending)
+}
+
+/// A name that no other process has: a process's number is another's in the next container, so it is made of random keys.
+fn temporary_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let part = |number: u64| RandomState::new().hash_one((std::process::id(), number, SystemTime::now()));
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{:016x}{:016x}", part(number), part(!number))
+}
+
 /// Something that is gone already was to go.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
@@ -329,3 +361,7 @@ fn caches() -> Option<PathBuf> {
     };
     folder("XDG_CACHE_HOME").or_else(home)
 }
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

@@ -45,6 +45,8 @@ mod cache;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod cache_entry;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+mod cache_trust;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod code;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod search;

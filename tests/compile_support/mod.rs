@@ -76,7 +76,11 @@ pub fn adds(module: &CudaModule, kernel: &str) {
 pub fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("cuda-launch-test-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
+    let mut builder = std::fs::DirBuilder::new();
+    // A cache is not used where others may write, whatever the user's mask.
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(&folder).unwrap();
     folder
 }
 

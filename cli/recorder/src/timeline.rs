@@ -1,15 +1,17 @@
 //! What happened when: on the host by its clock, on a stream between two events of the driver.
 //!
 //! A line of the file is an event of Chrome's trace format: process 1 is the host with its threads, process 2 the device with
-//! its streams. Work on a stream is written once its second event is done, which is looked at whenever the program waits.
+//! its streams. Work on a stream is written once its second event is done, which is looked at whenever the program waits, and for
+//! the oldest with each launch. Each line is written when it is known, in one call of the system, so that it is in the file
+//! whatever ends the program.
 
 #![allow(unsafe_code)] // Calls of the driver with events that this file makes, on streams that the program passes.
 
 use cuda_driver_sys::*;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard};
@@ -26,9 +28,10 @@ const QUIET: &[&str] =
     &["cuCtxGetCurrent", "cuCtxSetCurrent", "cuGetErrorString", "cuGetErrorName", "cuStreamIsCapturing"];
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-static FILE: LazyLock<Option<Mutex<BufWriter<File>>>> = LazyLock::new(|| {
+/// Lines go to its end: a process that the program forked, or started, may write to it too.
+static FILE: LazyLock<Option<File>> = LazyLock::new(|| {
     let path = std::env::var_os(VARIABLE)?;
-    File::create(path).ok().map(|file| Mutex::new(BufWriter::new(file)))
+    File::options().append(true).create(true).open(path).ok()
 });
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -48,7 +51,8 @@ struct State {
     bases: HashMap<Handle, (Handle, f64)>,
     /// Events that can be used again.
     spare: HashMap<Handle, Vec<Handle>>,
-    pending: Vec<Pending>,
+    /// In the order of the launches.
+    pending: VecDeque<Pending>,
 }
 
 /// Work between two events.
@@ -88,24 +92,24 @@ fn line(event: &Value) {
     let Some(file) = &*FILE else { return };
     if WRITTEN.fetch_add(1, Ordering::Relaxed) < MOST {
         // A full disk must not stop the program that is traced.
-        let _ = writeln!(lock(file), "{event}");
+        let mut file: &File = file;
+        let _ = file.write_all(format!("{event}\n").as_bytes());
     }
 }
 
-fn flush() {
-    if let Some(file) = &*FILE {
-        let _ = lock(file).flush();
-    }
-}
-
-fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: Value) {
+/// A call. What it put on a stream is said with it, so that it is known also where nobody sees it end.
+fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: Value, work: Option<Value>) {
     if code != CUresult::SUCCESS {
         arguments["answer"] = format!("{code:?}").into();
     }
     let thread = THREAD.try_with(|thread| *thread).unwrap_or(0);
-    line(&json!({
+    let mut event = json!({
         "ph": "X", "pid": 1, "tid": thread, "ts": start, "dur": in_nanoseconds(now() - start), "name": name, "cat": category, "args": arguments,
-    }));
+    });
+    if let Some(work) = work {
+        event["work"] = work;
+    }
+    line(&event);
 }
 
 /// A call that is passed on.
@@ -123,7 +127,7 @@ pub(crate) fn described(
     let start = now();
     let code = forward();
     if !QUIET.contains(&name) {
-        host(name, category, start, code, describe());
+        host(name, category, start, code, describe(), None);
     }
     code
 }
@@ -151,15 +155,27 @@ pub(crate) fn work(
     let timing = begin(stream);
     let called = now();
     let code = forward();
-    host(call, "call", called, code, arguments.clone());
+    let (name, row) = (name(), row(stream));
+    let is_timed = timing.is_some() && code == CUresult::SUCCESS;
+    let work = is_timed.then(|| json!({ "tid": row, "name": name, "cat": category }));
+    host(call, "call", called, code, arguments.clone(), work);
     let Some(Timing { context, start, end }) = timing else { return code };
     // SAFETY: the event is of the current context, and the stream is the program's.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     let mut state = lock(&STATE);
     if ended {
-        let (name, stream) = (name(), row(stream));
-        state.pending.push(Pending { context, stream, name, category, arguments, start, end, called });
+        state.pending.push_back(Pending {
+            context,
+            stream: row,
+            name,
+            category,
+            arguments,
+            start,
+            end,
+            called,
+        });
+        relaxed(|| write_oldest(&mut state, context));
     } else {
         state.spare.entry(context).or_default().extend([start, end]);
     }
@@ -240,26 +256,48 @@ fn base(context: Handle, stream: CUstream) -> Option<()> {
     Some(())
 }
 
+/// Asks the driver what is harmless to a capture, which the driver cannot know.
+fn relaxed(ask: impl FnOnce()) {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the place lives; the mode is put back below.
+    let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+    ask();
+    // SAFETY: as above.
+    let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+}
+
+/// Whether work of the current context has ended, or failed.
+fn is_done(one: &Pending) -> bool {
+    // SAFETY: the event is of the current context, and lives as long as that.
+    let code = unsafe { driver().cuEventQuery(one.end.event()) };
+    code != CUresult::CUDA_ERROR_NOT_READY
+}
+
 /// Writes the work of the current context that is done.
 fn write_done() {
     let Some(context) = current() else { return };
     let state = &mut *lock(&STATE);
-    // What this asks of the driver is harmless to a capture, but the driver cannot know.
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place lives; the mode is put back below.
-    let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
-    let (own, other) = std::mem::take(&mut state.pending).into_iter().partition(|one| one.context == context);
-    state.pending = other;
-    for one in Vec::<Pending>::into_iter(own) {
-        // SAFETY: the event is of the current context, and lives as long as that.
-        if unsafe { driver().cuEventQuery(one.end.event()) } == CUresult::CUDA_ERROR_NOT_READY {
-            state.pending.push(one);
-        } else {
+    relaxed(|| {
+        for one in std::mem::take(&mut state.pending) {
+            if one.context == context && is_done(&one) {
+                write(state, one);
+            } else {
+                state.pending.push_back(one);
+            }
+        }
+    });
+}
+
+/// Writes the oldest work if it is done: a program that never waits gets its timeline too. Two for each launch keep up with it.
+fn write_oldest(state: &mut State, context: Handle) {
+    for _ in 0..2 {
+        if !state.pending.front().is_some_and(|one| one.context == context && is_done(one)) {
+            return;
+        }
+        if let Some(one) = state.pending.pop_front() {
             write(state, one);
         }
     }
-    // SAFETY: as above.
-    let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
 }
 
 fn write(state: &mut State, one: Pending) {
@@ -273,9 +311,9 @@ fn write(state: &mut State, one: Pending) {
     let base = state.bases.get(&context).copied();
     let began = base.and_then(|(event, at)| Some(at + between(event, start)?));
     state.spare.entry(context).or_default().extend([start, end]);
+    arguments["called_us"] = called.into();
     match (began, between(start, end)) {
         (Some(began), Some(took)) => {
-            arguments["called_us"] = called.into();
             line(&json!({
                 "ph": "X", "pid": 2, "tid": stream, "ts": in_nanoseconds(began), "dur": in_nanoseconds(took), "name": name, "cat": category, "args": arguments,
             }));
@@ -307,7 +345,6 @@ pub(crate) fn close() {
     }
     // SAFETY: that was current before, or nothing was.
     let _ = unsafe { driver().cuCtxSetCurrent(before.map_or(null_mut(), Handle::context)) };
-    flush();
 }
 
 /// Asks to be called when the program ends. After `cuInit`, so that it comes before the driver's own end.
@@ -318,7 +355,6 @@ pub(crate) fn at_exit() {
     }
     extern "C" fn end() {
         write_done();
-        flush();
     }
     ASKED.call_once(|| {
         // SAFETY: the function takes nothing, and the library stays loaded: programs do not close their driver.

@@ -7,6 +7,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::image::File;
 use crate::output::Outcome;
 
@@ -33,12 +34,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let file = File::read(&arguments.file)?;
     let stem = arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let module = names::snake(arguments.module.as_deref().unwrap_or(&stem));
-    let path = arguments.path.clone().unwrap_or_else(|| arguments.file.display().to_string());
-    let source = write::module(&file, &module, &path, &arguments.krate);
+    let path = arguments.path.as_deref().or(arguments.file.to_str()).ok_or_else(|| {
+        let file = arguments.file.display();
+        Failure::usage(format!(
+            "{file}: the path is not UTF-8, so no source can name it\n  help: rename the file, or give --path"
+        ))
+    })?;
+    let source = write::module(&file, &module, path, &arguments.krate);
     let mut json =
         json!({ "schema": "cuda-launch.bind.1", "module": module, "source": source, "output": null });
     let Some(output) = &arguments.output else { return Ok(Outcome::new(source, json)) };
-    std::fs::write(output, &source).map_err(|error| Failure::io(output, &error))?;
+    files::write(output, source.as_bytes())?;
     json["output"] = output.display().to_string().into();
     Ok(Outcome::new(format!("wrote {}\n", output.display()), json))
 }

@@ -8,10 +8,10 @@ mod source;
 use cuda_launch::{CudaContext, CudaModule, Error, load_kernel_file};
 use cuda_ptx::image::{Arch, Image, ImageError, ImageKind};
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
+use crate::files;
 use crate::signature::Signature;
 use source::Source;
 
@@ -103,8 +103,16 @@ pub(crate) struct Kernel {
 impl File {
     /// Reads and checks it, whole.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let bytes = bytes(path)?;
-        if let Some(source) = Source::of(path) {
+        let source = Source::of(path);
+        if source.is_some() && std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
+            let message = format!(
+                "{}: a source is read more than once, which a pipe or a device does not allow\n  help: save it as a file",
+                path.display()
+            );
+            return Err(Failure::new(Exit::File, message));
+        }
+        let bytes = files::read(path, MAX_FILE, "a kernel file")?;
+        if let Some(source) = source {
             return Self::compile(path, &bytes, source);
         }
         let (kind, parts) = parts(&bytes).map_err(|error| Failure::image(path, &error))?;
@@ -162,17 +170,6 @@ impl File {
             }
         }
     }
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| Failure::io(path, &error))?;
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io(path, &error))?;
-    if bytes.len() as u64 > MAX_FILE {
-        let message = format!("{}: over the limit of {MAX_FILE} bytes", path.display());
-        return Err(Failure::new(Exit::File, message));
-    }
-    Ok(bytes)
 }
 
 fn parts(bytes: &[u8]) -> Result<(ImageKind, Vec<Part>), ImageError> {

@@ -11,7 +11,8 @@ pub(super) fn file(file: &File) -> String {
     let name = style::strong(&file.path.display().to_string());
     let mut text = match file.kind {
         ImageKind::Fatbin => {
-            format!("{name}: fatbin, {}, {}\n", bytes(file.bytes.len() as u64), entries(file.parts.len()))
+            let (size, entries) = (bytes(file.bytes.len() as u64), entries(file.parts.len()));
+            wrap(&format!("{name}: fatbin, {size}, {entries}"), "")
         }
         _ => format!("{name}\n"),
     };

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::image::File;
 use crate::output::Outcome;
 use crate::run::Place;
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let answer = answer(kernel.name.clone(), known, arguments)?;
     if let Some(path) = &arguments.svg {
-        std::fs::write(path, svg::draw(&answer)).map_err(|error| Failure::io(path, &error))?;
+        files::write(path, svg::draw(&answer).as_bytes())?;
     }
     Ok(Outcome::new(text::show(&answer), json(&answer)))
 }

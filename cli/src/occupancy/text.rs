@@ -25,17 +25,14 @@ pub(super) fn show(answer: &Answer) -> String {
         kib(machine.shared)
     );
     let mut text = wrap(&format!("{} on {origin}", style::strong(kernel)), "") + &wrap(&facts, "  ");
-    text += &format!(
-        "\n{}\n",
-        style::strong(&format!("over the block size, {shared} bytes of dynamic shared memory"))
-    );
+    text += "\n";
+    text +=
+        &wrap(&style::strong(&format!("over the block size, {shared} bytes of dynamic shared memory")), "");
     let sizes = thinned(by_block);
     text +=
         &plot("threads", &sizes, |(threads, fit)| (threads.to_string(), machine.occupancy(fit, *threads)));
-    text += &format!(
-        "\n{}\n",
-        style::strong(&format!("over the dynamic shared memory, {block} threads a block"))
-    );
+    text += "\n";
+    text += &wrap(&style::strong(&format!("over the dynamic shared memory, {block} threads a block")), "");
     let steps = thinned(by_shared);
     text += &plot("bytes", &steps, |(bytes, fit)| (bytes.to_string(), machine.occupancy(fit, *block)));
     text

@@ -1,11 +1,16 @@
 //! `--arg`: what is written, and whether the kernel can take it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::data::Input;
 use crate::failure::Failure;
 use crate::image::Kernel;
-use crate::signature::{Parameter, Scalar};
+use crate::signature::{Meaning, Parameter, Scalar};
+use crate::table::{Table, count, shorten};
+
+/// Columns of an argument in a table: data may be long.
+const LONGEST: usize = 32;
 
 /// One `--arg`.
 #[derive(Clone, Debug)]
@@ -81,6 +86,10 @@ fn memory(direction: Direction, rest: &str) -> Result<Form, String> {
             (Source::Text(text.to_owned()), save)
         }
     };
+    let unnamed = |path: &Path| path.as_os_str().is_empty();
+    if matches!(&from, Source::File(path) if unnamed(path)) || save.is_some_and(str::is_empty) {
+        return Err("a file has to be named after `@`".into());
+    }
     let source = match (direction, from) {
         (Direction::Out, Source::Text(text)) => {
             let count = text.trim().parse();
@@ -102,58 +111,111 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
         .chunks(2)
         .map(byte)
         .collect::<Option<_>>()
-        .ok_or_else(|| format!("`{text}` is no list of bytes in hex"))
+        .ok_or_else(|| format!("`{text}` is no list of bytes in hex, as hex:00ff"))
 }
 
-impl Argument {
-    /// Parameters that it makes.
-    fn parameters(&self) -> usize {
-        match self.form {
-            Form::Memory { with_length: true, .. } => 2,
-            _ => 1,
-        }
-    }
-}
-
-/// What the sizes do not show: the number of parameters with all their types, and floats for integers.
-pub(super) fn compare(arguments: &[Argument], kernel: &Kernel) -> Result<(), Failure> {
+/// Number and sizes of the parameters, and what sizes do not show: floats for integers.
+pub(super) fn compare(inputs: &[Input<'_>], kernel: &Kernel) -> Result<(), Failure> {
     let Some(signature) = &kernel.signature else { return Ok(()) };
-    let given: usize = arguments.iter().map(Argument::parameters).sum();
-    let wanted = &signature.0;
-    if given != wanted.len() {
-        let list: Vec<String> =
-            wanted.iter().enumerate().map(|(index, p)| format!("  {index}: {}", describe(p))).collect();
-        return Err(Failure::usage(format!(
-            "kernel `{}` has {} parameters, the arguments make {given}\n{}",
-            kernel.name,
-            wanted.len(),
-            list.join("\n")
-        )));
+    let (given, wanted) = (made(inputs), &signature.0);
+    let refuse = |at: usize, what: String, help: &str| {
+        let table = side_by_side(&given, wanted, at);
+        Err(Failure::usage(format!("{what}\n{table}  help: {help}")))
+    };
+    if given.len() != wanted.len() {
+        let (name, has, makes) = (&kernel.name, count(wanted.len(), "parameter"), given.len());
+        let help = "give an --arg for each parameter; TYPE[] makes two, an address and a length";
+        return refuse(
+            given.len().min(wanted.len()),
+            format!("kernel `{name}` has {has}, the arguments make {makes}"),
+            help,
+        );
     }
-    let mut at = 0;
-    for argument in arguments {
-        if let (Form::Value { scalar, .. }, Some(parameter)) = (&argument.form, wanted.get(at)) {
-            check_class(argument, *scalar, at, parameter)?;
+    for (at, (one, parameter)) in given.iter().zip(wanted).enumerate() {
+        let text = shorten(&one.argument.text, LONGEST);
+        if one.bytes != parameter.size {
+            let (is, wants) = (count(one.bytes, "byte"), count(parameter.size, "byte"));
+            let what = format!(
+                "{}: argument {at} is {is} (`{text}`); the kernel's parameter {at} is {wants}",
+                kernel.name
+            );
+            return refuse(at, what, &help(parameter));
         }
-        at += argument.parameters();
+        if let Form::Value { scalar, .. } = one.argument.form
+            && is_other_class(scalar, parameter)
+        {
+            let what = format!("argument `{text}`: parameter {at} is {}", describe(parameter));
+            return refuse(at, what, &help(parameter));
+        }
     }
     Ok(())
+}
+
+/// What an argument makes one parameter of.
+struct Made<'a> {
+    argument: &'a Argument,
+    bytes: usize,
+    is_length: bool,
+}
+
+fn made<'a>(inputs: &'a [Input<'_>]) -> Vec<Made<'a>> {
+    let mut list = Vec::new();
+    for Input { argument, bytes } in inputs {
+        let with_length = match argument.form {
+            Form::Memory { with_length, .. } => Some(with_length),
+            _ => None,
+        };
+        // An address and a length have 8 bytes each.
+        let bytes = if with_length.is_some() { 8 } else { bytes.len() };
+        list.push(Made { argument, bytes, is_length: false });
+        list.extend((with_length == Some(true)).then_some(Made { argument, bytes, is_length: true }));
+    }
+    list
+}
+
+/// Arguments beside parameters, where they differ first marked.
+fn side_by_side(given: &[Made<'_>], wanted: &[Parameter], at: usize) -> String {
+    let mut table = Table::new(&["", "#", "argument", "bytes", "parameter"], &[1, 3]);
+    for index in 0..given.len().max(wanted.len()) {
+        let one = given.get(index);
+        let text = one.map_or("-".into(), |one| {
+            let what = if one.is_length { "length of " } else { "" };
+            format!("{what}{}", shorten(&one.argument.text, LONGEST))
+        });
+        table.row(vec![
+            if index == at { ">" } else { " " }.into(),
+            index.to_string(),
+            text,
+            one.map_or("-".into(), |one| one.bytes.to_string()),
+            wanted.get(index).map_or("-".into(), describe),
+        ]);
+    }
+    table.plain("  ")
+}
+
+/// What to write for a parameter.
+fn help(wanted: &Parameter) -> String {
+    match &wanted.meaning {
+        Meaning::Value(scalar) => format!("write {}:VALUE", scalar.word()),
+        Meaning::Pointer { element, .. } => {
+            format!(
+                "write in:{0}:DATA, inout:{0}:DATA or out:{0}:COUNT",
+                element.map_or("TYPE", Scalar::word)
+            )
+        }
+        _ => format!("write TYPE:VALUES or hex:BYTES that make {}", count(wanted.size, "byte")),
+    }
 }
 
 /// `.f32` takes no `u32`, though both have 4 bytes.
-fn check_class(argument: &Argument, scalar: Scalar, index: usize, wanted: &Parameter) -> Result<(), Failure> {
+fn is_other_class(scalar: Scalar, wanted: &Parameter) -> bool {
     let ty = wanted.ptx.as_deref().unwrap_or_default();
     let is_float = matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64);
-    let clash = match ty.as_bytes() {
+    match ty.as_bytes() {
         [b'.', b'f', ..] => !is_float,
         [b'.', b'u' | b's', ..] => is_float && !ty.contains('['),
         _ => false,
-    };
-    if clash {
-        let message = format!("argument `{}`: parameter {index} is {}", argument.text, describe(wanted));
-        return Err(Failure::usage(message));
     }
-    Ok(())
 }
 
 fn describe(parameter: &Parameter) -> String {

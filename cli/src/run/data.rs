@@ -1,10 +1,12 @@
 //! Numbers as text and as bytes, from files and to files.
 
+use serde_json::json;
 use std::path::Path;
 
 use super::argument::{Argument, Direction, Form, Source};
 use super::npy;
 use crate::failure::{Exit, Failure};
+use crate::files;
 use crate::signature::Scalar;
 
 /// Bytes that one argument may have.
@@ -21,6 +23,9 @@ impl<'a> Input<'a> {
     pub(super) fn load(argument: &'a Argument) -> Result<Self, Failure> {
         let usage = |message: String| Failure::usage(format!("argument `{}`: {message}", argument.text));
         let bytes = match &argument.form {
+            Form::Raw(bytes) if bytes.is_empty() => {
+                return Err(usage("no value of 0 bytes is passed; write hex:00ff".into()));
+            }
             Form::Raw(bytes) => bytes.clone(),
             Form::Value { scalar, numbers } => parse_list(numbers, *scalar).map_err(usage)?,
             Form::Memory { scalar, source, .. } => match source {
@@ -51,28 +56,45 @@ impl<'a> Input<'a> {
 
 fn length(count: usize, scalar: Scalar) -> Result<usize, String> {
     let bytes = count.checked_mul(scalar.size()).filter(|bytes| *bytes <= MOST);
-    bytes.ok_or_else(|| format!("{count} elements are over the limit of {MOST} bytes"))
+    bytes.ok_or_else(|| {
+        format!("{count} elements are over the limit of {MOST} bytes for one argument: pass fewer")
+    })
 }
 
 fn zeros(count: usize, scalar: Scalar) -> Result<Vec<u8>, String> {
     let size = length(count, scalar)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| format!("no memory for {count} elements"))?;
+    bytes.try_reserve_exact(size).map_err(|_| format!("no memory for {count} elements: pass fewer"))?;
     bytes.resize(size, 0);
     Ok(bytes)
 }
 
 fn read(path: &Path, scalar: Scalar) -> Result<Vec<u8>, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::io(path, &error))?;
-    let damaged = |message: String| Failure::new(Exit::File, format!("{}: {message}", path.display()));
+    let mut bytes = files::read(path, MOST as u64, "one argument")?;
+    let damaged = |message: String| Failure {
+        place: json!({ "file": path.display().to_string() }),
+        ..Failure::new(Exit::File, format!("{}: {message}", path.display()))
+    };
     match extension(path) {
-        "npy" => npy::read(&bytes, scalar).map(<[u8]>::to_vec).map_err(damaged),
+        "npy" => {
+            let elements = npy::elements(&bytes, scalar).map_err(damaged)?;
+            bytes.truncate(elements.end);
+            bytes.drain(..elements.start);
+            Ok(bytes)
+        }
         "txt" => {
-            let text = String::from_utf8(bytes).map_err(|_| damaged("the file is no text".into()))?;
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let place = error.utf8_error().valid_up_to();
+                damaged(format!("byte {place}: no text: name raw bytes with another ending than .txt"))
+            })?;
             parse_list(&text, scalar).map_err(damaged)
         }
         _ if bytes.len().is_multiple_of(scalar.size()) => Ok(bytes),
-        _ => Err(damaged(format!("{} bytes are no whole number of {}", bytes.len(), scalar.rust()))),
+        _ => Err(damaged(format!(
+            "{} bytes are no whole number of {}: the file is cut, or of another type",
+            bytes.len(),
+            scalar.word()
+        ))),
     }
 }
 
@@ -83,11 +105,12 @@ fn extension(path: &Path) -> &str {
 /// `1,2,3`, `0..8`, `1024*0.5`.
 fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     if let Some((start, end)) = text.split_once("..") {
-        let number =
-            |text: &str| text.trim().parse::<i64>().map_err(|_| format!("`{text}` is no whole number"));
+        let number = |text: &str| {
+            text.trim().parse::<i64>().map_err(|_| format!("`{text}` is no whole number, as 12, -3 or 0xff"))
+        };
         let (start, end) = (number(start)?, number(end)?);
-        let count =
-            usize::try_from(i128::from(end) - i128::from(start)).map_err(|_| format!("`{text}` is empty"))?;
+        let count = usize::try_from(i128::from(end) - i128::from(start))
+            .map_err(|_| format!("`{text}` is empty: START must be less than END"))?;
         length(count, scalar)?;
         let mut bytes = Vec::new();
         for number in start..end {
@@ -96,7 +119,7 @@ fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         return Ok(bytes);
     }
     if let Some((count, value)) = text.split_once('*') {
-        let count = count.trim().parse().map_err(|_| format!("`{count}` is no count"))?;
+        let count = count.trim().parse().map_err(|_| format!("`{count}` is no count, as in 1024*0.5"))?;
         length(count, scalar)?;
         return Ok(one(value, scalar)?.repeat(count));
     }
@@ -110,27 +133,30 @@ fn parse_list(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     while let Some(part) = parts.next() {
         let mut numbers = part.split_whitespace().peekable();
         if numbers.peek().is_none() && parts.peek().is_some() {
-            return Err("no number before a comma".into());
+            return Err("no number before a comma, as in 1,2,3".into());
         }
         for number in numbers {
             bytes.extend(one(number, scalar)?);
+            length(bytes.len() / scalar.size(), scalar)?;
         }
     }
-    if bytes.is_empty() { Err("no numbers".into()) } else { Ok(bytes) }
+    if bytes.is_empty() { Err("no numbers, as 1,2,3".into()) } else { Ok(bytes) }
 }
 
 /// One number, in little-endian bytes.
 fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     let text = text.trim();
-    let float = || text.parse::<f64>().map_err(|_| format!("`{text}` is no number"));
+    let float = || text.parse::<f64>().map_err(|_| format!("`{text}` is no number, as 1, -2.5, 1e30 or inf"));
     if let Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 = scalar {
         return Ok(match scalar {
             Scalar::F16 => half::f16::from_f64(float()?).to_le_bytes().to_vec(),
             Scalar::Bf16 => half::bf16::from_f64(float()?).to_le_bytes().to_vec(),
             // Not by way of f64, which rounds twice.
-            Scalar::F32 => {
-                text.parse::<f32>().map_err(|_| format!("`{text}` is no number"))?.to_le_bytes().to_vec()
-            }
+            Scalar::F32 => text
+                .parse::<f32>()
+                .map_err(|_| format!("`{text}` is no number, as 1, -2.5, 1e30 or inf"))?
+                .to_le_bytes()
+                .to_vec(),
             _ => float()?.to_le_bytes().to_vec(),
         });
     }
@@ -140,8 +166,8 @@ fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         Some(digits) => i128::from_str_radix(&digits.replace('_', ""), 16),
         None => digits.replace('_', "").parse::<i128>(),
     };
-    let number =
-        magnitude.map_err(|_| format!("`{text}` is no whole number"))? * if negative { -1 } else { 1 };
+    let number = magnitude.map_err(|_| format!("`{text}` is no whole number, as 12, -3 or 0xff"))?
+        * if negative { -1 } else { 1 };
     let bits = scalar.size() as u32 * 8;
     let signed = matches!(scalar, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
     let (least, most) = match (signed, bits) {
@@ -150,7 +176,7 @@ fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         (false, _) => (0, (1i128 << bits) - 1),
     };
     if number < least || number > most {
-        return Err(format!("{text} does not fit in {}", scalar.rust()));
+        return Err(format!("{text} does not fit in {}, which is {least} to {most}", scalar.word()));
     }
     Ok(number.to_le_bytes()[..scalar.size()].to_vec())
 }
@@ -190,7 +216,20 @@ pub(super) fn save(inputs: &[Input<'_>], outputs: &[Vec<u8>]) -> Result<(), Fail
             "txt" => show(bytes, *scalar).map(|number| number + "\n").collect::<String>().into_bytes(),
             _ => bytes.clone(),
         };
-        std::fs::write(path, file).map_err(|error| Failure::io(path, &error))?;
+        files::write(path, &file)?;
+    }
+    Ok(())
+}
+
+/// Whether the outputs can be saved where they are to go: a kernel may run for long before.
+pub(super) fn try_to_save(arguments: &[Argument]) -> Result<(), Failure> {
+    for argument in arguments {
+        let Form::Memory { save: Some(path), scalar, .. } = &argument.form else { continue };
+        if extension(path) == "npy" {
+            npy::can_hold(*scalar)
+                .map_err(|what| Failure::usage(format!("argument `{}`: {what}", argument.text)))?;
+        }
+        files::try_to_write(path)?;
     }
     Ok(())
 }

@@ -112,7 +112,7 @@ impl Launcher {
                 let (text, size) = (&input.argument.text, input.bytes.len());
                 let odd = || {
                     Failure::usage(format!(
-                        "argument `{text}`: no value of {size} bytes can be passed from here"
+                        "argument `{text}`: no value of {size} bytes can be passed from here; 1 to 16 can, and multiples of 8 up to 256"
                     ))
                 };
                 return is_passable(size).then_some(Held::Value(&input.bytes)).ok_or_else(odd);

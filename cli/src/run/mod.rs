@@ -86,8 +86,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let file = File::read(&arguments.file)?;
     let kernel = file.kernel(&arguments.kernel)?;
     let inputs = arguments.arguments.iter().map(data::Input::load).collect::<Result<Vec<_>, _>>()?;
-    argument::compare(&arguments.arguments, kernel)?;
+    argument::compare(&inputs, kernel)?;
     let config = shape::config(arguments, kernel, &inputs)?;
+    data::try_to_save(&arguments.arguments)?;
     let place = if arguments.check { arguments.place.for_check()? } else { arguments.place.clone() };
     if arguments.check {
         check::start();

@@ -1,8 +1,14 @@
 //! Files of numpy (NEP 1): a header in words, then the elements.
+//!
+//! What is not one array of plain little-endian elements, row by row, is refused: to read it otherwise would be to read other numbers.
+
+use std::ops::Range;
 
 use crate::signature::Scalar;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+/// Bytes of the longest header that is read; that of a plain array has 118.
+const MAX_HEADER: usize = 64 << 10;
 
 /// Names of little-endian types.
 const TYPES: &[(Scalar, &str)] = &[
@@ -19,64 +25,193 @@ const TYPES: &[(Scalar, &str)] = &[
     (Scalar::F64, "<f8"),
 ];
 
-/// The elements of a file, which must be of this type. The shape does not matter.
-pub(super) fn read(bytes: &[u8], scalar: Scalar) -> Result<&[u8], String> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or("byte 0: no file of numpy")?;
-    let [major, _, rest @ ..] = rest else { return Err(format!("byte {}: the header is cut", bytes.len())) };
-    let (length, start) = match (major, rest) {
-        (1, [a, b, ..]) => (u64::from(u16::from_le_bytes([*a, *b])), 10),
-        (2 | 3, [a, b, c, d, ..]) => (u64::from(u32::from_le_bytes([*a, *b, *c, *d])), 12),
-        (1..=3, _) => return Err(format!("byte {}: the header is cut", bytes.len())),
-        _ => return Err(format!("byte 6: version {major} of the format; 1 to 3 are known")),
+fn name(scalar: Scalar) -> Option<&'static str> {
+    TYPES.iter().find(|(own, _)| *own == scalar).map(|(_, name)| *name)
+}
+
+/// Where the elements of a file are, which must be of this type. The shape does not matter.
+pub(super) fn elements(bytes: &[u8], scalar: Scalar) -> Result<Range<usize>, String> {
+    let (words, start) = words(bytes)?;
+    let header = Header::read(words).map_err(|what| format!("the header `{}` {what}", words.trim_end()))?;
+    header.check_type(scalar)?;
+    header.check_order()?;
+    let size = header.size(scalar)?;
+    let there = bytes.len() - start;
+    if there < size {
+        return Err(format!(
+            "byte {}: the file ends here, but its shape {} needs {size} bytes of data, {} more; save it again",
+            bytes.len(),
+            header.shape,
+            size - there
+        ));
+    }
+    if there > size {
+        return Err(format!(
+            "byte {}: {} bytes follow the data of its shape {}; save each array in a file of its own",
+            start + size,
+            there - size,
+            header.shape
+        ));
+    }
+    Ok(start..bytes.len())
+}
+
+/// The words of the header, and where they end.
+fn words(bytes: &[u8]) -> Result<(&str, usize), String> {
+    let cut = || format!("byte {}: the header is cut; save the array again", bytes.len());
+    let rest = bytes.strip_prefix(MAGIC).ok_or("byte 0: no file of numpy; write it with numpy.save")?;
+    let [major, minor, rest @ ..] = rest else { return Err(cut()) };
+    let (length, start) = match (major, minor, rest) {
+        (1, 0, [a, b, ..]) => (usize::from(u16::from_le_bytes([*a, *b])), 10),
+        (2 | 3, 0, [a, b, c, d, ..]) => {
+            (usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).unwrap_or(usize::MAX), 12)
+        }
+        (1..=3, 0, _) => return Err(cut()),
+        _ => {
+            return Err(format!(
+                "byte 6: version {major}.{minor} of the format; 1.0, 2.0 and 3.0 are known: save it with numpy.save"
+            ));
+        }
     };
-    let end = usize::try_from(length).ok().and_then(|length| length.checked_add(start));
-    let header = end
-        .and_then(|end| bytes.get(start..end))
-        .ok_or_else(|| format!("byte {}: the header is cut", bytes.len()))?;
+    if length > MAX_HEADER {
+        return Err(format!("byte 8: a header of {length} bytes, over the limit of {MAX_HEADER}"));
+    }
+    let header = bytes.get(start..start + length).ok_or_else(cut)?;
+    // Only names of fields need more than ASCII, and fields are refused.
     let header = std::str::from_utf8(header).map_err(|_| format!("byte {start}: the header is no text"))?;
-    check(header, scalar)?;
-    let data = bytes.get(start + header.len()..).unwrap_or_default();
-    match elements(header).and_then(|n| n.checked_mul(scalar.size())) {
-        None => Err(format!("byte {start}: no shape in the header `{}`", header.trim_end())),
-        Some(size) => data.get(..size).ok_or_else(|| {
-            format!("byte {}: the file ends here, but its shape needs {size} bytes of data", bytes.len())
-        }),
+    Ok((header, start + length))
+}
+
+/// What the header says, as it is written there.
+#[derive(Debug, PartialEq, Eq)]
+struct Header<'h> {
+    descr: &'h str,
+    fortran_order: &'h str,
+    shape: &'h str,
+    extents: Vec<usize>,
+}
+
+impl<'h> Header<'h> {
+    /// Of a literal of Python, `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, each once.
+    fn read(words: &'h str) -> Result<Self, String> {
+        let mut rest = words.trim().strip_prefix('{').ok_or("does not begin with `{`")?;
+        let mut fields = [("descr", None), ("fortran_order", None), ("shape", None)];
+        loop {
+            rest = rest.trim_start();
+            if let Some(end) = rest.strip_prefix('}') {
+                if !end.is_empty() {
+                    return Err("does not end with `}`".into());
+                }
+                break;
+            }
+            let (key, after) = quoted(rest).ok_or("is damaged before a key")?;
+            let (value, after) = after
+                .trim_start()
+                .strip_prefix(':')
+                .and_then(value)
+                .ok_or_else(|| format!("is damaged after `{key}`"))?;
+            let field = fields.iter_mut().find(|(name, _)| *name == key);
+            let (_, place) = field.ok_or_else(|| format!("has a key `{key}`, which is not of the format"))?;
+            if place.replace(value).is_some() {
+                return Err(format!("has `{key}` twice"));
+            }
+            rest = after.strip_prefix(',').unwrap_or(after);
+        }
+        let [descr, fortran_order, shape] =
+            fields.map(|(name, value)| value.ok_or_else(|| format!("has no `{name}`")));
+        let shape = shape?;
+        Ok(Self { descr: descr?, fortran_order: fortran_order?, shape, extents: extents(shape)? })
+    }
+
+    fn check_type(&self, scalar: Scalar) -> Result<(), String> {
+        let wanted = name(scalar).ok_or_else(|| format!("numpy has no {}: use raw bytes", scalar.word()))?;
+        if self.descr.starts_with('[') {
+            return Err(format!(
+                "elements with fields, {}: save one field, as numpy.ascontiguousarray(x['name'])",
+                self.descr
+            ));
+        }
+        let found = quoted(self.descr).filter(|(_, rest)| rest.is_empty()).map(|(found, _)| found);
+        let found = found.ok_or_else(|| format!("elements of type {}, which is no name", self.descr))?;
+        // One byte has no order.
+        let orders: &[char] = if scalar.size() == 1 { &['|', '<', '>', '='] } else { &['<', '='] };
+        if found.trim_start_matches(orders) == wanted.trim_start_matches(['<', '|']) {
+            return Ok(());
+        }
+        let order = if found.starts_with('>') { ", big-endian" } else { "" };
+        Err(format!(
+            "elements of type `{found}`{order}, not {} (`{wanted}`): save x.astype('{wanted}'), or name the type that they have",
+            scalar.word()
+        ))
+    }
+
+    /// Where at most one extent is over 1, both orders are one.
+    fn check_order(&self) -> Result<(), String> {
+        match self.fortran_order {
+            "False" => Ok(()),
+            "True" if self.extents.contains(&0) => Ok(()),
+            "True" if self.extents.iter().filter(|extent| **extent > 1).count() < 2 => Ok(()),
+            "True" => Err(format!(
+                "the array {} is in Fortran order, column by column: save numpy.ascontiguousarray(x) of it",
+                self.shape
+            )),
+            other => Err(format!("`fortran_order` is `{other}`, neither True nor False")),
+        }
+    }
+
+    /// Bytes of the elements.
+    fn size(&self, scalar: Scalar) -> Result<usize, String> {
+        if self.extents.contains(&0) {
+            return Ok(0);
+        }
+        let size = self.extents.iter().try_fold(scalar.size(), |size, extent| size.checked_mul(*extent));
+        size.ok_or_else(|| format!("the shape {} is larger than any memory", self.shape))
     }
 }
 
-fn check(header: &str, scalar: Scalar) -> Result<(), String> {
-    let ty = value(header, "descr").unwrap_or_default().trim_matches(['\'', '"']);
-    let wanted = TYPES.iter().find(|(own, _)| *own == scalar).map(|(_, name)| *name);
-    let wanted = wanted.ok_or_else(|| format!("numpy has no {}", scalar.rust()))?;
-    if ty.trim_start_matches(['<', '|', '=']) != wanted.trim_start_matches(['<', '|']) {
-        return Err(format!("elements of type `{ty}`, not {} (`{wanted}`)", scalar.rust()));
-    }
-    if value(header, "fortran_order") == Some("True")
-        && value(header, "shape").is_some_and(|s| s.matches(',').count() > 1)
-    {
-        return Err("the array is in Fortran order: save numpy.ascontiguousarray of it".into());
-    }
-    Ok(())
+/// What stands between quotes, and what follows.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    text[1..].split_once(quote)
 }
 
-/// What stands behind `'key':`.
-fn value<'h>(header: &'h str, key: &str) -> Option<&'h str> {
-    let (_, rest) = header.split_once(&format!("'{key}':"))?;
-    let rest = rest.trim_start();
-    let end = if rest.starts_with('(') { rest.find(')')? + 1 } else { rest.find([',', '}'])? };
-    Some(rest.get(..end)?.trim())
+/// A value up to the comma or brace that ends it, which is in no bracket and in no string.
+fn value(text: &str) -> Option<(&str, &str)> {
+    let (mut depth, mut string) = (0usize, None);
+    for (at, c) in text.char_indices() {
+        match (string, c) {
+            (Some(quote), c) if c == quote => string = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => string = Some(c),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth = depth.checked_sub(1)?,
+            (None, ',' | '}') if depth == 0 => return Some((text[..at].trim(), &text[at..])),
+            _ => {}
+        }
+    }
+    None
 }
 
-fn elements(header: &str) -> Option<usize> {
-    let shape = value(header, "shape")?.strip_prefix('(')?.strip_suffix(')')?;
-    let extents = shape.split(',').map(str::trim).filter(|extent| !extent.is_empty());
-    extents.map(|extent| extent.parse::<usize>().ok()).try_fold(1usize, |product, n| product.checked_mul(n?))
+/// `(3, 4)`, `(3,)`, `()`.
+fn extents(shape: &str) -> Result<Vec<usize>, String> {
+    let odd = || format!("has a shape `{shape}`, which is no list of extents");
+    let list = shape.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).ok_or_else(odd)?.trim();
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = list.strip_suffix(',').unwrap_or(list);
+    list.split(',').map(|extent| extent.trim().parse().map_err(|_| odd())).collect()
+}
+
+/// Whether a file can have such elements.
+pub(super) fn can_hold(scalar: Scalar) -> Result<(), String> {
+    name(scalar).map(drop).ok_or_else(|| format!("numpy has no {}: save as .bin or .txt", scalar.word()))
 }
 
 /// A file with these elements in one dimension.
 pub(super) fn write(data: &[u8], scalar: Scalar) -> Result<Vec<u8>, String> {
-    let ty = TYPES.iter().find(|(own, _)| *own == scalar).map(|(_, name)| *name);
-    let ty = ty.ok_or_else(|| format!("numpy has no {}: save as .bin or .txt", scalar.rust()))?;
+    can_hold(scalar)?;
+    let ty = name(scalar).unwrap_or_default();
     let count = data.len() / scalar.size();
     let words = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({count},), }}");
     // The elements begin at a multiple of 64, and a line ends the words.
@@ -97,13 +232,11 @@ mod tests {
         let data: Vec<u8> = (0..24).collect();
         let file = write(&data, Scalar::F32).unwrap();
         assert_eq!((file.len() - 24) % 64, 0);
-        assert_eq!(read(&file, Scalar::F32).unwrap(), data);
-        assert!(read(&file, Scalar::I32).unwrap_err().contains("not i32"));
+        assert_eq!(file[elements(&file, Scalar::F32).unwrap()], data);
+        assert!(elements(&file, Scalar::I32).unwrap_err().contains("not i32"));
         for cut in 0..file.len() {
-            assert!(read(&file[..cut], Scalar::F32).is_err(), "cut at {cut}");
+            assert!(elements(&file[..cut], Scalar::F32).is_err(), "cut at {cut}");
         }
-        let shape = |shape: &str| String::from_utf8_lossy(&file[..128]).replace("(6,)", shape).into_bytes();
-        assert!(read(&shape("(18446744073709551615, 9)"), Scalar::F32).is_err());
         assert!(write(&data, Scalar::Bf16).is_err());
     }
 }

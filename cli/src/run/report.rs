@@ -10,7 +10,7 @@ use super::findings;
 use super::launch::{Fault, Finished, Launcher};
 use crate::signature::Scalar;
 use crate::style;
-use crate::table::{WIDTH, wrap, wrap_lines};
+use crate::table::{Columns, wrap};
 
 /// Text and JSON.
 pub(super) fn answer(
@@ -89,15 +89,15 @@ fn output_text(index: usize, direction: Direction, scalar: Scalar, bytes: &[u8],
     let wide = cells.iter().map(String::len).max().unwrap_or(1);
     let label = total.saturating_sub(1).to_string().len();
     // A number of columns that people can count in.
-    let room = (WIDTH - 4 - label) / (wide + 1);
+    let room = Columns::out().or_usual().saturating_sub(4 + label) / (wide + 1);
     let columns = [16, 10, 8, 5, 4, 2].into_iter().find(|n| *n <= room).unwrap_or(1);
     for (row, cells) in cells.chunks(columns).enumerate() {
         let line: Vec<String> = cells.iter().map(|cell| format!("{cell:>wide$}")).collect();
         text += &format!("  {:>label$}  {}\n", row * columns, line.join(" "));
     }
     if total > most {
-        text +=
-            &style::faint(&format!("  and {} more; --print N shows more, @FILE saves all\n", total - most));
+        let rest = format!("and {} more; --print N shows more, @FILE saves all", total - most);
+        text += &wrap(&style::faint(&rest), "  ");
     }
     text
 }
@@ -110,7 +110,7 @@ fn output_json(index: usize, scalar: Scalar, bytes: &[u8], most: usize) -> Value
 }
 
 fn fault_text(fault: &Fault) -> String {
-    format!("{}\n{}", style::bad("the kernel was stopped"), wrap_lines(&fault.message, "  "))
+    format!("{}\n{}", style::bad("the kernel was stopped"), Columns::out().wrap_lines(&fault.message, "  "))
 }
 
 fn fault_json(fault: &Fault) -> Value {
@@ -128,17 +128,13 @@ fn fault_json(fault: &Fault) -> Value {
 
 fn timed_text(timed: &Timed) -> String {
     let Timed { launches, median, least, most, spread: (low, high), bytes } = timed;
-    let mut text = format!(
-        "{} median {} in {launches} launches\n  10 to 90 %: {} to {}, all: {} to {}\n",
-        style::strong("bench:"),
-        time(*median),
-        time(*low),
-        time(*high),
-        time(*least),
-        time(*most)
-    );
+    let name = style::strong("bench:");
+    let (low, high, least, most) = (time(*low), time(*high), time(*least), time(*most));
+    let mut text = wrap(&format!("{name} median {} in {launches} launches", time(*median)), "");
+    text += &wrap(&format!("10 to 90 %: {low} to {high}, all: {least} to {most}"), "  ");
     if let Some(bandwidth) = timed.bandwidth() {
-        text += &format!("  {:.2} GB/s, if each of the {bytes} bytes is moved once\n", bandwidth / 1e9);
+        let moved = format!("{:.2} GB/s, if each of the {bytes} bytes is moved once", bandwidth / 1e9);
+        text += &wrap(&moved, "  ");
     }
     text
 }

@@ -22,7 +22,8 @@ impl FromStr for Shape {
             return Err("at most three dimensions: X, X,Y or X,Y,Z".into());
         }
         for (axis, part) in shape.iter_mut().zip(parts) {
-            *axis = part.trim().parse().map_err(|_| format!("`{part}` is no number"))?;
+            *axis =
+                part.trim().parse().map_err(|_| format!("`{part}` is no number: give X, X,Y or X,Y,Z"))?;
         }
         Ok(Self(shape))
     }

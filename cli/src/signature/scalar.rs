@@ -45,6 +45,11 @@ impl Scalar {
         self.entry().0
     }
 
+    /// As the command line has it: without a path.
+    pub(crate) fn word(self) -> &'static str {
+        self.rust().trim_start_matches("half::")
+    }
+
     pub(crate) fn c(self) -> &'static str {
         self.entry().1
     }

@@ -1,13 +1,17 @@
 //! `cuda-launch trace -- PROGRAM`: the program runs with the recorder (the package `cuda-launch-recorder`) as its driver.
 
+mod program;
 mod summary;
 
+use serde_json::Value;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, Tried};
+use crate::files;
 use crate::output::Outcome;
 use summary::Summary;
 
@@ -16,10 +20,12 @@ const LIBRARY: (&str, &str) = (std::env::consts::DLL_PREFIX, std::env::consts::D
 
 /// What `--help` ends with.
 const NOTES: &str = "\
-Open the file at https://ui.perfetto.dev, or in chrome://tracing. The exit code
-is that of the program, or 2 to 4 where it did not start. Programs find the
-recorder as libcuda.so.1 (Linux), and those of the crate cuda-launch by the
-variable CUDA_LAUNCH_DRIVER. What graphs do inside is not seen.";
+Open the file at https://ui.perfetto.dev, or in chrome://tracing. ^C and other
+signals end the program, and what it did until then is written. The exit code
+is that of the program, 128 and the number of the signal that ended it, or 2 to
+4 where it did not start. Programs find the recorder as libcuda.so.1 (Linux),
+and those of the crate cuda-launch by the variable CUDA_LAUNCH_DRIVER. What
+graphs do inside is not seen.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -42,13 +48,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let recorder = recorder(arguments.recorder.as_deref())?;
     let driver = driver(arguments.driver.as_deref())?;
+    files::try_to_write(&arguments.output)?;
     let folder = Folder::new(&recorder)?;
     let lines = folder.0.join("lines");
-    let status = start(arguments, json, &recorder, &driver, &folder.0)?;
+    let ended = program::run(&mut command(arguments, json, &recorder, &driver, &folder.0)?)?;
     let summary = convert(&lines, &arguments.output)?;
-    let (text, answer) = summary.show(&arguments.output, status.code());
-    let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Found as u8);
-    Ok(Outcome { is_error: true, program: Some(code), ..Outcome::new(text, answer) })
+    let (text, answer) = summary.show(&arguments.output, ended);
+    Ok(Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) })
 }
 
 /// Beside this program, as cargo builds it, or in the folder above: tests lie in one of their own.
@@ -74,7 +80,7 @@ fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
     let system = || cuda_launch::Driver::system().ok().and_then(|driver| driver.file());
     match wish {
         Some("system") => {
-            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver"))
+            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none, and `cuda-launch doctor` says what was tried"))
         }
         Some(name) => Ok(name.into()),
         None => match cuda_launch::doctor().serving().map(|serving| serving.source) {
@@ -92,15 +98,31 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(recorder: &Path) -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("cuda-launch-trace-{}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|error| Failure::io(&path, &error))?;
-        let folder = Self(path);
+        let folder = Self(Self::make()?);
         let link = folder.0.join("libcuda.so.1");
         #[cfg(unix)]
-        std::os::unix::fs::symlink(recorder, &link).map_err(|error| Failure::io(&link, &error))?;
+        std::os::unix::fs::symlink(recorder, &link)
+            .map_err(|error| Failure::io(Tried::Write, &link, &error))?;
         #[cfg(not(unix))]
         let _ = (recorder, link);
         Ok(folder)
+    }
+
+    /// For this user alone. A folder that is there already is another process's: numbers of processes come again.
+    fn make() -> Result<PathBuf, Failure> {
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let mut number = 0_u32;
+        loop {
+            let name = format!("cuda-launch-trace-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match builder.create(&path) {
+                Ok(()) => return Ok(path),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(Failure::io(Tried::Write, &path, &error)),
+            }
+        }
     }
 }
 
@@ -111,13 +133,14 @@ impl Drop for Folder {
     }
 }
 
-fn start(
+/// The program, with the recorder before its driver.
+fn command(
     arguments: &Arguments,
     json: bool,
     recorder: &Path,
     driver: &OsString,
     folder: &Path,
-) -> Result<ExitStatus, Failure> {
+) -> Result<Command, Failure> {
     let (program, rest) = arguments.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
     let mut path = folder.as_os_str().to_owned();
     if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
@@ -135,25 +158,27 @@ fn start(
         // Standard output has the answer, and nothing else.
         command.stdout(Stdio::from(std::io::stderr()));
     }
-    command.status().map_err(|error| Failure::io(Path::new(program), &error))
+    Ok(command)
 }
 
 /// The recorder's lines as one file that every reader of the format takes.
 fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
     let mut summary = Summary::default();
-    let file = std::fs::File::create(output).map_err(|error| Failure::io(output, &error))?;
-    let mut out = BufWriter::new(file);
-    let failed = |error: std::io::Error| Failure::io(output, &error);
+    let failed = |error: std::io::Error| Failure::io(Tried::Write, output, &error);
+    let mut out = BufWriter::new(File::create(output).map_err(failed)?);
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").map_err(failed)?;
     // No file: the program made no call of the driver.
-    if let Ok(lines) = std::fs::File::open(lines) {
-        for line in BufReader::new(lines).lines() {
-            let Ok(line) = line else { break };
-            // A program that was killed leaves the last line cut.
-            let Ok(mut event) = serde_json::from_str(&line) else { continue };
+    let lines = File::open(lines).ok().map(BufReader::new);
+    for line in lines.into_iter().flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
+        // A program that was killed may leave the last line cut.
+        let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { continue };
+        if event["args"].is_object() {
             summary.add(&mut event);
             writeln!(out, "{event},").map_err(failed)?;
         }
+    }
+    for event in summary.left_behind() {
+        writeln!(out, "{event},").map_err(failed)?;
     }
     out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;
     out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(failed)?;

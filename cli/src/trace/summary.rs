@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::program::Ended;
 use crate::signature::demangled;
 use crate::style;
-use crate::table::{Table, count, wrap};
+use crate::table::{Columns, Table, count};
 
 /// Kernels that are listed.
 const LISTED: usize = 12;
@@ -23,6 +24,8 @@ pub(super) struct Summary {
     /// For each kernel or kind of copy: how often, and microseconds.
     work: BTreeMap<String, (usize, f64)>,
     unfinished: usize,
+    /// Work whose end was not seen yet, by its row and the moment of its call: what to write if it never is.
+    begun: BTreeMap<(u64, u64), Value>,
 }
 
 impl Summary {
@@ -41,8 +44,10 @@ impl Summary {
             if category == "copy" {
                 self.bytes += event["args"]["bytes"].as_u64().unwrap_or(0);
             }
+            self.begin(event);
             return;
         }
+        self.begun.remove(&moment(&event["args"]["called_us"], track));
         let number = self.streams.iter().position(|known| *known == track).unwrap_or_else(|| {
             self.streams.push(track);
             self.streams.len() - 1
@@ -62,6 +67,27 @@ impl Summary {
         *work = (work.0 + 1, work.1 + took);
     }
 
+    /// Keeps what a call put on a stream.
+    fn begin(&mut self, call: &mut Value) {
+        let Some(Value::Object(mut work)) = call.as_object_mut().and_then(|call| call.remove("work")) else {
+            return;
+        };
+        let track = work.get("tid").and_then(Value::as_u64).unwrap_or(0);
+        let name = work.get("name").and_then(Value::as_str).unwrap_or_default();
+        let name = demangled(name).unwrap_or_else(|| name.to_owned());
+        work.insert("name".into(), format!("{name}: end not seen").into());
+        let mut event = json!({ "ph": "i", "s": "p", "pid": 2, "ts": call["ts"], "args": call["args"] });
+        event.as_object_mut().into_iter().for_each(|event| event.append(&mut work));
+        self.begun.insert(moment(&call["ts"], track), event);
+    }
+
+    /// Events for work that a program which was killed left behind: whether it ended, nobody saw.
+    pub(super) fn left_behind(&mut self) -> Vec<Value> {
+        let mut events: Vec<Value> = std::mem::take(&mut self.begun).into_values().collect();
+        events.iter_mut().for_each(|event| self.add(event));
+        events
+    }
+
     /// Events that name the tracks.
     pub(super) fn names(&self) -> Vec<String> {
         let name = |kind: &str, process: u32, track: u64, name: String| {
@@ -78,11 +104,11 @@ impl Summary {
         names
     }
 
-    pub(super) fn show(&self, file: &Path, code: Option<i32>) -> (String, Value) {
+    pub(super) fn show(&self, file: &Path, ended: Ended) -> (String, Value) {
         let file = file.display().to_string();
         let mut work: Vec<(&String, &(usize, f64))> = self.work.iter().collect();
         work.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-        let json = self.json(&file, code, &work);
+        let json = self.json(&file, ended, &work);
         let facts = format!(
             "{} {}, {} on {}, {} bytes copied, {:.1} ms waited",
             style::strong(&format!("{file}:")),
@@ -92,12 +118,18 @@ impl Summary {
             self.bytes,
             self.waits / 1e3
         );
-        let mut text = wrap(&facts, "");
+        // Standard output is the program's.
+        let columns = Columns::err();
+        let mut text = columns.wrap(&facts, "");
+        if let Some(signal) = ended.signal {
+            text += &columns.wrap(&format!("signal {signal} ended the program"), "  ");
+        }
         if self.events == 0 {
-            text += "  the program made no call of the driver, or does not look for libcuda.so.1\n";
+            let why = "the program made no call of the driver, or does not look for libcuda.so.1";
+            text += &columns.wrap(why, "  ");
         }
         if self.unfinished > 0 {
-            text += &format!("  {} not finished\n", count(self.unfinished, "piece") + " of work");
+            text += &columns.wrap(&(count(self.unfinished, "piece") + " of work not finished"), "  ");
         }
         if !work.is_empty() {
             let mut table = Table::new(&["times", "total us", "each us", "work"], &[0, 1, 2]);
@@ -110,17 +142,18 @@ impl Summary {
                     name.to_string(),
                 ]);
             }
-            text += &table.print("  ");
+            text += &table.print_in("  ", columns);
         }
         (text, json)
     }
 
-    fn json(&self, file: &str, code: Option<i32>, work: &[(&String, &(usize, f64))]) -> Value {
+    fn json(&self, file: &str, ended: Ended, work: &[(&String, &(usize, f64))]) -> Value {
         let work = work.iter().map(|(name, (times, us))| json!({ "name": name, "times": times, "us": us }));
         json!({
             "schema": "cuda-launch.trace.1",
             "file": file,
-            "program_code": code,
+            "program_code": ended.code,
+            "program_signal": ended.signal,
             "events": self.events,
             "calls": self.calls,
             "streams": self.streams.len(),
@@ -130,6 +163,11 @@ impl Summary {
             "work": work.collect::<Vec<_>>(),
         })
     }
+}
+
+/// A call's time and row. Times are compared as they are written, and never computed with.
+fn moment(time: &Value, track: u64) -> (u64, u64) {
+    (time.as_f64().unwrap_or_default().to_bits(), track)
 }
 
 /// Handles 0 and 1 are the default streams, and the recorder gives that of each thread a number.

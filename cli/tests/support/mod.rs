@@ -31,6 +31,7 @@ pub(crate) fn tool() -> Command {
         .env("CUDA_LAUNCH_EMULATOR_MEMORY", "2G");
     for name in [
         "CLICOLOR_FORCE",
+        "COLUMNS",
         "CUDA_VISIBLE_DEVICES",
         "CUDA_EMULATOR_DEVICES",
         "CUDA_LAUNCH_EMULATOR_DEVICES",
@@ -71,6 +72,11 @@ pub(crate) struct Run {
 
 pub(crate) fn run(arguments: &[&str]) -> Run {
     finished(&tool().args(arguments).output().unwrap())
+}
+
+/// The same, as on a terminal of so many columns.
+pub(crate) fn run_in(columns: u32, arguments: &[&str]) -> Run {
+    finished(&tool().args(arguments).env("COLUMNS", columns.to_string()).output().unwrap())
 }
 
 pub(crate) fn finished(output: &Output) -> Run {

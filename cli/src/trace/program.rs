@@ -1,0 +1,123 @@
+//! The program that is traced, and signals: whoever ends it still gets the timeline of what it did.
+//!
+//! A signal of the terminal (^C) goes to the program too, as both are in the foreground; one that was sent to this process alone is
+//! handed on. Either way the program decides what it does, and this process waits for its end.
+
+use std::process::{Command, ExitStatus};
+
+use crate::failure::{Failure, Tried};
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    /// The number of the signal that ended it.
+    pub(super) signal: Option<i32>,
+}
+
+impl Ended {
+    /// As shells have it.
+    pub(super) fn exit_code(self) -> u8 {
+        let code = self.code.or(self.signal.map(|signal| 128 + signal));
+        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+    }
+}
+
+impl From<ExitStatus> for Ended {
+    fn from(status: ExitStatus) -> Self {
+        #[cfg(unix)]
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        #[cfg(not(unix))]
+        let signal = None;
+        Self { code: status.code(), signal }
+    }
+}
+
+/// Starts it and waits for its end.
+pub(super) fn run(command: &mut Command) -> Result<Ended, Failure> {
+    #[cfg(unix)]
+    signals::catch();
+    let ended = command.spawn().and_then(|mut child| {
+        #[cfg(unix)]
+        signals::hand_on_to(&child);
+        child.wait()
+    });
+    ended.map(Ended::from).map_err(|error| Failure::io(Tried::Start, command.get_program().as_ref(), &error))
+}
+
+#[cfg(unix)]
+mod signals {
+    #![allow(unsafe_code)] // Calls of POSIX; the handler uses atomics, `kill` and nothing else.
+
+    use libc::{c_int, pid_t, siginfo_t};
+    use std::mem::MaybeUninit;
+    use std::process::Child;
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    /// What people and service managers end programs with.
+    const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+    /// The program; 0 before it has started and once it has ended, when its number may be another's.
+    static PROGRAM: AtomicI32 = AtomicI32::new(0);
+    /// A signal that came before there was a program.
+    static EARLY: AtomicI32 = AtomicI32::new(0);
+
+    /// Signals no longer end this process. The program gets its own handling of them back when it starts; what this process was
+    /// told to ignore (`nohup`), both ignore.
+    pub(super) fn catch() {
+        for signal in ENDING {
+            // SAFETY: both structures are plain data for which zeros are a value (no flags, an empty mask), and live over the
+            // calls; the handler has the signature that SA_SIGINFO means, and does only what a handler may.
+            unsafe {
+                let mut old: libc::sigaction = MaybeUninit::zeroed().assume_init();
+                let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
+                new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                new.sa_sigaction = handler as *const () as libc::sighandler_t;
+                if libc::sigaction(signal, null_mut(), &mut old) == 0 && old.sa_sigaction != libc::SIG_IGN {
+                    libc::sigaction(signal, &new, null_mut());
+                }
+            }
+        }
+    }
+
+    extern "C" fn handler(signal: c_int, info: *mut siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the system passes a valid structure where SA_SIGINFO is set.
+        let code = unsafe { (*info).si_code };
+        // Linux has numbers over 0 for what no process sent. Elsewhere the program gets some signals twice.
+        let is_of_terminal = cfg!(target_os = "linux") && code > 0;
+        let program = PROGRAM.load(Ordering::SeqCst);
+        if program == 0 {
+            EARLY.store(signal, Ordering::SeqCst);
+        } else if !is_of_terminal {
+            send(program, signal);
+        }
+    }
+
+    fn send(program: pid_t, signal: c_int) {
+        // SAFETY: takes two numbers; the number is the child's as long as nobody has waited for it, which is so while `PROGRAM`
+        // has it.
+        unsafe { libc::kill(program, signal) };
+    }
+
+    /// Hands signals on until the program has ended; its status is there to be asked for afterwards.
+    pub(super) fn hand_on_to(child: &Child) {
+        let Ok(program) = pid_t::try_from(child.id()) else { return };
+        PROGRAM.store(program, Ordering::SeqCst);
+        // One that the handler saw before the line above.
+        let early = EARLY.swap(0, Ordering::SeqCst);
+        if early != 0 {
+            send(program, early);
+        }
+        let mut info = MaybeUninit::<siginfo_t>::zeroed();
+        loop {
+            // SAFETY: the structure lives over the call. WNOWAIT leaves the child as it is, so that its number stays its own.
+            let answer = unsafe {
+                libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
+            };
+            if answer == 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+                break;
+            }
+        }
+        PROGRAM.store(0, Ordering::SeqCst);
+    }
+}

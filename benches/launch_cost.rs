@@ -64,9 +64,11 @@ struct Bench {
     module: CudaModule,
     typed: kernels::Module,
     stream: CudaStream,
+    other: CudaStream,
     a: DeviceBuffer<f32>,
     b: DeviceBuffer<f32>,
     c: DeviceBuffer<f32>,
+    d: DeviceBuffer<f32>,
     config: LaunchConfig,
     /// What the floor points at: a careful person keeps the arguments where they are.
     held: Held,
@@ -151,6 +153,15 @@ const VARIANTS: &[Variant] = &[
             .arg(&32u32)
             .launch(CONFIG)
             .unwrap();
+    }),
+    // Two streams that read the same memory in turn; each writes its own.
+    ("two-readers", |b| unsafe {
+        cuda_launch! { function: b.slices, stream: b.stream, config: CONFIG,
+        args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
+        .unwrap();
+        cuda_launch! { function: b.slices, stream: b.other, config: CONFIG,
+        args: [slice(b.a), slice(b.b), slice_mut(b.d), 32u32] }
+        .unwrap();
     }),
     ("prepared", |b| unsafe {
         b.prepared.launch_on(&b.stream).unwrap();
@@ -247,7 +258,8 @@ impl Bench {
         let typed = unsafe { kernels::from_module(module.clone()) }.unwrap();
         let stream = ctx.new_stream().unwrap();
         let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
-        let (a, b, mut c) = (buffer(), buffer(), buffer());
+        let (a, b, mut c, d) = (buffer(), buffer(), buffer(), buffer());
+        let other = ctx.new_stream().unwrap();
         let shape = Shape { extent: [1, 2, 3, 4], scale: 0.5, tag: 7 };
         let held = Held {
             a: a.cu_deviceptr(),
@@ -269,9 +281,11 @@ impl Bench {
             module,
             typed,
             stream,
+            other,
             a,
             b,
             c,
+            d,
             shape,
             prepared,
             owned,

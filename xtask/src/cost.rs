@@ -19,6 +19,8 @@ const LIMITS: &[(&str, f64)] = &[
     // Four more for each slice: whether the stream used it last.
     ("function-slices", 85.0),
     ("kernel-module-slices", 115.0),
+    // Of two launches.
+    ("two-readers", 260.0),
     ("typed", 90.0),
     // Gathered before each launch, and dropped after it.
     ("builder", 250.0),

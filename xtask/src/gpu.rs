@@ -27,7 +27,7 @@ pub(crate) const TESTS_OF_COMPILERS: &[&str] =
     &["compile_nvrtc", "compile_link", "compile_files", "compile_kinds", "compile_typed", "compile_cache"];
 
 /// Benches that mean something on a GPU; `gpu/run.sh` runs each by its name.
-const BENCHES: &[&str] = &["launch_cost", "launch_plan", "async_cost", "copy_bandwidth"];
+const BENCHES: &[&str] = &["launch_cost", "launch_plan", "async_cost", "shared_weights", "copy_bandwidth"];
 
 /// Folders that tests and examples read from at run time, below the package's.
 const DATA: &[&str] = &["examples/kernels", "tests/kernels", "ptx/tests/data"];

@@ -112,6 +112,8 @@ bench() {
     cat "$logs/bench-launch_plan.log"
     one "bench async_cost" timeout -k 10 "$TEST_SECONDS" bin/bench/async_cost check
     cat "$logs/bench-async_cost.log"
+    one "bench shared_weights" timeout -k 10 "$TEST_SECONDS" bin/bench/shared_weights check
+    cat "$logs/bench-shared_weights.log"
     one "bench copy_bandwidth" timeout -k 10 "$TEST_SECONDS" bin/bench/copy_bandwidth check
     cat "$logs/bench-copy_bandwidth.log"
 }

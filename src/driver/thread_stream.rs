@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 use super::open_captures::outside_captures;
 use super::stream::CudaStream;
 use crate::error::Error;
-use crate::ordering::{Accesses, Key, Queue, Submissions, Waits};
+use crate::ordering::{Accesses, Queue, Submissions, Waits};
 
 /// A stream, kept alive: its work is what others wait for.
 #[derive(Clone, Debug)]
@@ -50,11 +50,11 @@ impl Queue for ThreadStream {
         &self.stream.queue().submissions
     }
 
-    fn key(&self) -> Key {
-        self.stream.key()
+    fn key(&self) -> u64 {
+        self.stream.queue().key()
     }
 
-    fn claim_key(&self) -> Key {
+    fn claim_key(&self) -> u64 {
         self.stream.claim_key()
     }
 

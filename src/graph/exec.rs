@@ -148,9 +148,10 @@ impl GraphExec {
             let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
             return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
         }
+        // Before the submission itself: one after the other.
+        self.note_kernels(stream);
         let mut work = Submission::on(stream);
         self.memory().try_for_each(|memory| memory.note(&mut work))?;
-        self.note_kernels(stream);
         work.call(
             "cuGraphLaunch",
             || self.asked(),

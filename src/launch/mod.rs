@@ -53,7 +53,7 @@ mod typed_macros;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod typed_source;
 
-pub use crate::ordering::{Key, Submission};
+pub use crate::ordering::Submission;
 pub use args::{
     ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
 };

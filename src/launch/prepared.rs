@@ -15,7 +15,7 @@ use super::timed::{LaunchTimes, submit_timed};
 use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, context_mismatch};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
-use crate::ordering::{Key, Submission};
+use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
 /// or made of a [`KernelNode`].
@@ -228,9 +228,9 @@ impl<'l> Given<'l> for Prepared<'l> {
 }
 
 impl Memory for Kept<'_> {
-    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
-        let key = key();
-        self.0.iter().all(|(home, written)| home.is_ready(key, *written))
+    fn words(&self) -> u64 {
+        let words = self.0.iter().map(|(home, written)| home.accesses().word(*written));
+        words.fold(u64::MAX, |all, word| all & word)
     }
 
     fn stranger(&self, context: &CudaContext) -> Option<u32> {

@@ -303,7 +303,7 @@ impl ArrayInner {
         owned: bool,
         level_of: Option<Arc<MipmapInner>>,
     ) -> Self {
-        let (accesses, escaped) = (StreamAccesses::new(context.identity()), AtomicBool::new(false));
+        let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
         Self { raw, context: context.clone(), extent, flags, accesses, escaped, owned, level_of }
     }
 

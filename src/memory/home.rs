@@ -6,7 +6,7 @@ use crate::driver::{
     CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, forbid_anywhere, try_again,
 };
 use crate::error::Error;
-use crate::ordering::{Key, Submission};
+use crate::ordering::Submission;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ pub(crate) enum Origin {
 impl Home {
     /// Owns the memory at `address` as `origin` says.
     pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
-        Self::accessed(address, context, origin, StreamAccesses::new(context.identity()))
+        Self::accessed(address, context, origin, StreamAccesses::new(context.owner()))
     }
 
     /// The same for memory that was accessed before.
@@ -65,12 +65,6 @@ impl Home {
     #[inline(always)]
     pub(crate) fn context(&self) -> &CudaContext {
         &self.context
-    }
-
-    /// Whether an announced submission to the stream of this key may access the memory without waiting for anything.
-    #[inline(always)]
-    pub(crate) fn is_ready(&self, key: Key, written: bool) -> bool {
-        if written { self.accesses.may_write(key) } else { self.accesses.may_read(key) }
     }
 
     /// Notes that `work` accesses the memory.

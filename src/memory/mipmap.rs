@@ -77,7 +77,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
             driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
         })?;
         let levels = levels.clamp(1, most_levels(shape));
-        let (accesses, escaped) = (StreamAccesses::new(context.identity()), AtomicBool::new(false));
+        let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
         let inner =
             Arc::new(MipmapInner { raw, context: context.clone(), levels, accesses, escaped, owned: true });
         Ok(Self { inner, of: PhantomData })

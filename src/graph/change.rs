@@ -9,9 +9,9 @@ use cuda_driver_sys::{CUgraphExec, CUgraphNode, CUresult, Driver};
 use super::copy::CopyNode;
 use super::exec::GraphExec;
 use super::graph::CudaGraph;
-use super::host::HostCall;
 use super::memset::MemsetNode;
 use super::node::{GraphNode, NodeKind, Share, lock};
+use crate::driver::host_call::GraphFunction;
 use crate::driver::{CudaContext, CudaEvent, context_mismatch};
 use crate::error::Error;
 use crate::launch::KernelNode;
@@ -98,7 +98,7 @@ impl GraphExec {
         node: GraphNode,
         function: impl Fn() + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let host = HostCall::new(function);
+        let host = GraphFunction::new(function);
         let (params, share) = (host.params(), Share::object(host));
         // SAFETY: the function and its data are kept; the rest are those of `set`.
         self.set("cuGraphExecHostNodeSetParams", node, NodeKind::Host, share, |driver, exec, node| unsafe {

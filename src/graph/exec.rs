@@ -201,7 +201,8 @@ impl GraphExec {
         sweep();
         self.last.as_ref().map_or(Ok(()), CudaStream::synchronize)?;
         for object in self.objects() {
-            if let Some(panic) = super::host::panic_of(&object) {
+            let host = object.downcast_ref::<host_call::GraphFunction>();
+            if let Some(panic) = host.and_then(|host| host.take_panic()) {
                 std::panic::resume_unwind(panic);
             }
         }

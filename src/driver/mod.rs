@@ -83,7 +83,7 @@ pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
 pub(crate) use open_captures::{despite_captures, forbid_anywhere, forbid_here};
 pub(crate) use packed::PackedArguments;
-pub(crate) use park::{Keep, sweep, try_again, until_done};
+pub(crate) use park::{Keep, WorkOf, sweep, try_again, until_done};
 pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub(crate) use shape::Shape;

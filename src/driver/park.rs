@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use super::capturing::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
@@ -25,11 +26,46 @@ struct Parked {
     _what: Vec<Keep>,
 }
 
+/// A stream that was given work, for whoever asks about it later, perhaps on another thread.
+#[derive(Clone)]
+pub(crate) struct WorkOf {
+    stream: CudaStream,
+    /// Whose stream it is, where the handle means another one on every thread.
+    thread: Option<ThreadId>,
+}
+
+impl WorkOf {
+    /// The stream as this thread means it.
+    pub(crate) fn new(stream: &CudaStream) -> Self {
+        Self { stream: stream.clone(), thread: stream.is_per_thread().then(|| thread::current().id()) }
+    }
+
+    /// Whether it is what this thread means by `stream`.
+    pub(crate) fn is(&self, stream: &CudaStream) -> bool {
+        self.stream.identity() == stream.identity() && self.is_here()
+    }
+
+    /// Whether the handle means that stream on this thread.
+    fn is_here(&self) -> bool {
+        self.thread.is_none_or(|thread| thread == thread::current().id())
+    }
+
+    /// Waits for it; for all of its context where this thread has no handle of the stream.
+    pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        if self.is_here() { self.stream.synchronize() } else { self.stream.context().drain() }
+    }
+
+    /// Whether it is done. Where this thread has no handle of the stream, it waits to know that.
+    fn is_idle(&self) -> Result<bool, Error> {
+        if self.is_here() { is_idle(&self.stream) } else { self.stream.context().drain().map(|()| true) }
+    }
+}
+
 enum Until {
     /// This event is done.
     Done(CudaEvent),
     /// This stream is idle: where the driver made no event.
-    Idle(CudaStream),
+    Idle(WorkOf),
     /// Any later call: its end is tried again.
     Again,
 }
@@ -39,7 +75,7 @@ impl Until {
     fn has_come(&self) -> bool {
         let answer = match self {
             Self::Done(event) => outside_captures(event.context(), || event.query()),
-            Self::Idle(stream) => outside_captures(stream.context(), || is_idle(stream)),
+            Self::Idle(work) => outside_captures(work.stream.context(), || work.is_idle()),
             Self::Again => Ok(true),
         };
         answer.unwrap_or_else(|error| error.is_sticky())
@@ -50,19 +86,20 @@ static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
 /// Whether the list may hold something: one load tells that there is nothing to do.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Keeps `what` until all work given to `stream` so far is done; does not wait.
+/// Keeps `what` until all work given to a stream so far is done; does not wait, unless the stream is another thread's.
 ///
-/// Driver calls: `cuStreamIsCapturing`, `cuStreamQuery`, and for a busy stream `cuEventCreate`, `cuEventRecord`.
-pub(crate) fn until_done(stream: &CudaStream, what: Vec<Keep>) {
+/// Driver calls: `cuStreamIsCapturing`, `cuStreamQuery`, and for a busy stream `cuEventCreate`, `cuEventRecord`; for another
+/// thread's `cuCtxSynchronize`.
+pub(crate) fn until_done(work: &WorkOf, what: Vec<Keep>) {
     if what.is_empty() {
         return;
     }
-    match outside_captures(stream.context(), || marked(stream)) {
+    match outside_captures(work.stream.context(), || marked(work)) {
         // Nothing runs any more; a sticky fault ends all work, too.
         Ok(None) => drop(what),
         Err(e) if e.is_sticky() => drop(what),
         Ok(Some(event)) => park(Until::Done(event), what),
-        Err(_) => park(Until::Idle(stream.clone()), what),
+        Err(_) => park(Until::Idle(work.clone()), what),
     }
 }
 
@@ -82,13 +119,13 @@ fn park(until: Until, what: Vec<Keep>) {
     ANY.store(true, Ordering::Release);
 }
 
-/// An event behind the work of `stream`, if there is work.
-fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
-    if is_idle(stream)? {
+/// An event behind the work, if there is any.
+fn marked(work: &WorkOf) -> Result<Option<CudaEvent>, Error> {
+    if work.is_idle()? {
         return Ok(None);
     }
-    let event = CudaEvent::new(stream.context(), EventFlags::empty())?;
-    event.record(stream)?;
+    let event = CudaEvent::new(work.stream.context(), EventFlags::empty())?;
+    event.record(&work.stream)?;
     Ok(Some(event))
 }
 

@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live streams; the scope ends what it began.
 
-use cuda_driver_sys::{CUgraph, CUgraphNode, CUstreamCaptureMode, CUstreamCaptureStatus};
+use cuda_driver_sys::{CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use std::sync::Arc;
 
 use super::graph::CudaGraph;
-use super::node::{GraphNode, Share, Use, lock};
+use super::node::{GraphNode, Share, Table, Use, lock};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 
@@ -102,14 +102,15 @@ impl CudaGraph {
         mode: CaptureMode,
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<(CudaGraph, Vec<RecordedLaunch>), Error> {
-        let scope = Scope::new(context, mode)?;
-        let stream = &scope.stream;
-        let asked = || format!("{}, {mode:?}", stream.label());
+        let mut scope = Scope::new(context, mode)?;
+        let (raw, label) = (scope.stream.raw(), scope.stream.label());
+        let asked = || format!("{label}, {mode:?}");
         // SAFETY: the stream is live.
         context.call("cuStreamBeginCapture", asked, |driver| unsafe {
-            driver.cuStreamBeginCapture(stream.raw(), mode.raw())
+            let code = driver.cuStreamBeginCapture(raw, mode.raw());
+            scope.begun = code == CUresult::SUCCESS;
+            code
         })?;
-        let scope = scope.begun(true);
         record(&scope.stream)?;
         let (raw, share, launches) = scope.end()?;
         let graph = CudaGraph::adopt(context, raw, true);
@@ -119,12 +120,14 @@ impl CudaGraph {
     }
 
     /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise as [`CudaGraph::capture`];
-    /// after an error the nodes recorded so far are removed again.
+    /// after an error or a panic the nodes recorded so far are removed again. Until the capture is over, other graphs of the family
+    /// (one with the graphs inside it) answer [`GraphError::Recording`](crate::GraphError::Recording).
     ///
-    /// Driver calls: `cuStreamBeginCaptureToGraph`, in drivers since CUDA 12.3, and those of [`CudaGraph::capture`].
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, in drivers since CUDA 12.3, and those of [`CudaGraph::capture`]; to remove nodes
+    /// `cuGraphDestroyNode`. What uses a node that a driver does not remove stays with the graph.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, and those of [`CudaGraph::capture`].
+    /// A node of `after` is not of this graph, a capture records into its family, and those of [`CudaGraph::capture`].
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     pub fn capture_into(
         &mut self,
@@ -132,28 +135,102 @@ impl CudaGraph {
         mode: CaptureMode,
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<Vec<GraphNode>, Error> {
-        let after = lock(&self.table).raw(after)?;
-        let scope = Scope::new(self.context(), mode)?;
-        let stream = &scope.stream;
-        let asked = || format!("{}, {mode:?}, after {} nodes", stream.label(), after.len());
-        // SAFETY: stream and graph are live, and the nodes are the graph's; no edge data means plain dependencies.
-        self.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
+        let recording = Recording::begin(self, after, mode)?;
+        record(&recording.scope.stream)?;
+        recording.keep()
+    }
+}
+
+/// A capture into a graph. What it has recorded is removed when this is dropped, unless it is to be kept.
+struct Recording<'g> {
+    graph: &'g CudaGraph,
+    scope: Scope,
+    /// Nodes from this number on are new.
+    first: usize,
+    /// What the graph kept before it kept what these use.
+    before: Option<Share>,
+    kept: bool,
+}
+
+impl<'g> Recording<'g> {
+    fn begin(graph: &'g CudaGraph, after: &[GraphNode], mode: CaptureMode) -> Result<Self, Error> {
+        let scope = Scope::new(graph.context(), mode)?;
+        let mut recording = graph.family.lock()?;
+        let mut table = lock(&graph.table);
+        let after = table.raw(after)?;
+        let first = table.records.len();
+        drop(table);
+        // From here on, whatever happens, the end of this value ends it.
+        *recording = true;
+        drop(recording);
+        let mut begun = Self { graph, scope, first, before: None, kept: false };
+        begun.scope.owned = false;
+        let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
+        let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
+        // SAFETY: stream and graph are live, and the nodes are the graph's, which nobody changes while it is recorded into; no edge
+        // data means plain dependencies.
+        graph.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
             let (count, data, mode) = (after.len(), std::ptr::null(), mode.raw());
-            driver.cuStreamBeginCaptureToGraph(stream.raw(), self.raw, after.as_ptr(), data, count, mode)
+            let code = driver.cuStreamBeginCaptureToGraph(raw, graph.raw, after.as_ptr(), data, count, mode);
+            begun.scope.begun = code == CUresult::SUCCESS;
+            code
         })?;
-        let scope = scope.begun(false);
-        let recorded = record(&scope.stream).and_then(|()| scope.end());
-        let new = self.learn_nodes()?;
-        match recorded {
-            Ok((_, share, _)) => {
-                lock(&self.table).rest.extend(&share);
-                Ok(new)
-            }
-            Err(error) => {
-                // The last first, because others may depend on the first; the error to tell is the one above.
-                new.into_iter().rev().for_each(|node| drop(self.remove(node)));
-                Err(error)
-            }
+        Ok(begun)
+    }
+
+    /// Ends the capture; the nodes belong to the graph, which keeps what they use.
+    fn keep(mut self) -> Result<Vec<GraphNode>, Error> {
+        let joined = self.scope.join_forks();
+        self.scope.finish()?;
+        joined?;
+        self.share();
+        self.graph.family.end_recording();
+        self.graph.learn_nodes()?;
+        self.kept = true;
+        Ok(self.new_nodes(&lock(&self.graph.table)))
+    }
+
+    /// Makes the graph keep what was recorded, before anybody else finds the nodes.
+    fn share(&mut self) {
+        if self.before.is_none() {
+            let (share, _) = Share::captured(&self.scope.capture);
+            let mut table = lock(&self.graph.table);
+            self.before = Some(table.rest.clone());
+            table.rest.extend(&share);
+        }
+    }
+
+    fn new_nodes(&self, table: &Table) -> Vec<GraphNode> {
+        table.live().map(|(node, _)| node).filter(|node| node.index >= self.first).collect()
+    }
+
+    /// Whether all that was recorded is gone from the driver's graph. The last node first: others may depend on the first.
+    fn remove_nodes(&self) -> bool {
+        let learned = self.graph.learn_nodes().is_ok();
+        let new = self.new_nodes(&lock(&self.graph.table));
+        let removed = new.into_iter().rev().map(|node| self.graph.remove_shared(node).is_ok());
+        removed.fold(learned, |all, one| all & one)
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        // First, and whatever the driver says then: nodes that stay need what they use.
+        self.share();
+        if self.scope.begun {
+            // The error to tell is the one before; what was recorded is looked for in any case.
+            let _ = self.scope.finish();
+        }
+        self.graph.family.end_recording();
+        if self.remove_nodes()
+            && let Some(before) = self.before.take()
+        {
+            let rest = std::mem::replace(&mut lock(&self.graph.table).rest, before);
+            // Outside the lock: it may be the last to have what nobody uses any more.
+            drop(rest);
         }
     }
 }
@@ -171,7 +248,7 @@ impl Share {
 struct Scope {
     stream: CudaStream,
     capture: Arc<Capture>,
-    /// Whether the driver was told to begin, and not yet to end.
+    /// Whether the driver has begun to record, and was not yet told to end.
     begun: bool,
     /// Whether the graph that comes out is ours alone.
     owned: bool,
@@ -184,16 +261,14 @@ impl Scope {
         Ok(Self { stream, capture, begun: false, owned: true })
     }
 
-    /// The driver has begun to record, into a new graph or one that somebody has.
-    fn begun(self, owned: bool) -> Self {
-        let mut scope = self;
-        (scope.begun, scope.owned) = (true, owned);
-        scope
+    /// Streams that take part and have not been joined are.
+    fn join_forks(&self) -> Result<(), Error> {
+        self.capture.forks().iter().try_for_each(|fork| self.stream.join(fork))
     }
 
     /// Ends the capture. The graph, what its work uses, and the launches with named arguments.
     fn end(mut self) -> Result<(CUgraph, Share, Vec<RecordedLaunch>), Error> {
-        let joined = self.capture.forks().iter().try_for_each(|fork| self.stream.join(fork));
+        let joined = self.join_forks();
         let raw = self.finish()?;
         if let Err(error) = joined {
             self.discard(raw);
@@ -292,7 +367,11 @@ impl CudaStream {
         );
         // It is over also where the driver says that it was broken.
         let share = capture.map(|capture| Share::captured(&capture).0);
-        ended?;
+        if let Err(error) = ended {
+            // A driver that tells an error of earlier work has made a graph all the same.
+            drop((!raw.is_null()).then(|| CudaGraph::adopt(self.context(), raw, true)));
+            return Err(error);
+        }
         let graph = CudaGraph::adopt(self.context(), raw, true);
         if let Some(share) = share {
             lock(&graph.table).rest = share;

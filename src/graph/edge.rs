@@ -86,7 +86,7 @@ impl CudaGraph {
     /// is of a sort that the nodes do not have.
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
@@ -104,7 +104,7 @@ impl CudaGraph {
     /// A node is not of this graph, or whatever the driver answers: there is no such dependency.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
@@ -122,7 +122,7 @@ impl CudaGraph {
     /// Whatever the driver answers.
     #[doc(alias = "cuGraphGetEdges")]
     pub fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let (mut from, mut to, mut data) = (Vec::new(), Vec::new(), Vec::new());
         let (null, mut count) = (std::ptr::null_mut(), 0);
         // SAFETY: the graph is live; no lists ask for the count only.

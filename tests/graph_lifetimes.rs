@@ -12,13 +12,15 @@ mod inject;
 
 use alone::{alone, hold};
 use cuda_launch::graph::{Branches, MemsetNode};
-use cuda_launch::sys::CUresult;
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, GraphError};
+use cuda_launch::sys::{CUgraph, CUgraphExec, CUgraphNode, CUresult, Driver, pfn};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, GraphError, default_driver};
 use graph_support::{Gpu, N, exec, graph_error};
+use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
@@ -273,7 +275,7 @@ fn a_launch_on_a_per_thread_stream_is_waited_for_on_another_thread() {
         exec.launch(&stream).unwrap();
         thread::scope(|scope| {
             let release = scope.spawn(move || {
-                thread::sleep(std::time::Duration::from_millis(30));
+                thread::sleep(Duration::from_millis(30));
                 drop(held);
             });
             scope.spawn(|| {
@@ -287,5 +289,87 @@ fn a_launch_on_a_per_thread_stream_is_waited_for_on_another_thread() {
         });
         stream.synchronize().unwrap();
         assert_eq!(calls.load(Ordering::SeqCst), 2);
+    }
+}
+
+/// What the shims below wait for, the first time.
+static GATE: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>> = Mutex::new(None);
+
+/// Says that it is there, and waits, where the test asked for it.
+fn stop_once() {
+    let gate = GATE.lock().unwrap().take();
+    if let Some((here, go)) = gate {
+        here.send(()).unwrap();
+        go.recv().unwrap_err();
+    }
+}
+
+/// A driver that takes a child with conditional nodes, and does nothing with it.
+fn takes_all_children() -> Arc<Driver> {
+    unsafe extern "C" fn add(
+        node: *mut CUgraphNode,
+        _: CUgraph,
+        _: *const CUgraphNode,
+        _: usize,
+        _: CUgraph,
+    ) -> CUresult {
+        stop_once();
+        unsafe { node.write(std::ptr::dangling_mut::<u64>().cast()) };
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn set(_: CUgraphExec, _: CUgraphNode, _: CUgraph) -> CUresult {
+        CUresult::SUCCESS
+    }
+    let base = default_driver().unwrap();
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuGraphAddChildGraphNode" => add as pfn::cuGraphAddChildGraphNode as *const c_void,
+        "cuGraphExecChildGraphNodeSetParams" => {
+            set as pfn::cuGraphExecChildGraphNodeSetParams as *const c_void
+        }
+        name => base.address(name),
+    };
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+/// Another thread adds a node to a graph inside the child while this one waits for its turn: what the driver copies is kept.
+#[test]
+fn a_child_that_another_thread_changes_meanwhile_is_kept_as_it_was_copied() {
+    let _alone = alone();
+    let ctx = CudaContext::with_driver(&takes_all_children(), 0).unwrap();
+    if !is_emulator(&ctx) {
+        return println!("skipped: counts free memory");
+    }
+    let stream = ctx.new_stream().unwrap();
+    for set in [false, true] {
+        let mut outer = CudaGraph::new(&ctx).unwrap();
+        let empty = CudaGraph::new(&ctx).unwrap();
+        let node = outer.add_child(&[], &empty).unwrap();
+        let mut exec = exec(&outer);
+        let mut child = CudaGraph::new(&ctx).unwrap();
+        let value = child.add_condition(Some(1)).unwrap();
+        let (_, mut bodies) = child.add_conditional(&[], value, Branches::If).unwrap();
+        let before = free(&ctx);
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1 << 20).unwrap();
+        let ((here, there), (go, wait)) = (mpsc::channel(), mpsc::channel());
+        *GATE.lock().unwrap() = Some((here, wait));
+        thread::scope(|scope| {
+            // Whoever copies a graph into another one waits for this thread.
+            scope.spawn(|| {
+                let mut other = CudaGraph::new(&ctx).unwrap();
+                other.add_child(&[], &empty).unwrap();
+            });
+            there.recv().unwrap();
+            let copies = scope.spawn(|| {
+                if set { exec.set_child(node, &child) } else { outer.add_child(&[], &child).map(drop) }
+            });
+            thread::sleep(Duration::from_millis(50));
+            bodies[0].add_memset(&[], MemsetNode::new(&mut buffer, 1).unwrap()).unwrap();
+            drop(go);
+            copies.join().unwrap().unwrap();
+        });
+        drop((buffer, bodies, child));
+        assert!(free(&ctx) <= before - (4 << 20), "the memory of the new node is kept");
+        drop((exec, outer));
+        assert_eq!(free(&ctx), before);
     }
 }

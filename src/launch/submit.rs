@@ -16,7 +16,7 @@ use super::check;
 use super::config::LaunchConfig;
 use super::given::{Given, ParameterTypes};
 use super::packet::Listed;
-use super::record::{Report, record};
+use super::record::{Report, keep, record};
 use crate::driver::{CudaStream, Kernel, Waits, host_call};
 use crate::error::Error;
 use crate::trace;
@@ -132,6 +132,7 @@ unsafe fn examined(
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     make_ready(request, types, memory)?;
+    request.stream.capture().into_iter().for_each(|capture| keep(capture, request));
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);
@@ -149,6 +150,10 @@ unsafe fn examined(
     });
     if code != CUresult::SUCCESS {
         return Err(check::refused(code, request));
+    }
+    for (attribute, raw) in request.fields.iter().chain(request.attributes).zip(&list) {
+        // SAFETY: written above, by the same two lists.
+        attribute.answered(unsafe { &raw.assume_init_ref().value });
     }
     let Some(capture) = request.stream.capture() else {
         request.stream.launches().note(request.kernel.number);

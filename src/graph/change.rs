@@ -42,7 +42,8 @@ impl GraphExec {
         )
     }
 
-    /// Gives a memcpy node another copy, between the same kinds of memory.
+    /// Gives a memcpy node another copy, between the same kinds of memory. It is ordered against other nodes as
+    /// [`CudaGraph::add_copy`] says.
     ///
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
     ///
@@ -64,7 +65,7 @@ impl GraphExec {
         )
     }
 
-    /// Gives a memset node other memory or another value.
+    /// Gives a memset node other memory or another value. It is ordered against other nodes as [`CudaGraph::add_memset`] says.
     ///
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///

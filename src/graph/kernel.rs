@@ -36,6 +36,13 @@ impl CudaGraph {
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) hold for every launch of the graph and of whatever is
     ///    instantiated from it, updated with it or has it inside. Where the kernel is passed plain addresses, their memory
     ///    lives, and nobody else uses it, whenever that runs.
+    ///
+    ///    A launch is ordered as a whole against other work; its nodes are ordered by their dependencies alone. That is part of the
+    ///    aliasing duty: no node that may run at the same time writes what this kernel reads, or uses what it writes. Nodes that
+    ///    are added later ([`add_memset`](CudaGraph::add_memset), [`add_copy`](CudaGraph::add_copy)) and changes of
+    ///    dependencies ([`remove_dependency`](CudaGraph::remove_dependency), [`Edge::PROGRAMMATIC`](super::Edge::PROGRAMMATIC))
+    ///    are safe to call, and no check looks at them: whoever adds the kernel answers for what is done with the graph then, or
+    ///    relies on no order.
     #[doc(alias = "cuGraphAddKernelNode")]
     pub unsafe fn add_kernel(
         &mut self,

@@ -238,10 +238,9 @@ fn a_subscriber_that_panics_takes_nothing_from_a_graph() {
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let panics = |call: &'static str, work: &mut dyn FnMut()| {
-        let work = std::panic::AssertUnwindSafe(work);
         let subscriber = Panics(call, Mutex::default());
-        let result =
-            std::panic::catch_unwind(|| tracing::subscriber::with_default(subscriber, || (work.0)()));
+        let watched = std::panic::AssertUnwindSafe(|| tracing::subscriber::with_default(subscriber, work));
+        let result = std::panic::catch_unwind(watched);
         assert!(result.is_err(), "{call} has a span");
     };
     for way in ["added", "changed", "removed", "recorded", "recorded and removed"] {

@@ -51,8 +51,8 @@ pub use error::{
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelArgument, KernelNode,
-    Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, DeviceNode, Dim3, KernelArgument,
+    KernelNode, Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
     SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]

@@ -2,6 +2,7 @@
 
 use std::thread::{self, ThreadId};
 
+use super::context::CudaContext;
 use super::open_captures::outside_captures;
 use super::stream::CudaStream;
 use crate::error::Error;
@@ -30,6 +31,23 @@ impl ThreadStream {
     /// The stream, if its handle means it on this thread.
     pub(crate) fn handle(&self) -> Option<&CudaStream> {
         self.thread.is_none_or(|thread| thread == thread::current().id()).then_some(&self.stream)
+    }
+
+    /// Its context.
+    pub(crate) fn context(&self) -> &CudaContext {
+        self.stream.context()
+    }
+
+    /// Whether it is what this thread means by `stream`.
+    pub(crate) fn means(&self, stream: &CudaStream) -> bool {
+        self.handle().is_some_and(|own| own.identity() == stream.identity())
+    }
+
+    /// Waits on the host until it is idle, and tells of panics in its host functions where it has a handle here.
+    ///
+    /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream.
+    pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        self.handle().map_or_else(|| self.drain(), CudaStream::synchronize)
     }
 
     /// Waits on the host until it is idle.

@@ -52,7 +52,7 @@ impl CudaGraph {
     /// Whatever the driver answers.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     pub fn add_condition(&mut self, default: Option<u32>) -> Result<Conditional, Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let (mut raw, context) = (0, self.context().raw());
         let (value, flags) = (default.unwrap_or(0), default.map_or(0, |_| sys::CU_GRAPH_COND_ASSIGN_DEFAULT));
         let asked = || format!("default {default:?}");

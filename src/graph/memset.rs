@@ -72,6 +72,10 @@ impl CudaGraph {
     /// Adds a node that sets memory. The memory stays as long as the graph can run, and each launch is ordered against its
     /// other uses.
     ///
+    /// Nothing orders it against other nodes of the graph but the dependencies that it is given, also where both use the same memory.
+    /// Without one the two may run at the same time, and what the memory holds then is any mixture of both. Kernels may rely on the
+    /// order: see duty 1 of [`CudaGraph::add_kernel`].
+    ///
     /// Driver call: `cuGraphAddMemsetNode`.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::check;
 use super::config::LaunchConfig;
 use super::given::{Given, ParameterTypes};
 use super::packet::Listed;
-use super::record::{Report, record};
+use super::record::{Report, keep, record};
 use crate::driver::{CudaStream, Kernel, host_call};
 use crate::error::Error;
 use crate::ordering::{Announced, Submission};
@@ -164,6 +164,7 @@ unsafe fn examined(
     // Until it is submitted: a launch that does not come that far cannot be blamed.
     launch.refused();
     make_ready(request, types, &mut launch, memory)?;
+    request.stream.capture().into_iter().for_each(|capture| keep(capture, request));
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);
@@ -185,6 +186,10 @@ unsafe fn examined(
     if code != CUresult::SUCCESS {
         launch.refused();
         return Err(check::refused(code, request));
+    }
+    for (attribute, raw) in request.fields.iter().chain(request.attributes).zip(&list) {
+        // SAFETY: written above, by the same two lists.
+        attribute.answered(unsafe { &raw.assume_init_ref().value });
     }
     let Some(capture) = request.stream.capture() else { return Ok(()) };
     let mut report = Report::new(types.iter().count());

@@ -46,6 +46,7 @@ mod shape;
 mod stream;
 mod stream_info;
 mod symbols;
+mod together;
 mod uses;
 
 pub use cache_config::CacheConfig;
@@ -54,7 +55,6 @@ pub use capturing::CaptureStatus;
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
-pub(crate) use context::context_mismatch;
 pub use context_create::ContextOptions;
 pub use context_flags::{ContextFlags, ContextSchedule};
 pub use context_primary::PrimaryContextState;

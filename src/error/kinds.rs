@@ -480,12 +480,16 @@ pub struct ContextMismatch {
     pub object: u32,
     /// Ordinal of the device that the call runs on.
     pub stream: u32,
+    /// Whether they are of two drivers: then the ordinals have nothing to do with each other.
+    pub other_driver: bool,
 }
 
 impl fmt::Display for ContextMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, with, object, stream } = self;
-        if object == stream {
+        let Self { what, with, object, stream, other_driver } = self;
+        if *other_driver {
+            write!(f, "{what} belongs to another driver than {with}")?;
+        } else if object == stream {
             write!(f, "{what} belongs to another context of device {object} than {with}")?;
         } else {
             write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;

@@ -114,7 +114,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Contract(_))
     }
 
-    /// Objects of two contexts met in one call.
+    /// Objects of two contexts, or of two drivers, met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
     }
@@ -152,7 +152,7 @@ impl Error {
 
     /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
     pub fn is_wrong_device(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+        matches!(self.kind(), ErrorKind::Context(e) if !e.other_driver && e.object != e.stream)
     }
 
     /// A primary context was to be reset while handles of it are there.

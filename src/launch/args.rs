@@ -89,7 +89,7 @@ pub trait Memory {
     fn is_ready(&self, stream: &CudaStream) -> bool;
 
     /// The device of the first that belongs to another context.
-    fn stranger(&self, context: &CudaContext) -> Option<u32>;
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
 
     /// Orders work on `stream` that is about to be submitted after the uses on other streams; `waits` are those it waits for
     /// already.
@@ -242,7 +242,7 @@ impl Memory for Nil {
     }
 
     #[inline(always)]
-    fn stranger(&self, _: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, _: &CudaContext) -> Option<&'c CudaContext> {
         None
     }
 
@@ -260,7 +260,7 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     }
 
     #[inline(always)]
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         self.1.stranger(context)
     }
 
@@ -283,9 +283,9 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
     }
 
     #[inline(always)]
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let own = self.0.0.home.context();
-        if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
+        if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
     }
 
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {

@@ -6,7 +6,6 @@
 
 use cuda_driver_sys::{self as sys, CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue};
 use std::fmt;
-use std::marker::PhantomData;
 
 use super::config::Dim3;
 use crate::driver::CudaEvent;
@@ -21,11 +20,11 @@ use crate::driver::CudaEvent;
 /// let attribute = Attribute::priority(-1);
 /// assert_eq!(attribute.name(), "PRIORITY");
 /// ```
-#[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Attribute<'event> {
     raw: CUlaunchAttribute,
-    events: PhantomData<&'event CudaEvent>,
+    /// The event inside, which is borrowed as long as launches may get it.
+    event: Option<&'event CudaEvent>,
 }
 
 // SAFETY: the only pointers inside are an event, which may be used from every thread and is borrowed, and the base of an
@@ -135,7 +134,7 @@ pub struct AccessPolicyWindow {
 
 impl<'event> Attribute<'event> {
     fn new(id: Id, value: CUlaunchAttributeValue) -> Self {
-        Self { raw: CUlaunchAttribute { id, value, ..Default::default() }, events: PhantomData }
+        Self { raw: CUlaunchAttribute { id, value, ..Default::default() }, event: None }
     }
 
     /// A placeholder that changes nothing. Since 11.8.
@@ -205,10 +204,8 @@ impl<'event> Attribute<'event> {
             flags: 0,
             triggerAtBlockStart: trigger_at_block_start.into(),
         };
-        Self::new(
-            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
-            CUlaunchAttributeValue { programmaticEvent: raw },
-        )
+        let value = CUlaunchAttributeValue { programmaticEvent: raw };
+        Self { event: Some(event), ..Self::new(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, value) }
     }
 
     /// Priority of the launch within the stream's context: lower numbers go first. Since 11.8.
@@ -248,7 +245,7 @@ impl<'event> Attribute<'event> {
     pub fn launch_completion_event(event: &'event CudaEvent) -> Self {
         let raw = sys::CUlaunchAttributeValue_launchCompletionEvent { event: event.raw(), flags: 0 };
         let value = CUlaunchAttributeValue { launchCompletionEvent: raw };
-        Self::new(Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value)
+        Self { event: Some(event), ..Self::new(Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value) }
     }
 
     /// The graph node that capturing this launch makes can be updated from the device. Since 12.4; in a capture only.
@@ -292,7 +289,7 @@ impl<'event> Attribute<'event> {
     /// # Safety
     /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call.
     pub const unsafe fn from_raw(raw: CUlaunchAttribute) -> Self {
-        Self { raw, events: PhantomData }
+        Self { raw, event: None }
     }
 
     /// The raw attribute.
@@ -308,6 +305,11 @@ impl<'event> Attribute<'event> {
     /// First driver that has it, as `cuDriverGetVersion` counts: 12030 is 12.3; 0 for an unknown one.
     pub fn since(&self) -> u32 {
         description(self.raw.id).map_or(0, |(_, since)| since)
+    }
+
+    /// The event inside, if it is one that this crate made.
+    pub(super) fn event(&self) -> Option<&'event CudaEvent> {
+        self.event
     }
 
     pub(super) fn is_stream_only(&self) -> bool {

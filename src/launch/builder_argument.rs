@@ -322,9 +322,9 @@ impl Memory for &Arguments<'_> {
         self.memory.as_slice().iter().all(|passed| passed.home.is_ready(stream, passed.written))
     }
 
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.memory.as_slice().iter().map(|passed| passed.home.context());
-        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+        contexts.find(|own| !own.is_same(context))
     }
 
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {

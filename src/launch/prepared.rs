@@ -12,7 +12,7 @@ use super::named::{memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
 use super::timed::{LaunchTimes, submit_timed};
-use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, Waits, context_mismatch};
+use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
 
@@ -127,10 +127,7 @@ impl<'event> Launch<'event> {
         parts: SliceParts<'_, T>,
         written: bool,
     ) -> Result<(), Error> {
-        let (own, other) = (self.node.function.context(), parts.home.context());
-        if !other.is_same(own) {
-            return Err(context_mismatch(("the memory", other), ("the launch", own)));
-        }
+        self.node.function.context().same_context(parts.home.context(), "the memory", "the launch")?;
         let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
         for index in self.places(name, fits, || memory_word::<T>(written))? {
             let Some(named) = self.node.named.get(index) else { continue };
@@ -231,9 +228,9 @@ impl Memory for Kept<'_> {
         self.0.iter().all(|(home, written)| home.is_ready(stream, *written))
     }
 
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.0.iter().map(|(home, _)| home.context());
-        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+        contexts.find(|own| !own.is_same(context))
     }
 
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {

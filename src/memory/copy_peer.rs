@@ -30,7 +30,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyPeerAsync`.
     ///
     /// # Errors
-    /// The lengths differ, or whatever the driver answers.
+    /// The lengths differ, a side is of another driver than the stream, or whatever the driver answers.
     #[doc(alias = "cuMemcpyPeer")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_from_peer(
@@ -38,6 +38,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         stream: &CudaStream,
         source: &impl DeviceSlice<Element = T>,
     ) -> Result<(), Error> {
+        stream.context().same_driver(self.context(), "the destination", "the stream")?;
+        stream.context().same_driver(source.context(), "the source", "the stream")?;
         let (source, bytes) = (source.parts(), self.byte_len());
         let (source_len, destination_len) = (*source.len, self.len());
         if source_len != destination_len {

@@ -47,12 +47,13 @@ impl Mapping {
     /// Driver call: `cuMemMap`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] if it does not fit there, or whatever the driver answers: something may be mapped there already.
+    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or whatever the driver answers: something may be mapped there already.
     pub fn new(
         addresses: &VirtualReservation,
         offset: usize,
         memory: &PhysicalAllocation,
     ) -> Result<Self, Error> {
+        addresses.context().same_driver(memory.context(), "the memory", "the addresses")?;
         let bytes = memory.byte_len();
         multiples("mapping", offset, bytes, addresses.byte_len(), memory.granularity())?;
         let address = addresses.address() + offset as u64;

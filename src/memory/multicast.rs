@@ -92,9 +92,10 @@ impl MulticastObject {
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// The context is of another driver, or whatever the driver answers.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
+        self.memory.context().same_driver(context, "the context", "the multicast object")?;
         let device = context.raw_device();
         // SAFETY: the object is live.
         context.call(
@@ -109,8 +110,8 @@ impl MulticastObject {
     /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there, or whatever the driver answers: all devices must
-    /// have been added.
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory are of another driver; or whatever the driver
+    /// answers: all devices must have been added.
     #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
     pub fn bind(
         &self,
@@ -118,6 +119,8 @@ impl MulticastObject {
         offset: usize,
         memory: &PhysicalAllocation,
     ) -> Result<MulticastBinding, Error> {
+        self.memory.context().same_driver(context, "the context", "the multicast object")?;
+        self.memory.context().same_driver(memory.context(), "the memory", "the multicast object")?;
         let bytes = memory.byte_len();
         multiples("binding", offset, bytes, self.memory.byte_len(), self.memory.granularity())?;
         context.call(

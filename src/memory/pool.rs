@@ -364,11 +364,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also where the pool may not grow; the stream captures; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures; or whatever the driver answers.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
+        context.same_driver(pool.context(), "the pool", "the stream")?;
         if bytes == 0 {
             return Ok(Self::from_home(len, 0, Home::new(0, context, Origin::Empty)));
         }

@@ -125,6 +125,7 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export_buffer<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<[u8; 64], Error> {
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+        self.context().same_driver(buffer.context(), "the buffer", "the pool")?;
         // Another process uses it: nobody here knows until when.
         let address = buffer.cu_deviceptr();
         self.context().call(
@@ -153,6 +154,7 @@ impl MemoryPool {
         data: [u8; 64],
         len: usize,
     ) -> Result<DeviceBuffer<T>, Error> {
+        stream.context().same_driver(self.context(), "the pool", "the stream")?;
         let (mut address, mut data) = (0, CUmemPoolPtrExportData { reserved: data });
         self.context().call(
             "cuMemPoolImportPointer",

@@ -213,7 +213,7 @@ impl Pair<'_> {
     fn check(&self) -> Result<bool, Error> {
         self.source.check(self.extent, self.size)?;
         self.target.check(self.extent, self.size)?;
-        Ok(self.size != 0 && self.extent.elements() != Some(0))
+        Ok(self.size != 0 && !self.extent.is_empty())
     }
 
     /// Orders the copy after the work that uses either side. Host memory cannot be part of a captured copy.

@@ -6,6 +6,7 @@ use std::ffi::c_uint;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::buffer::byte_len;
 use super::copy_region::{CopySource, CopyTarget};
 use super::device_copy::DeviceCopy;
 use super::fill::{FillElement, Rows, Word, fill_rows};
@@ -47,12 +48,14 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Driver call: `cuMemAllocPitch`, none if there are no elements. The stream tells the context.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], also for more elements than can be counted, or whatever the driver answers.
     pub fn uninit(stream: &CudaStream, width: usize, height: usize) -> Result<Self, Error> {
         let (context, size) = (stream.context(), size_of::<T>());
         let overflow = |len| Error::from(ErrorKind::Capacity { len, size });
         let row = width.checked_mul(size).ok_or_else(|| overflow(width))?;
-        row.checked_mul(height).ok_or_else(|| overflow(width.saturating_mul(height)))?;
+        // Elements without a size are counted too.
+        let len = width.checked_mul(height).ok_or_else(|| overflow(width.saturating_mul(height)))?;
+        byte_len::<T>(len)?;
         let (mut address, mut pitch, mut origin) = (0, row, Origin::Empty);
         if row != 0 && height != 0 {
             stream.refuse_in_capture("cuMemAllocPitch")?;

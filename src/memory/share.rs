@@ -5,7 +5,7 @@
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemPoolPtrExportData, CUresult};
 use std::ffi::c_void;
 
-use super::buffer::DeviceBuffer;
+use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::os_handle::{OsHandle, OsHandleKinds};
@@ -155,6 +155,7 @@ impl MemoryPool {
         len: usize,
     ) -> Result<DeviceBuffer<T>, Error> {
         stream.context().same_driver(self.context(), "the pool", "the stream")?;
+        byte_len::<T>(len)?;
         let (mut address, mut data) = (0, CUmemPoolPtrExportData { reserved: data });
         self.context().call(
             "cuMemPoolImportPointer",

@@ -41,12 +41,12 @@ pub use driver::{
 #[cfg(feature = "async")]
 pub use error::OperationError;
 pub use error::{
-    ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,
-    CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic, DlPackError,
-    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError, HostAccess,
-    HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal, RegionError, Severity, Suspect,
-    TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
+    AliasedMemory, ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError,
+    CastError, CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic,
+    DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError,
+    HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch,
+    LoadError, Misaligned, ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal,
+    RegionError, Severity, Suspect, TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-use super::memory::{BadMapping, DlPackError, HostAccess};
+use super::memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 use super::state::{Faulted, Forked, NotInCapture};
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
@@ -140,6 +140,12 @@ pub enum ErrorKind {
     /// Memory cannot be mapped there.
     #[error(transparent)]
     Mapping(#[from] BadMapping),
+    /// Memory that does not start where its elements must.
+    #[error(transparent)]
+    Alignment(#[from] Misaligned),
+    /// Memory that another buffer has or may have.
+    #[error(transparent)]
+    Aliased(#[from] AliasedMemory),
     /// None of the images of a typed module is for the device.
     #[error(transparent)]
     Artifacts(#[from] super::NoArtifact),

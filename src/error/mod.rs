@@ -33,7 +33,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
-pub use memory::{BadMapping, DlPackError, HostAccess};
+pub use memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
@@ -199,6 +199,11 @@ impl Error {
     pub fn is_out_of_bounds(&self) -> bool {
         use ErrorKind as K;
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
+    }
+
+    /// The driver gave memory at an address that the elements cannot start at; it was given back.
+    pub fn is_misaligned(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Alignment(_))
     }
 
     /// The driver is older than what was asked of it, or its device runs other code.

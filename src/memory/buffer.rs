@@ -7,6 +7,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
@@ -57,7 +58,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]).
+    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for elements that are
+    /// aligned to more than the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         // Memory that could not be given back earlier may be had now.
         sweep();
@@ -84,6 +86,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         if bytes != 0 {
             // Other streams may use it once the allocation's turn has come.
             buffer.home.write_on(stream)?;
+            aligned::<T>(address, "cuMemAllocAsync", OF_DEVICE)?;
         }
         Ok(buffer)
     }

@@ -4,6 +4,7 @@
 
 use cuda_driver_sys::{CUipcMem_flags, CUipcMemHandle};
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -78,6 +79,7 @@ impl IpcMemoryHandle {
             |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
         )?;
         let owner = Opened { address, context: context.clone() };
+        aligned::<T>(address, "cuIpcOpenMemHandle", OF_DEVICE)?;
         Ok(DeviceBuffer::from_home(
             len,
             address,

@@ -3,6 +3,7 @@
 //! Lengths and ranges count elements; only names with `byte` in them count bytes.
 
 mod advice;
+mod aligned;
 mod array;
 mod array_format;
 mod buffer;

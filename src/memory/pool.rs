@@ -7,6 +7,7 @@ use cuda_driver_sys::{
 };
 use std::sync::Arc;
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -364,7 +365,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures;
+    /// [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or whatever the driver answers.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
@@ -386,6 +388,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             Home::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
         );
         buffer.home().write_on(stream)?;
+        aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
     }
 }

@@ -5,6 +5,7 @@
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemPoolPtrExportData, CUresult};
 use std::ffi::c_void;
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -164,6 +165,8 @@ impl MemoryPool {
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));
-        Ok(DeviceBuffer::from_home(len, address, home))
+        let buffer = DeviceBuffer::from_home(len, address, home);
+        aligned::<T>(address, "cuMemPoolImportPointer", OF_DEVICE)?;
+        Ok(buffer)
     }
 }

@@ -14,9 +14,9 @@ mod public;
 use cuda_launch::graph::{Branches, CopyNode, MemsetNode};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    Attribute, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaGraph, DeviceBuffer, Error, ErrorKind,
-    Extent, GraphError, GreenContext, KernelNode, LaunchConfig, ManagedAttach, Mapping, MemoryLocation,
-    RegionBatch, RowLayout, TensorMap, cuda_launch, kernel_args,
+    AliasedMemory, Attribute, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaGraph, DeviceBuffer,
+    Error, ErrorKind, Extent, GraphError, GreenContext, KernelNode, LaunchConfig, ManagedAttach, Mapping,
+    MemoryLocation, RegionBatch, RowLayout, TensorMap, cuda_launch, kernel_args,
 };
 use objects::{N, Objects};
 use std::collections::BTreeSet;
@@ -304,6 +304,16 @@ fn objects_of_one_driver_meet() {
     let other = Objects::new();
     assert!(!objects.context.device().can_access_peer(&other.context.device()).unwrap());
     objects.stream.join(&other.stream).unwrap();
+}
+
+/// Its bytes are those of the memory that is bound to it, which buffers may have.
+#[test]
+fn a_multicast_object_is_no_buffer_of_its_own() {
+    let objects = Objects::new();
+    let map = || Mapping::new(&objects.addresses, 0, objects.multicast.as_physical()).unwrap();
+    let error = DeviceBuffer::<u32>::from_mapping(map(), N).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Aliased(AliasedMemory::Multicast { .. })), "{error}");
+    assert_eq!(unsafe { DeviceBuffer::<u32>::from_shared_mapping(map(), N) }.unwrap().len(), N);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::error::Error;
 
 /// One address for memory of several devices: what is written there is written on all, what is read is reduced.
 ///
-/// It is mapped as physical memory is: [`MulticastObject::as_physical`]. Devices are added first, then memory of each is bound.
+/// It is mapped as physical memory is, [`MulticastObject::as_physical`], and made a buffer with
+/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then memory of each is bound.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, MulticastObject};
@@ -86,7 +87,7 @@ impl MulticastObject {
             |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
         )?;
         // SAFETY: 1: it was just made, and is nobody else's.
-        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, bytes, granularity) } })
+        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, (bytes, granularity), true) } })
     }
 
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.

@@ -18,6 +18,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 pub const N: usize = 32;
+/// Of memory of the emulator, and of GPUs.
+const GRANULARITY: usize = 2 << 20;
 const FILL: &str = include_str!("../../examples/kernels/fill.ptx");
 const GLOBALS: &str = include_str!("../kernels/globals.ptx");
 
@@ -210,7 +212,8 @@ fn replaced(name: &str) -> *const c_void {
                 $(stringify!($name) => {
                     unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
                         inject::count(stringify!($name));
-                        $does;
+                        $does
+                        #[allow(unreachable_code)] // Some end with the answer of another call.
                         CUresult::SUCCESS
                     }
                     let function: pfn::$name = $name;
@@ -223,10 +226,14 @@ fn replaced(name: &str) -> *const c_void {
     of! {
         cuMulticastGetGranularity(out: *mut usize, _p: *const sys::CUmulticastObjectProp,
             _o: sys::CUmulticastGranularity_flags) {
-            unsafe { out.write(4096) }
+            unsafe { out.write(GRANULARITY) }
         }
         cuMulticastCreate(out: *mut sys::CUmemGenericAllocationHandle, _p: *const sys::CUmulticastObjectProp) {
-            unsafe { out.write(0x4d43) }
+            // Some memory, which can be mapped.
+            let location = sys::CUmemLocation { type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..Default::default() };
+            let type_ = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+            let memory = sys::CUmemAllocationProp { type_, location, ..Default::default() };
+            return unsafe { cuda_launch::default_driver().unwrap().cuMemCreate(out, GRANULARITY, &memory, 0) };
         }
         cuMulticastAddDevice(_object: sys::CUmemGenericAllocationHandle, _device: sys::CUdevice) {}
         cuMulticastBindMem(_object: sys::CUmemGenericAllocationHandle, _offset: usize,

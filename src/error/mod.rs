@@ -206,11 +206,16 @@ impl Error {
         matches!(self.kind(), ErrorKind::Alignment(_))
     }
 
-    /// The driver is older than what was asked of it, or its device runs other code.
+    /// The driver or the device is older than what was asked of it, or lacks it: a program may do without, or in another way. A
+    /// mistake in what was asked is something else, such as an attribute that no launch has.
     pub fn is_unsupported(&self) -> bool {
         use ErrorKind as K;
-        matches!(self.kind(), K::Attribute(_) | K::Unsupported(_) | K::Compile(CompileError::PtxOnly { .. }))
-            || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
+        matches!(
+            self.kind(),
+            K::Attribute(AttributeError::TooNew { .. })
+                | K::Unsupported(_)
+                | K::Compile(CompileError::PtxOnly { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
@@ -283,4 +288,34 @@ pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> 
 #[cold]
 pub(crate) fn failed(code: CUresult, call: &'static str, asked: String) -> Error {
     ErrorKind::Driver(DriverError { call, code, asked, hint: device_hint(code) }).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_lacking_is_unsupported() {
+        let kernel = || "k".to_string();
+        let lacking: [Error; 4] = [
+            ErrorKind::from(AttributeError::TooNew {
+                kernel: kernel(),
+                attribute: "A",
+                since: 13000,
+                driver: 12000,
+            })
+            .into(),
+            ErrorKind::from(Unsupported { what: kernel(), since: 13000, driver: 12000 }).into(),
+            failed(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER, "cuX", String::new()),
+            failed(CUresult::CUDA_ERROR_NOT_SUPPORTED, "cuX", String::new()),
+        ];
+        assert!(lacking.iter().all(Error::is_unsupported));
+        let mistakes: [Error; 4] = [
+            ErrorKind::from(AttributeError::StreamOnly { kernel: kernel(), attribute: "A" }).into(),
+            ErrorKind::from(AttributeError::LaunchOnly { attribute: "A" }).into(),
+            ErrorKind::from(AttributeError::TooMany { kernel: kernel(), count: 99, limit: 24 }).into(),
+            failed(CUresult::CUDA_ERROR_INVALID_VALUE, "cuX", String::new()),
+        ];
+        assert!(!mistakes.iter().any(Error::is_unsupported));
+    }
 }

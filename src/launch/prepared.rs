@@ -67,7 +67,7 @@ impl<'event> Launch<'event> {
     /// As [`LaunchBuilder::launch`](crate::LaunchBuilder::launch); nothing was launched.
     ///
     /// # Safety
-    /// 1 to 6. The duties of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
+    /// 1. to 6. The duties of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
     /// 7. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
     ///    only reads.
     pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {

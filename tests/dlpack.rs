@@ -128,8 +128,19 @@ fn a_foreign_tensor_becomes_a_buffer() {
         let error = tensor.into_buffer::<u16>(stream.context()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == what), "{error}");
     }
+    // Numbers that no memory has.
+    for (shape, what) in [([i64::MAX, 2], "layout"), ([-1, -1], "layout"), ([i64::MIN, i64::MIN], "layout")] {
+        let tensor = foreign(&stream, None, |t| unsafe { t.dl_tensor.shape.cast::<[i64; 2]>().write(shape) });
+        let error = tensor.into_buffer::<u16>(stream.context()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == what), "{error}");
+    }
+    let wide = foreign(&stream, None, |t| unsafe {
+        (t.dl_tensor.dtype.bits, t.dl_tensor.byte_offset) = (64, 0);
+        t.dl_tensor.shape.cast::<[i64; 2]>().write([i64::MAX, 1]);
+    });
+    assert!(wide.into_buffer::<u64>(stream.context()).unwrap_err().is_out_of_memory());
     // Each was given back once, also those that were refused.
-    assert_eq!(GIVEN_BACK.load(Ordering::SeqCst) - before, 8);
+    assert_eq!(GIVEN_BACK.load(Ordering::SeqCst) - before, 12);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cuda_launch::{
     ArrayFlags, ArrayShape, CopySource, CopyTarget, CudaArray, CudaContext, CudaStream, DeviceBuffer, Extent,
     GrowableBuffer, ManagedAttach, ManagedBuffer, Mapping, MemoryPool, MipmappedArray, PhysicalAllocation,
     PhysicalOptions, PinnedBuffer, PinnedFlags, PitchedBuffer, PoolOptions, RegionBatch, RowLayout,
-    SmSplitFlags, TensorMap, VirtualReservation,
+    SmSplitFlags, TensorMap, TextureDescriptor, TextureFlags, TextureObject, VirtualReservation,
 };
 
 const LARGE: usize = 1 << 63;
@@ -315,5 +315,38 @@ fn tensor_maps_of_any_shape() {
         }
         let none = TensorMap::tiled([], []).strides(&[a, b]).encode(context, &memory);
         assert!(none.is_err());
+    }
+}
+
+#[test]
+fn textures_of_any_description() {
+    let stream = stream();
+    let context = stream.context();
+    let shape = ArrayShape::D2 { width: 4, height: 4 };
+    let array = CudaArray::<f32>::new(context, shape, ArrayFlags::empty()).unwrap();
+    let mipmap = MipmappedArray::<f32>::new(context, shape, ArrayFlags::empty(), u32::MAX).unwrap();
+    let rows = PitchedBuffer::<f32>::uninit(&stream, 4, 4).unwrap();
+    let linear = DeviceBuffer::<f32>::zeroed(&stream, 16).unwrap();
+    let floats = [0.0, -1.0, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    for max_anisotropy in [0, 1, 16, u32::MAX] {
+        for (mipmap_bias, clamp) in floats.iter().flat_map(|bias| floats.map(|clamp| (*bias, clamp))) {
+            let descriptor = TextureDescriptor {
+                flags: TextureFlags::from_bits_retain(max_anisotropy),
+                border: [clamp; 4],
+                max_anisotropy,
+                mipmap_bias,
+                mipmap_clamp: [mipmap_bias, clamp],
+                ..Default::default()
+            };
+            // Which of them it takes is the driver's to say.
+            drop(TextureObject::from_array(&array, &descriptor));
+            drop(TextureObject::from_mipmap(&mipmap, &descriptor));
+            drop(TextureObject::from_pitched(&rows, &descriptor));
+            drop(TextureObject::from_linear(&linear, &descriptor));
+        }
+    }
+    for len in NUMBERS {
+        let view = linear.try_slice(..len).map(|view| TextureObject::from_linear(&view, &Default::default()));
+        assert_eq!(view.is_some(), len <= 16);
     }
 }

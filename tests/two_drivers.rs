@@ -320,7 +320,9 @@ fn a_multicast_object_is_no_buffer_of_its_own() {
 fn no_public_function_is_forgotten() {
     let known: BTreeSet<&str> =
         ENTRIES.iter().map(|entry| entry.name).chain(OTHERS.iter().map(|(name, _)| *name)).collect();
-    let found = public::functions_of_two_objects();
+    let Some(found) = public::functions_of_two_objects() else {
+        return eprintln!("skipped: the sources are not on this machine");
+    };
     assert!(found.len() > 60, "only {} were found", found.len());
     let forgotten: Vec<_> = found.iter().filter(|name| !known.contains(name.as_str())).collect();
     assert!(forgotten.is_empty(), "add a row to ENTRIES or OTHERS: {forgotten:?}");

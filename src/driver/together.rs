@@ -17,8 +17,8 @@ impl CudaContext {
         if other.is_same(self) { Ok(()) } else { Err(mismatch((what, other), (with, self))) }
     }
 
-    /// An error unless `what`, of context `other`, is of the driver of this one, which is that of `with`: for calls that take objects
-    /// of two contexts.
+    /// An error unless `what`, of context `other`, is of the driver of this one, which is that of `with`: for calls that take
+    /// objects of two contexts.
     #[inline]
     pub(crate) fn same_driver(&self, other: &Self, what: &str, with: &str) -> Result<(), Error> {
         if Arc::ptr_eq(self.driver(), other.driver()) {

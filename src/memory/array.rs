@@ -392,14 +392,16 @@ pub(super) fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescr
     Ok(ArrayDescriptor::from_raw(&descriptor))
 }
 
-/// An error for no elements: drivers take some zeros for dimensions that are not there, and make another array than was asked for.
+/// An error for no elements: drivers take some zeros for dimensions that are not there, and make another array than was asked
+/// for.
 pub(super) fn some_elements(
     shape: ArrayShape,
     call: &'static str,
     asked: impl FnOnce() -> String,
 ) -> Result<(), Error> {
     if shape.extent().is_empty() {
-        return Err(failed(CUresult::CUDA_ERROR_INVALID_VALUE, call, asked()));
+        let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+        return Err(failed(code, call, asked()).with_hint_for(code, "each number of the shape is 1 at least"));
     }
     Ok(())
 }

@@ -58,8 +58,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for elements that are
-    /// aligned to more than the driver's memory, which is at least 256 bytes.
+    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for elements
+    /// that are aligned to more than the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         // Memory that could not be given back earlier may be had now.
         sweep();
@@ -86,7 +86,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         if bytes != 0 {
             // Other streams may use it once the allocation's turn has come.
             buffer.home.write_on(stream)?;
-            aligned::<T>(address, "cuMemAllocAsync", OF_DEVICE)?;
+            let call = if context.limits().memory_pools { "cuMemAllocAsync" } else { "cuMemAlloc" };
+            aligned::<T>(address, call, OF_DEVICE)?;
         }
         Ok(buffer)
     }

@@ -140,8 +140,8 @@ impl CudaStream {
     /// Driver calls: `cuMemcpy3DPeerAsync`; `cuStreamSynchronize` for host memory.
     ///
     /// # Errors
-    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another driver than the
-    /// stream, or whatever the driver answers.
+    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another driver
+    /// than the stream, or whatever the driver answers.
     #[doc(alias = "cuMemcpy3DPeerAsync")]
     pub fn copy_region_peer<T: DeviceCopy>(
         &self,

@@ -82,8 +82,8 @@ struct Kept {
     strides: Box<[i64]>,
 }
 
-/// The memory of tensors that this crate made and that were not given back yet, by the tensor's address: a tensor tells neither its
-/// context nor who uses its memory, and what comes back is known again so.
+/// The memory of tensors that this crate made and that were not given back yet, by the tensor's address: a tensor tells
+/// neither its context nor who uses its memory, and what comes back is known again so.
 static OURS: Mutex<BTreeMap<usize, Arc<Home>>> = Mutex::new(BTreeMap::new());
 
 /// [`OURS`], locked. Memory that is taken out is dropped behind the lock: its end may run any code.
@@ -112,8 +112,8 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
     /// tensor back, the memory is freed after all work of the context.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold. The stream is of another
-    /// context or captures.
+    /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold. The stream is of
+    /// another context or captures.
     pub fn into_dlpack(self, stream: &CudaStream, shape: &[usize]) -> Result<DlTensor, Error> {
         let elements = match shape.contains(&0) {
             true => Some(0),
@@ -182,8 +182,8 @@ impl DlTensor {
     /// 1. It is a live tensor of version 1 of the standard, and this is its only owner.
     /// 2. Its memory is as it says, and stays until it is given back; nobody writes it meanwhile.
     /// 3. Work that wrote it is done, or ordered before the streams that it is used on here.
-    /// 4. Contexts of its device that [`DlTensor::into_buffer`] is given are of the driver that allocated it, and reach it: it tells
-    ///    the device's number only. Of a tensor that this crate made, the context is known and compared.
+    /// 4. Contexts of its device that [`DlTensor::into_buffer`] is given are of the driver that allocated it, and reach it:
+    ///    it tells the device's number only. Of a tensor that this crate made, the context is known and compared.
     pub unsafe fn from_raw(raw: NonNull<DLManagedTensorVersioned>) -> Self {
         Self { raw: Raw::Versioned(raw) }
     }
@@ -235,8 +235,8 @@ impl DlTensor {
     /// The memory of a tensor that this crate made remembers who used it, as if it had never been away. No driver call.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the elements are of another type, on another device, not in rows one after the other, or may only be
-    /// read. [`Error::is_context_mismatch`]: this crate made the tensor of memory of another context.
+    /// [`ErrorKind::DlPack`]: the elements are of another type, on another device, not in rows one after the other, or may
+    /// only be read. [`Error::is_context_mismatch`]: this crate made the tensor of memory of another context.
     pub fn into_buffer<T: DlElement>(self, context: &CudaContext) -> Result<DeviceBuffer<T>, Error> {
         let (tensor, home) = (*self.tensor(), self.home());
         if let Some(home) = &home {

@@ -132,7 +132,8 @@ impl ExternalMemory {
     /// 1. Nobody else, the graphics API included, uses these elements while the buffer or work with it does: semaphores tell.
     ///
     /// # Errors
-    /// Whatever the driver answers: the range must lie inside; [`Error::is_misaligned`] for an offset that does not fit the elements.
+    /// Whatever the driver answers: the range must lie inside; [`Error::is_misaligned`] for an offset that does not fit the
+    /// elements.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub unsafe fn map<T: DeviceCopy>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>, Error> {
         let (bytes, context) = (byte_len::<T>(len)?, &self.inner.context);

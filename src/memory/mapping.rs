@@ -50,7 +50,8 @@ impl Mapping {
     /// Driver call: `cuMemMap`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or whatever the driver answers: something may be mapped there already.
+    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or whatever the driver
+    /// answers: something may be mapped there already.
     pub fn new(
         addresses: &VirtualReservation,
         offset: usize,
@@ -149,8 +150,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// others. No driver call. The context's device must have been given access.
     ///
     /// # Errors
-    /// The mapping is shorter, or does not start where the elements must; [`ErrorKind::Aliased`] if a buffer has the memory already, or
-    /// it is a multicast object.
+    /// The mapping is shorter, or does not start where the elements must; [`ErrorKind::Aliased`] if a buffer has the memory
+    /// already, or it is a multicast object.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
         Self::of_mapping(mapping, len)
@@ -159,8 +160,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The same for memory that others have too: at another address, behind a multicast object, or in another process.
     ///
     /// # Safety
-    /// 1. While the buffer or work that uses it uses the elements, nobody else does in a way that a `Vec` would not allow: uses of the
-    ///    same bytes through other buffers are not known to it, and not ordered.
+    /// 1. While the buffer or work that uses it uses the elements, nobody else does in a way that a `Vec` would not allow:
+    ///    uses of the same bytes through other buffers are not known to it, and not ordered.
     ///
     /// # Errors
     /// The mapping is shorter, or does not start where the elements must.

@@ -12,7 +12,8 @@ use crate::error::Error;
 /// One address for memory of several devices: what is written there is written on all, what is read is reduced.
 ///
 /// It is mapped as physical memory is, [`MulticastObject::as_physical`], and made a buffer with
-/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then memory of each is bound.
+/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then memory of
+/// each is bound.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, MulticastObject};
@@ -111,8 +112,8 @@ impl MulticastObject {
     /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory are of another driver; or whatever the driver
-    /// answers: all devices must have been added.
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory are of another driver;
+    /// or whatever the driver answers: all devices must have been added.
     #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
     pub fn bind(
         &self,

@@ -180,8 +180,8 @@ impl PhysicalAllocation {
     ///
     /// # Safety
     /// 1. The memory has `bytes` bytes.
-    /// 2. Buffers of it are used by nobody else, be it another process or another handle of this one, in a way that a `Vec` would not
-    ///    allow: all who have the memory agree on who uses it when.
+    /// 2. Buffers of it are used by nobody else, be it another process or another handle of this one, in a way that a `Vec`
+    ///    would not allow: all who have the memory agree on who uses it when.
     ///
     /// # Errors
     /// Whatever the driver answers.

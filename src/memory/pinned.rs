@@ -108,8 +108,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Driver calls: `cuMemHostAlloc`, `cuMemHostGetDevicePointer`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory, which is
-    /// at least a page; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory,
+    /// which is at least a page; or whatever the driver answers.
     pub fn zeroed(context: &CudaContext, len: usize, flags: PinnedFlags) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         if bytes == 0 {
@@ -125,8 +125,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         let owner = HostAllocation { start, context: context.clone() };
         aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;
-        // SAFETY: 1: `owner` keeps `len` elements, aligned as was just seen, whose bytes are zero, which is a `T`; 2: they were just
-        // made.
+        // SAFETY: 1: `owner` keeps `len` elements, aligned as was just seen, whose bytes are zero, which is a `T`; 2: they
+        // were just made.
         unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
     }
 
@@ -179,8 +179,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_slice(&self) -> Result<&[T], Error> {
         free_of_graphs(&self.home)?;
         self.home.uses().wait_for_writer()?;
-        // SAFETY: `len` elements at an aligned address, in every constructor, which nothing writes: streams are done, and new work
-        // that writes needs `&mut self`.
+        // SAFETY: `len` elements at an aligned address, in every constructor, which nothing writes: streams are done, and new
+        // work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
     }
 

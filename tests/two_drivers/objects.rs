@@ -10,9 +10,9 @@ use cuda_launch::{
     ArrayFlags, ArrayShape, CudaArray, CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaLibrary,
     CudaModule, CudaStream, DeviceBuffer, Error, ExternalSemaphore, ExternalSemaphoreHandle, GraphExec,
     InstantiateFlags, KernelNode, Launch, LaunchConfig, LaunchPlan, LibraryKernel, ManagedAttach,
-    ManagedBuffer, Mapping, MemoryPool, ModuleGlobal, MulticastObject, PhysicalAllocation, PhysicalOptions,
-    PinnedBuffer, PinnedFlags, PitchedBuffer, PoolOptions, SmResource, SurfaceObject, TensorMap,
-    TextureDescriptor, TextureObject, TimingEvent, VirtualReservation, cuda_launch, kernel_args,
+    ManagedBuffer, Mapping, MemoryPool, ModuleConstant, ModuleGlobal, MulticastObject, PhysicalAllocation,
+    PhysicalOptions, PinnedBuffer, PinnedFlags, PitchedBuffer, PoolOptions, SmResource, SurfaceObject,
+    TensorMap, TextureDescriptor, TextureObject, TimingEvent, VirtualReservation, cuda_launch, kernel_args,
 };
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -44,6 +44,7 @@ pub struct Objects {
     pub module: CudaModule,
     pub function: CudaFunction,
     pub global: ModuleGlobal<f32>,
+    pub constant: ModuleConstant<u32>,
     pub nodes: Nodes,
     pub graph: CudaGraph,
     pub exec: GraphExec,
@@ -98,6 +99,7 @@ impl Objects {
             multiprocessors: context.device().multiprocessors().unwrap(),
             kernel: library.kernel("fill_table").unwrap(),
             global: context.load_module(GLOBALS).unwrap().global("table").unwrap(),
+            constant: context.load_module(GLOBALS).unwrap().constant("from_host").unwrap(),
             exec: graph.instantiate(InstantiateFlags::empty()).unwrap(),
             condition: special.add_condition(None).unwrap(),
             graph_memory: special.add_alloc(&[], N).unwrap(),

@@ -12,6 +12,7 @@ const OBJECTS: &[&str] = &[
     "AnyEvent",
     "Attribute",
     "Conditional",
+    "ConstantViewMut",
     "CopyBatch",
     "CopyNode",
     "CopySource",
@@ -40,6 +41,7 @@ const OBJECTS: &[&str] = &[
     "HostMemory",
     "Im2colMap",
     "IpcEvent",
+    "Kernel",
     "KernelNode",
     "Launch",
     "LaunchPlan",
@@ -108,8 +110,15 @@ fn of_file(text: &str, found: &mut BTreeSet<String>) {
         };
         let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let signature = &text[at..at + text[at..].find('{').unwrap_or(0)];
+        if owner.is_empty() {
+            continue;
+        }
+        // Whatever has a context belongs to a driver.
+        if name == "context" && signature.contains("&self") && !OBJECTS.contains(&owner.as_str()) {
+            found.insert(format!("{owner}, which has a context"));
+        }
         let own = usize::from(signature.contains("self") && OBJECTS.contains(&owner.as_str()));
-        if !owner.is_empty() && own + objects_in(parameters(signature)) >= 2 {
+        if own + objects_in(parameters(signature)) >= 2 {
             found.insert(format!("{owner}::{name}"));
         }
     }

@@ -53,8 +53,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         self.home().write_on(stream)?;
         let (from, to) = (source.home.context(), self.context());
         let asked = || format!("{bytes} bytes from device {} to device {}", from.ordinal(), to.ordinal());
-        // SAFETY: both sides are device memory of the context named and have `bytes` bytes; they are freed after the copy,
-        // whose use of them is noted.
+        // SAFETY: stream and contexts are of one driver, as was compared; both sides are device memory of the context named and
+        // have `bytes` bytes; they are freed after the copy, whose use of them is noted.
         stream.context().call("cuMemcpyPeerAsync", asked, |driver| unsafe {
             driver.cuMemcpyPeerAsync(self.base(), to.raw(), *source.address, from.raw(), bytes, stream.raw())
         })

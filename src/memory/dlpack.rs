@@ -95,7 +95,8 @@ fn ours() -> MutexGuard<'static, BTreeMap<usize, Arc<Home>>> {
 /// Remembers the memory of a tensor that was just made, if it is this crate's.
 fn remember<T>(tensor: NonNull<T>, home: Option<Arc<Home>>) {
     if let Some(home) = home {
-        ours().insert(tensor.addr().get(), home);
+        let stale = ours().insert(tensor.addr().get(), home);
+        drop(stale);
     }
 }
 

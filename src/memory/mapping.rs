@@ -64,7 +64,7 @@ impl Mapping {
         memory.context().call(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
-            // SAFETY: memory and addresses are live, and the range lies inside the reservation.
+            // SAFETY: memory and addresses are live and of one driver, and the range lies inside the reservation.
             |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
         )?;
         Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })

@@ -128,7 +128,7 @@ impl MulticastObject {
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
-            // SAFETY: object and memory are live, the range lies inside both.
+            // SAFETY: object and memory are live and of one driver, the range lies inside both.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },

@@ -176,6 +176,15 @@ impl PhysicalAllocation {
 
     /// Opens `bytes` bytes of memory that another process, or this one, exported.
     ///
+    /// Not for safe code, which could make a second buffer of memory that has one:
+    ///
+    /// ```compile_fail,E0133
+    /// use cuda_launch::{CudaContext, OsHandle, PhysicalAllocation};
+    /// fn open(ctx: &CudaContext, handle: &OsHandle) -> Result<PhysicalAllocation, cuda_launch::Error> {
+    ///     PhysicalAllocation::import(ctx, handle, 2 << 20)
+    /// }
+    /// ```
+    ///
     /// Driver calls: `cuMemImportFromShareableHandle`, `cuMemGetAllocationGranularity`.
     ///
     /// # Safety

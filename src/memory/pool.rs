@@ -378,7 +378,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let mut address = 0;
         let asked = || format!("{bytes} bytes for {len} elements");
-        // SAFETY: the context is current, stream and pool are live, `address` outlives the call.
+        // SAFETY: the context is current, stream and pool are live and of one driver, as was compared; `address` outlives the
+        // call.
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
         })?;

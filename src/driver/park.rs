@@ -12,7 +12,6 @@ use super::capturing::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
 use super::host_call;
 use super::open_captures::{is_capturing, outside_captures};
-use super::stream::CudaStream;
 use super::thread_stream::ThreadStream;
 use crate::error::Error;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
-use super::context::{CudaContext, context_mismatch};
+use super::context::CudaContext;
 use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
 use super::fault::Launches;
 use super::host_call;
@@ -449,11 +449,7 @@ impl CudaStream {
     /// An error unless `what`, of context `context`, may meet this stream in one call.
     #[inline]
     pub(crate) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) {
-            Ok(())
-        } else {
-            Err(context_mismatch((what, context), ("the stream", self.context())))
-        }
+        self.context().same_context(context, what, "the stream")
     }
 }
 

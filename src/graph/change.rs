@@ -12,7 +12,7 @@ use super::graph::CudaGraph;
 use super::memset::MemsetNode;
 use super::node::{GraphNode, NodeKind, Share, Sharing, lock};
 use crate::driver::host_call::GraphFunction;
-use crate::driver::{CudaContext, CudaEvent, context_mismatch};
+use crate::driver::{CudaContext, CudaEvent};
 use crate::error::Error;
 use crate::launch::KernelNode;
 
@@ -136,9 +136,10 @@ impl GraphExec {
     /// Driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
-    /// The node waits for no event of this graph, or whatever the driver answers.
+    /// The node waits for no event of this graph, the event is of another driver, or whatever the driver answers.
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
+        self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventWait);
         // SAFETY: the event is kept; the rest are those of `set`.
         self.set(
@@ -240,10 +241,6 @@ impl GraphExec {
     }
 
     fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) {
-            Ok(())
-        } else {
-            Err(context_mismatch((what, context), ("the graph", self.context())))
-        }
+        self.context().same_context(context, what, "the graph")
     }
 }

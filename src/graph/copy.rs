@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, Share};
-use crate::driver::{CudaContext, Keep, context_mismatch};
+use crate::driver::{CudaContext, Keep};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
@@ -172,12 +172,7 @@ impl CopyNode {
         to: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<Self, Error> {
         let (from, to) = (from.parts(), to.parts_mut());
-        if !from.home.context().is_same(to.home.context()) {
-            return Err(context_mismatch(
-                ("the source", from.home.context()),
-                ("the destination", to.home.context()),
-            ));
-        }
+        to.home.context().same_context(from.home.context(), "the source", "the destination")?;
         let mut share = Share::default();
         share.add_memory(from.home, false);
         share.add_memory(to.home, true);

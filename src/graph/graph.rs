@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Sharing, Table, lock};
-use crate::driver::{CudaContext, context_mismatch, host_call};
+use crate::driver::{CudaContext, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
@@ -41,6 +41,8 @@ pub struct CudaGraph {
 /// A graph with all graphs inside it: the driver destroys them together, and lets one thread at a time change them.
 #[derive(Debug)]
 pub(super) struct Family {
+    /// A number that no other family has.
+    pub(super) id: u64,
     root: CUgraph,
     owned: bool,
     pub(super) context: CudaContext,
@@ -96,7 +98,8 @@ impl CudaGraph {
 
     /// Owns `raw`, or borrows it.
     pub(super) fn adopt(context: &CudaContext, raw: CUgraph, owned: bool) -> Self {
-        let family = Family { root: raw, owned, context: context.clone(), lock: Mutex::default() };
+        let family =
+            Family { id: next_id(), root: raw, owned, context: context.clone(), lock: Mutex::default() };
         Self::inside(Arc::new(family), raw)
     }
 
@@ -365,11 +368,7 @@ pub(super) fn two_families() -> MutexGuard<'static, ()> {
 impl CudaGraph {
     /// An error unless `what`, of `context`, may be part of this graph.
     pub(super) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) {
-            Ok(())
-        } else {
-            Err(context_mismatch((what, context), ("the graph", self.context())))
-        }
+        self.context().same_context(context, what, "the graph")
     }
 }
 
@@ -403,7 +402,7 @@ impl Drop for Family {
         if self.owned && host_call::is_running() {
             self.owned = false;
             let (root, context, lock) = (self.root, self.context.clone(), Mutex::default());
-            let rest = Self { root, owned: true, context, lock };
+            let rest = Self { id: self.id, root, owned: true, context, lock };
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

@@ -35,9 +35,10 @@ impl GraphExec {
     ///
     /// # Errors
     /// [`GraphError::Update`] with the reason and the node, where the graphs differ in what cannot be changed; this one stays
-    /// as it was.
+    /// as it was. The graph is of another context.
     #[doc(alias = "cuGraphExecUpdate")]
     pub fn update(&mut self, graph: &CudaGraph) -> Result<(), Error> {
+        self.context().same_context(graph.context(), "the graph", "the executable graph")?;
         self.context().bind()?;
         let none = std::ptr::null_mut();
         let result = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS;

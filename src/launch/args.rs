@@ -91,7 +91,7 @@ pub trait Memory {
     fn words(&self) -> u64;
 
     /// The device of the first that belongs to another context.
-    fn stranger(&self, context: &CudaContext) -> Option<u32>;
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
 
     /// Notes that `launch` accesses it, which then comes after the accesses on other streams.
     ///
@@ -243,7 +243,7 @@ impl Memory for Nil {
     }
 
     #[inline(always)]
-    fn stranger(&self, _: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, _: &CudaContext) -> Option<&'c CudaContext> {
         None
     }
 
@@ -261,7 +261,7 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     }
 
     #[inline(always)]
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         self.1.stranger(context)
     }
 
@@ -282,9 +282,9 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
     }
 
     #[inline(always)]
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let own = self.0.0.home.context();
-        if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
+        if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

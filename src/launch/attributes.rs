@@ -319,10 +319,7 @@ impl<'event> Attribute<'event> {
 
     /// A share in the event that the launch records, for a graph that launches it again.
     pub(crate) fn share(&self) -> Option<Keep> {
-        match self.lent {
-            Lent::Event(event) => Some(event.share()),
-            _ => None,
-        }
+        self.event().map(|event| event.share())
     }
 
     /// Whether the driver gives something back in the value.
@@ -354,6 +351,14 @@ impl<'event> Attribute<'event> {
     /// First driver that has it, as `cuDriverGetVersion` counts: 12030 is 12.3; 0 for an unknown one.
     pub fn since(&self) -> u32 {
         description(self.raw.id).map_or(0, |(_, since)| since)
+    }
+
+    /// The event inside, if it is one that this crate made.
+    pub(super) fn event(&self) -> Option<&'event CudaEvent> {
+        match self.lent {
+            Lent::Event(event) => Some(event),
+            _ => None,
+        }
     }
 
     pub(super) fn is_stream_only(&self) -> bool {

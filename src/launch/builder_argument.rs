@@ -324,9 +324,9 @@ impl Memory for &Arguments<'_> {
         words.fold(u64::MAX, |all, word| all & word)
     }
 
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.memory.as_slice().iter().map(|passed| passed.home.context());
-        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+        contexts.find(|own| !own.is_same(context))
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

@@ -48,8 +48,8 @@ pub(super) struct Request<'a> {
 /// As [`cuda_launch!`](crate::cuda_launch); nothing was launched.
 ///
 /// # Safety
-/// The duties of [`cuda_launch!`](crate::cuda_launch), and:
-/// - the kernel's module stays loaded during the call.
+/// 1. to 6. The duties of [`cuda_launch!`](crate::cuda_launch).
+/// 7. The kernel's module stays loaded during the call.
 #[inline(always)]
 pub unsafe fn submit<L: ArgumentList>(
     kernel: &Kernel,

@@ -108,7 +108,7 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
         // SAFETY: the vector is freed after its registration.
         let registration = unsafe { Registration::new(context, start, bytes, flags)? };
         let owner = RegisteredVec { _registration: registration, _elements: elements };
-        // SAFETY: 1: the owner keeps the elements; 2: nobody else has them.
+        // SAFETY: 1: the owner keeps the elements, which a vector aligns; 2: nobody else has them.
         unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
     }
 }

@@ -46,6 +46,23 @@ pub fn driver(hidden: &str) -> Arc<Driver> {
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 
+/// The default driver behind shims; where `replace` has a function for a name, that takes its place.
+pub fn driver_with(replace: impl Fn(&str) -> *const c_void) -> Arc<Driver> {
+    let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
+    let lookup = |name: &CStr| {
+        let name = name.to_str().unwrap();
+        let replaced = replace(name);
+        if !replaced.is_null() || base.address(name).is_null() { replaced } else { shim(name) }
+    };
+    // SAFETY: `shim` gives each name a function of its signature, and so does `replace`.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+/// Counts a call of a function that took a shim's place.
+pub fn count(name: &'static str) {
+    PLAN.with(|plan| plan.names.borrow_mut().push(name));
+}
+
 /// The default driver, in which `cuEventElapsedTime_v2` goes by the name that it had before CUDA 12.8.
 pub fn driver_with_older_elapsed_time() -> Arc<Driver> {
     let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());

@@ -114,7 +114,7 @@ fn carries<T: Arithmetic + Debug>() {
         let bits = |a: T| a.to_bits() as u128;
         let expect = |sum: u128| (T::from_bits(sum as u64), sum >> T::BITS & 1 == 1);
         assert_eq!(int::addc(a, b, carry), expect(bits(a) + bits(b) + carry as u128), "{a:?} {b:?} {carry}");
-        let complement = bits(b) ^ (1 << T::BITS) - 1;
+        let complement = bits(b) ^ ((1 << T::BITS) - 1);
         let difference = expect(bits(a) + complement + carry as u128);
         assert_eq!(int::subc(a, b, carry), difference, "{a:?} - {b:?} {carry}");
         let low = bits(wrap::<T>(product(a, b)));

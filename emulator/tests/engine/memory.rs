@@ -245,6 +245,21 @@ fn the_upper_half_of_a_shared_local_or_parameter_address_does_not_count() {
 }
 
 #[test]
+fn a_row_of_addresses_may_wrap_in_its_middle() {
+    // Shared memory starts at 1024. Eight lanes have registers below zero, the rest of the warp above.
+    let text = snippet(
+        ".shared .align 16 .b8 s[512];
+         mul.lo.u32 %r1, %t, 4; sub.u32 %r1, %r1, 32; add.u32 %r2, %t, 70; st.shared.u32 [%r1+1056], %r2;
+         mov.u32 %r3, s; mul.lo.u32 %r4, %t, 4; add.u32 %r3, %r3, %r4; ld.shared.u32 %r5, [%r3]; ld.shared.u32 %r6, [%r1+1056];
+         add.u32 %r5, %r5, %r6; st.global.u32 [%at], %r5;",
+    );
+    for threads in [128u32, 40, 2] {
+        let wanted: Vec<u32> = (0..threads).map(|t| 2 * (t + 70)).collect();
+        assert_eq!(outputs::<u32>(&text, threads, threads as usize), wanted);
+    }
+}
+
+#[test]
 fn what_wraps_to_where_nothing_is_faults_there() {
     for (body, message) in [
         (

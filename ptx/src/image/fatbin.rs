@@ -90,7 +90,8 @@ impl<'a> Fatbin<'a> {
         let mut at = HEADER;
         while at < end {
             let (entry, next) = Entry::read(Bytes(data), at as usize)?;
-            (entries.push(entry), places.push(at as usize));
+            entries.push(entry);
+            places.push(at as usize);
             at = next;
         }
         check_contents(&entries)?;

@@ -230,8 +230,12 @@ fn wrong<A: DeviceCopy, B: DeviceCopy, C: DeviceCopy>(trial: &mut Trial) {
         return;
     }
     let sizes = vec![size_of::<A>(), size_of::<B>(), size_of::<C>()];
-    let mut kernels =
-        vec![sizes[..2].to_vec(), [sizes.clone(), vec![4]].concat(), sizes[1..].to_vec(), vec![]];
+    let mut kernels = vec![
+        sizes[..2].to_vec(),
+        [sizes.clone(), vec![4]].concat(),
+        sizes[1..].to_vec(),
+        sizes[..1].to_vec(),
+    ];
     for i in 0..3 {
         for size in [1, 2, 4, 8, 12, 48, 4096] {
             let mut changed = sizes.clone();

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     };
     let answer = match &cli.command {
         Command::Doctor => Ok(doctor::run()),
-        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments, cli.json),
         Command::Bind(arguments) => bind::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Occupancy(arguments) => occupancy::run(arguments),

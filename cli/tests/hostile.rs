@@ -120,3 +120,69 @@ fn numbers_on_the_command_line_ask_for_no_more_than_there_is() {
     let (code, answer) = json(&["inspect"]);
     assert_eq!((code, &answer["error"]["kind"]), (2, &"usage".into()));
 }
+
+/// A fatbin of these PTX texts, not compressed.
+fn fatbin(texts: &[String]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for text in texts {
+        let mut entry = [0u8; 64];
+        entry[0] = 1;
+        entry[2..4].copy_from_slice(&0x0101u16.to_le_bytes());
+        entry[4] = 64;
+        entry[8..16].copy_from_slice(&(text.len() as u64).to_le_bytes());
+        entry[28] = 90;
+        body.extend(entry);
+        body.extend(text.as_bytes());
+    }
+    let mut bytes = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    bytes.extend((body.len() as u64).to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// Kernels, parameters and variables, in one image or in all of a file.
+#[test]
+fn a_file_has_no_more_symbols_than_the_limit() {
+    let with_parameters = |count: usize| {
+        let list: Vec<String> = (0..count).map(|i| format!(".param .u8 p{i}")).collect();
+        format!("{HEADER}.visible .entry k({}) {{ ret; }}\n", list.join(","))
+    };
+    let kernels: String = (0..100_001).map(|i| format!(".entry k{i}(){{}}\n")).collect();
+    let variables: String = (0..100_001).map(|i| format!(".global .u8 v{i};\n")).collect();
+    let entries = [with_parameters(60_000), with_parameters(60_000)];
+    for (name, bytes) in [
+        ("parameters.ptx", with_parameters(100_001).into_bytes()),
+        ("kernels.ptx", format!("{HEADER}{kernels}").into_bytes()),
+        ("variables.ptx", format!("{HEADER}{variables}").into_bytes()),
+        ("entries.fatbin", fatbin(&entries)),
+    ] {
+        let path = written(name, bytes);
+        for command in ["inspect", "bind"] {
+            let run = run(&[command, path.to_str().unwrap()]);
+            assert!(
+                run.code != 0 && run.says("the limit of 100000 for a file"),
+                "{command} {name}: {}",
+                run.err
+            );
+        }
+    }
+    let path = written("entry.fatbin", fatbin(&entries[..1]));
+    assert_eq!(run(&["bind", path.to_str().unwrap()]).code, 0);
+}
+
+/// Text and JSON of a file are not both made; counted in the bytes that the process may ask for at all.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_kernels_take_no_more_than_a_few_kilobytes_each() {
+    let kernels: String = (0..40_000).map(|i| format!(".visible .entry kernel{i}() {{ ret; }}\n")).collect();
+    let path = written("many.ptx", format!("{HEADER}{kernels}"));
+    for (arguments, kibibytes) in [("inspect", 150_000), ("--json inspect", 300_000)] {
+        let script = format!("ulimit -v {kibibytes}; exec \"$0\" {arguments} \"$1\"");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_cuda-launch"), path.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let run = support::finished(&output);
+        assert!(run.code == 0 && run.out.contains("kernel39999"), "{arguments}: {}", run.err);
+    }
+}

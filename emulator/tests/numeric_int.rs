@@ -114,8 +114,9 @@ fn carries<T: Arithmetic + Debug>() {
         let bits = |a: T| a.to_bits() as u128;
         let expect = |sum: u128| (T::from_bits(sum as u64), sum >> T::BITS & 1 == 1);
         assert_eq!(int::addc(a, b, carry), expect(bits(a) + bits(b) + carry as u128), "{a:?} {b:?} {carry}");
-        let difference = bits(a).wrapping_sub(bits(b)).wrapping_sub(carry as u128);
-        assert_eq!(int::subc(a, b, carry), expect(difference), "{a:?} - {b:?} {carry}");
+        let complement = bits(b) ^ ((1 << T::BITS) - 1);
+        let difference = expect(bits(a) + complement + carry as u128);
+        assert_eq!(int::subc(a, b, carry), difference, "{a:?} - {b:?} {carry}");
         let low = bits(wrap::<T>(product(a, b)));
         assert_eq!(int::madc_lo(a, b, c, carry), expect(low + bits(c) + carry as u128));
         assert_eq!(int::madc_hi(a, b, c, carry), expect(bits(high(a, b)) + bits(c) + carry as u128));

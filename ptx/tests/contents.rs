@@ -4,7 +4,7 @@
 mod common;
 
 use common::data;
-use cuda_ptx::image::{Cubin, DebugInfo, Entry, Fatbin, ImageErrorKind, MAX_CONTENT};
+use cuda_ptx::image::{Cubin, DebugInfo, Entry, Fatbin, ImageErrorKind, MAX_CONTENT, MAX_CONTENTS};
 
 #[cfg(feature = "zstd")]
 const COMPRESSED: &[&str] = &["basic.lz4.fatbin", "basic.zstd.fatbin"];
@@ -54,6 +54,46 @@ fn an_entry_that_claims_too_much_is_refused_before_it_is_read() {
         // Less than it holds is damage, and so is a block that is cut.
         bytes[claim..][..8].copy_from_slice(&10u64.to_le_bytes());
         assert_eq!(Fatbin::read(&bytes).unwrap_err().kind(), ImageErrorKind::Corrupt, "{name}");
+    }
+}
+
+/// A fatbin of compressed entries of a few bytes that claim to hold `claim` bytes each.
+fn claims(entries: usize, claim: u64) -> Vec<u8> {
+    let mut body = Vec::new();
+    for _ in 0..entries {
+        // A block of eight bytes that says PTX, version, header, size, length without padding, LZ4, and the claim.
+        let mut entry = [0u8; 72];
+        entry[0] = 1;
+        entry[2..4].copy_from_slice(&0x0101u16.to_le_bytes());
+        entry[4] = 64;
+        entry[8] = 8;
+        entry[16] = 8;
+        entry[28] = 90;
+        entry[40..48].copy_from_slice(&0x2000u64.to_le_bytes());
+        entry[56..64].copy_from_slice(&claim.to_le_bytes());
+        body.extend(entry);
+    }
+    let mut bytes = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    bytes.extend((body.len() as u64).to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// Each entry may hold that much; together they may not, and nothing is unpacked to find that out: the blocks are damaged,
+/// which would be told of the first.
+#[test]
+fn what_all_entries_claim_together_is_limited_before_any_is_read() {
+    let most = MAX_CONTENTS / MAX_CONTENT;
+    let damaged = Fatbin::read(&claims(most as usize, MAX_CONTENT)).unwrap_err();
+    assert_eq!(damaged.kind(), ImageErrorKind::Corrupt, "{damaged}");
+    for (entries, claim) in
+        [(most + 1, MAX_CONTENT), (3000, MAX_CONTENT), (most * 1024 + 1, MAX_CONTENT / 1024)]
+    {
+        let error = Fatbin::read(&claims(entries as usize, claim)).unwrap_err();
+        assert_eq!(error.kind(), ImageErrorKind::TooLarge, "{error}");
+        assert!(error.message().contains(&MAX_CONTENTS.to_string()), "{error}");
+        // The first that is too much.
+        assert_eq!(error.offset() as u64, 16 + MAX_CONTENTS / claim * 72 + 64);
     }
 }
 

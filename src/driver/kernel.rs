@@ -276,7 +276,8 @@ fn required_cluster(
     Some((x, y, z))
 }
 
-/// The driver's list where it has one, with the image's types and names where those agree with it.
+/// The driver's list where it has one, with the image's types and names where those agree with it; the image's where the
+/// driver stops before its end.
 fn parameters(
     context: &CudaContext,
     raw: CUfunction,
@@ -294,15 +295,25 @@ fn parameters(
         });
     }
     let sizes = driver_sizes(context, raw, name, image.as_ref().map(Vec::len))?;
-    let agrees = |list: &Vec<Wanted>| list.iter().map(|w| w.size).eq(sizes.iter().copied());
-    let list = image
-        .filter(agrees)
-        .unwrap_or_else(|| sizes.iter().map(|&size| Wanted { size, ty: None, name: None }).collect());
-    Ok(Parameters::Known(list, ParameterSource::Driver))
+    let agrees =
+        |list: &Vec<Wanted>| list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s);
+    Ok(match image.filter(agrees) {
+        // A driver that ends early has no other list: it says INVALID_VALUE also where it failed.
+        Some(list) if list.len() > sizes.len() => Parameters::Known(list, ParameterSource::Image),
+        Some(list) => Parameters::Known(list, ParameterSource::Driver),
+        None if sizes.is_empty() => Parameters::Unknown(format!(
+            "cuFuncGetParamInfo answers CUDA_ERROR_INVALID_VALUE for the first parameter of {name}, which is its answer for a \
+             kernel without parameters and for a call that failed, and the image does not list them"
+        )),
+        None => {
+            let unnamed = |size| Wanted { size, ty: None, name: None };
+            Parameters::Known(sizes.into_iter().map(unnamed).collect(), ParameterSource::Driver)
+        }
+    })
 }
 
-/// The size of each parameter. Where the image says how many there are, none past the end is asked for: the driver's
-/// INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
+/// The size of each parameter, as far as the driver tells. Where the image says how many there are, none past the end is
+/// asked for: the driver's INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
 fn driver_sizes(
     context: &CudaContext,
     raw: CUfunction,

@@ -151,24 +151,28 @@ impl LibraryKernel {
 
     /// The sizes of its parameters, in bytes.
     ///
-    /// Driver call: `cuKernelGetParamInfo`, once for each parameter and once more (CUDA 12.4).
+    /// Driver call: `cuKernelGetParamInfo`, once for each parameter (CUDA 12.4), and once more where the image does not list
+    /// them: then the list ends where the driver answers `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than the driver,
+    /// the sizes are the image's.
     ///
     /// # Errors
     /// Whatever the driver answers.
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
-        let known =
-            self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref().map(Vec::len));
+        let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
         let mut sizes = Vec::new();
         // Where the image says how many there are, none past the end is asked for.
-        while known.is_none_or(|count| sizes.len() < count) {
+        while listed.is_none_or(|list| sizes.len() < list.len()) {
             let (mut offset, mut size) = (0, 0);
             // SAFETY: the kernel's library is live, both outputs outlive the call.
             let code = unsafe {
                 self.library.driver().cuKernelGetParamInfo(self.raw, sizes.len(), &mut offset, &mut size)
             };
             match code {
-                CUresult::CUDA_ERROR_INVALID_VALUE => break,
+                // The end, which the image would know, or a call that failed.
+                CUresult::CUDA_ERROR_INVALID_VALUE => {
+                    return Ok(listed.map_or(sizes, |list| list.iter().map(|wanted| wanted.size).collect()));
+                }
                 code => check(code, "cuKernelGetParamInfo", || {
                     format!("parameter {} of {}", sizes.len(), self.name)
                 })?,

@@ -1759,6 +1759,32 @@ pub mod tests_kernels_half90_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("tests/kernels/handwritten/addresses.ptx")]
+pub mod tests_kernels_handwritten_addresses_ptx {
+    unsafe extern "C" {
+        /// `shared_loads`
+        pub fn shared_loads(out: *mut u32);
+
+        /// `shared_stores`
+        pub fn shared_stores(out: *mut u32);
+
+        /// `shared_atomics`
+        pub fn shared_atomics(out: *mut u32);
+
+        /// `local_addresses`
+        pub fn local_addresses(out: *mut u32);
+
+        /// `shared_copies`
+        pub fn shared_copies(out: &mut [u32]);
+
+        /// `shared_mbarrier`
+        pub fn shared_mbarrier(out: *mut u32, r#in: *const u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("tests/kernels/handwritten/bounds.ptx")]
 pub mod tests_kernels_handwritten_bounds_ptx {
     unsafe extern "C" {
@@ -1875,6 +1901,9 @@ pub mod tests_kernels_integers_ptx {
 
         /// `divide_by_zero`
         pub fn divide_by_zero(p0: *const u32, p1: u32, p2: *mut i32, p3: u32);
+
+        /// `divisions_128`
+        pub fn divisions_128(p0: *const u64, p1: *const u64, p2: *const u64, p3: *mut u64, p4: u32);
     }
 }
 
@@ -2816,6 +2845,7 @@ pub const MODULES: &[(&str, Load)] = &[
     ("tests/kernels/globals.ptx", |context| tests_kernels_globals_ptx::load(context).map(drop)),
     ("tests/kernels/half.ptx", |context| tests_kernels_half_ptx::load(context).map(drop)),
     ("tests/kernels/half90.ptx", |context| tests_kernels_half90_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/addresses.ptx", |context| tests_kernels_handwritten_addresses_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/bounds.ptx", |context| tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/branches.ptx", |context| tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/syntax.ptx", |context| tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),

@@ -2,6 +2,8 @@
 // k of element i to out[k * n + i], in the order in which they stand here.
 typedef unsigned long long u64;
 typedef long long i64;
+typedef unsigned __int128 u128;
+typedef __int128 i128;
 
 #define BEGIN(type) \
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x, k = 0; \
@@ -235,4 +237,19 @@ extern "C" __global__ void divide_by_zero(const unsigned* in_a, unsigned zero, u
     put(r);
     asm volatile("rem.s32 %0, %1, %2;" : "=r"(r) : "r"(0x80000000u), "r"(zero - 1));
     put(r);
+}
+
+// 8 results
+extern "C" __global__ void divisions_128(const u64* in_a, const u64* in_b, const u64* in_c, u64* out, unsigned n)
+{
+    BEGIN(u64)
+    u64 a = in_a[i], b = in_b[i], c = in_c[i];
+    auto put128 = [&](u128 value) { put((u64)value); put((u64)(value >> 64)); };
+    u128 x = (u128)a << 64 | b, y = ((u128)c << 64 | a) >> (b & 127);
+    put128(y == 0 ? 0 : x / y);
+    put128(y == 0 ? 0 : x % y);
+    i128 s = (i128)x, t = (i128)y;
+    bool divides = t != 0 && !(t == -1 && (x << 1) == 0);
+    put128(divides ? (u128)(s / t) : 0);
+    put128(divides ? (u128)(s % t) : 0);
 }

@@ -14,6 +14,7 @@ const MIRI: &[&[&str]] = &[
     &["--package", "cuda-launch", "--test", "builder_packet"],
     &["--package", "cuda-launch", "--test", "operation_packet"],
     &["--package", "cuda-launch", "--test", "operation_late"],
+    &["--package", "cuda-launch", "--test", "padding"],
 ];
 
 /// What runs under ThreadSanitizer.

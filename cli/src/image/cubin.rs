@@ -1,15 +1,18 @@
 //! What a cubin says.
 
-use cuda_ptx::image::{Cubin, DebugInfo};
+use cuda_ptx::image::{Cubin, DebugInfo, ImageError};
 
-use super::{Debug, Kernel, Part, source_name};
+use super::{Debug, Kernel, Part, Symbols, source_name};
 use crate::debug::Sections;
 use crate::signature::Signature;
 
-pub(super) fn read(cubin: &Cubin<'_>) -> Part {
+pub(super) fn read(cubin: &Cubin<'_>, left: &mut Symbols) -> Result<Part, ImageError> {
+    let parameters =
+        cubin.kernels().iter().map(|kernel| kernel.parameters.as_ref().map_or(0, Vec::len)).sum();
+    left.take(cubin.kernels().len(), parameters)?;
     let mut kernels: Vec<Kernel> = cubin.kernels().iter().map(kernel).collect();
     Sections::of_cubin(cubin).describe(&mut kernels);
-    Part {
+    Ok(Part {
         kind: "cubin".into(),
         arch: cubin.arch(),
         bytes: cubin.bytes().len(),
@@ -23,7 +26,7 @@ pub(super) fn read(cubin: &Cubin<'_>) -> Part {
         constant_bytes: Some(u64::from(cubin.constant_memory())),
         kernels,
         ..Part::default()
-    }
+    })
 }
 
 fn kernel(found: &cuda_ptx::image::Kernel<'_>) -> Kernel {

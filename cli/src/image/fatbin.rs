@@ -4,23 +4,23 @@ use cuda_ptx::image::{Compression, Cubin, Entry, EntryKind, Fatbin, ImageError};
 
 use std::collections::HashMap;
 
-use super::{Part, cubin, ptx};
+use super::{Part, Symbols, cubin, ptx};
 use crate::signature::Signature;
 
-pub(super) fn read(fatbin: &Fatbin<'_>) -> Result<Vec<Part>, ImageError> {
-    let mut parts = fatbin.entries().iter().map(part).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn read(fatbin: &Fatbin<'_>, left: &mut Symbols) -> Result<Vec<Part>, ImageError> {
+    let mut parts = fatbin.entries().iter().map(|entry| part(entry, left)).collect::<Result<Vec<_>, _>>()?;
     share_types(&mut parts);
     Ok(parts)
 }
 
-fn part(entry: &Entry<'_>) -> Result<Part, ImageError> {
+fn part(entry: &Entry<'_>, left: &mut Symbols) -> Result<Part, ImageError> {
     let mut part = match entry.kind() {
         EntryKind::Ptx => {
             let content = entry.content()?;
             let text = String::from_utf8_lossy(&content);
-            ptx::read(text.trim_end_matches('\0'))?
+            ptx::read(text.trim_end_matches('\0'), left)?
         }
-        EntryKind::Cubin => cubin::read(&Cubin::read(&entry.content()?)?),
+        EntryKind::Cubin => cubin::read(&Cubin::read(&entry.content()?)?, left)?,
         EntryKind::LtoIr => Part { kind: "lto-ir".into(), ..Part::default() },
         EntryKind::Other(number) => Part { kind: format!("kind {number}"), ..Part::default() },
         _ => Part { kind: "unknown".into(), ..Part::default() },

@@ -19,6 +19,9 @@ use source::Source;
 const MAX_FILE: u64 = 256 << 20;
 /// Bytes of the longest PTX that is read: its tree takes some twenty times as much.
 const MAX_PTX: usize = 16 << 20;
+/// Kernels, parameters and variables of the largest file: each takes some kilobytes by the time it is printed, and some ten bytes
+/// in the file.
+const MAX_SYMBOLS: usize = 100_000;
 /// Kernels that a message lists.
 const LISTED: usize = 20;
 
@@ -172,11 +175,28 @@ impl File {
     }
 }
 
+/// How many symbols a file may still have.
+struct Symbols(usize);
+
+impl Symbols {
+    /// Counts some of an image before anything is made of them.
+    fn take(&mut self, kernels_and_variables: usize, parameters: usize) -> Result<(), ImageError> {
+        let taken = kernels_and_variables.saturating_add(parameters);
+        self.0 = self.0.checked_sub(taken).ok_or_else(|| {
+            let message =
+                format!("more kernels, parameters and variables than the limit of {MAX_SYMBOLS} for a file");
+            ImageError::too_large(message)
+        })?;
+        Ok(())
+    }
+}
+
 fn parts(bytes: &[u8]) -> Result<(ImageKind, Vec<Part>), ImageError> {
+    let mut left = Symbols(MAX_SYMBOLS);
     Ok(match Image::read(bytes)? {
-        Image::Ptx(text) => (ImageKind::Ptx, vec![ptx::read(text)?]),
-        Image::Cubin(cubin) => (ImageKind::Cubin, vec![cubin::read(&cubin)]),
-        Image::Fatbin(fatbin) => (ImageKind::Fatbin, fatbin::read(&fatbin)?),
+        Image::Ptx(text) => (ImageKind::Ptx, vec![ptx::read(text, &mut left)?]),
+        Image::Cubin(cubin) => (ImageKind::Cubin, vec![cubin::read(&cubin, &mut left)?]),
+        Image::Fatbin(fatbin) => (ImageKind::Fatbin, fatbin::read(&fatbin, &mut left)?),
         _ => (Image::identify(bytes)?, Vec::new()),
     })
 }

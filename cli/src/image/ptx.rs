@@ -3,18 +3,20 @@
 use cuda_ptx::image::ImageError;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, SharedVariables, Space};
 
-use super::{Debug, Kernel, Part, Variable, source_name, too_long};
+use super::{Debug, Kernel, Part, Symbols, Variable, source_name, too_long};
 use crate::debug::Sections;
 use crate::signature::Signature;
 
 /// Longest body that is searched for the types of what it reads and writes.
 const SEARCHED: usize = 2 << 20;
 
-pub(super) fn read(text: &str) -> Result<Part, ImageError> {
+pub(super) fn read(text: &str, left: &mut Symbols) -> Result<Part, ImageError> {
     if let Some(message) = too_long(text.len()) {
         return Err(ImageError::too_large(message));
     }
     let module = cuda_ptx::parse(text)?;
+    let parameters = defined(&module).map(|function| function.params.len()).sum();
+    left.take(defined(&module).count() + module.variables.len(), parameters)?;
     let mut kernels = kernels(&module)?;
     Sections::of_ptx(&module).describe(&mut kernels);
     let variables = module.variables.iter();
@@ -60,10 +62,13 @@ fn variable(variable: &cuda_ptx::Variable<'_>) -> Variable {
     }
 }
 
+fn defined<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'m Function<'a>> {
+    module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some())
+}
+
 fn kernels(module: &Module<'_>) -> Result<Vec<Kernel>, ImageError> {
-    let defined = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
     let shared = SharedVariables::of(module);
-    defined.map(|function| kernel(&shared, function)).collect()
+    defined(module).map(|function| kernel(&shared, function)).collect()
 }
 
 fn kernel<'a>(module: &SharedVariables<'_, 'a>, function: &Function<'a>) -> Result<Kernel, ImageError> {

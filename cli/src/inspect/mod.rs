@@ -19,11 +19,15 @@ pub(crate) struct Arguments {
     kernel: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+/// Only what will be printed is made: of a large file either takes many times its size.
+pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let mut file = File::read(&arguments.file)?;
     if let Some(name) = &arguments.kernel {
         let name = file.kernel(name)?.name.clone();
         file.parts.iter_mut().for_each(|part| part.kernels.retain(|kernel| kernel.name == name));
     }
-    Ok(Outcome::new(text::file(&file), json::file(&file)))
+    Ok(match json {
+        true => Outcome::new(String::new(), json::file(&file)),
+        false => Outcome::new(text::file(&file), serde_json::Value::Null),
+    })
 }

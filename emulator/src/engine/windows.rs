@@ -1,7 +1,9 @@
 //! Where the state spaces lie in the generic address space.
 //!
 //! Shared, local and parameter memory each have a window of 4 GiB far above device memory; an address in one of those
-//! spaces is the offset in its window. Constant memory lies in device memory, at the same address in both spaces.
+//! spaces is the offset in its window and has 32 bits; sums wrap there. Constant memory lies in device memory, at the same
+//! address of 64 bits in both spaces, and sums of generic and global addresses have 64 bits too: `cvta` adds the start of
+//! a window to all of a register, and takes it away from all of it.
 
 use cuda_ptx::Space;
 

@@ -1,11 +1,16 @@
 //! Loads and stores of bytes that other threads may touch at the same time.
 #![allow(unsafe_code)]
 // Relies on: the caller passes pointers into memory that lives for the call, and every other access to that memory
-// while it is shared is made through this module too. All accesses are relaxed atomics, plain moves on the machines
+// while it is shared is made through this module too. A kernel's accesses are relaxed atomics, plain moves on the machines
 // we run on; accesses of different sizes to the same bytes race in a way that Rust's memory model does not define
-// yet, and that these machines do.
+// yet, and that these machines do. Copies move bytes that may be padding of the host's structures, which no atomic can
+// hold: they are volatile, the same plain moves, and race in the same way where a program lets a kernel and a copy meet.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Memory of a number, which may be padding.
+type Unknown<T> = MaybeUninit<T>;
 
 /// A number that memory holds at its natural alignment.
 pub trait Word: Copy + Default + 'static {
@@ -52,50 +57,85 @@ word! {
     u64, AtomicU64;
 }
 
-/// Copies `bytes` bytes out of shared memory.
-///
-/// # Safety
-/// `source` is valid for reads of `target.len()` bytes, which are accessed through this module alone.
-pub unsafe fn read(source: *const u8, target: &mut [u8]) {
-    let mut done = 0;
-    // SAFETY: `done` stays below the length; a `u64` is only loaded where the address is a multiple of 8.
-    unsafe {
-        while done < target.len() && source.add(done).addr() % 8 != 0 {
-            target[done] = u8::load(source.add(done));
-            done += 1;
-        }
-        while target.len() - done >= 8 {
-            target[done..done + 8].copy_from_slice(&u64::load(source.add(done)).to_ne_bytes());
-            done += 8;
-        }
-        while done < target.len() {
-            target[done] = u8::load(source.add(done));
-            done += 1;
-        }
+/// How many bytes to move at once: a word of memory in one move, so that nobody who looks meanwhile sees a part of it.
+#[inline(always)]
+fn step(address: usize, rest: usize) -> usize {
+    match () {
+        _ if address.is_multiple_of(8) && rest >= 8 => 8,
+        _ if address.is_multiple_of(4) && rest >= 4 => 4,
+        _ => 1,
     }
 }
 
-/// Copies `source` into shared memory.
+/// Copies bytes out of shared memory, numbers or padding.
+///
+/// # Safety
+/// `source` is valid for reads of `target.len()` bytes, which are accessed through this module alone.
+pub unsafe fn read(source: *const u8, target: &mut [MaybeUninit<u8>]) {
+    let mut done = 0;
+    while done < target.len() {
+        let step = step(source.addr().wrapping_add(done), target.len() - done);
+        // SAFETY: `step` bytes are left on both sides, and the address in shared memory is a multiple of `step`.
+        unsafe {
+            let (from, to) = (source.add(done), target.as_mut_ptr().add(done));
+            match step {
+                8 => to.cast::<Unknown<u64>>().write_unaligned(from.cast::<Unknown<u64>>().read_volatile()),
+                4 => to.cast::<Unknown<u32>>().write_unaligned(from.cast::<Unknown<u32>>().read_volatile()),
+                _ => to.write(from.cast::<Unknown<u8>>().read_volatile()),
+            }
+        }
+        done += step;
+    }
+}
+
+/// Copies `source`, numbers or padding, into shared memory.
 ///
 /// # Safety
 /// `target` is valid for writes of `source.len()` bytes, which are accessed through this module alone.
-pub unsafe fn write(target: *mut u8, source: &[u8]) {
+pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     let mut done = 0;
-    // SAFETY: `done` stays below the length; a `u64` is only stored where the address is a multiple of 8.
-    unsafe {
-        while done < source.len() && target.add(done).addr() % 8 != 0 {
-            u8::store(target.add(done), source[done]);
-            done += 1;
+    while done < source.len() {
+        let step = step(target.addr().wrapping_add(done), source.len() - done);
+        // SAFETY: as in `read`.
+        unsafe {
+            let (from, to) = (source.as_ptr().add(done), target.add(done));
+            match step {
+                8 => to.cast::<Unknown<u64>>().write_volatile(from.cast::<Unknown<u64>>().read_unaligned()),
+                4 => to.cast::<Unknown<u32>>().write_volatile(from.cast::<Unknown<u32>>().read_unaligned()),
+                _ => to.cast::<Unknown<u8>>().write_volatile(from.read()),
+            }
         }
-        while let Some(chunk) = source.get(done..).and_then(|rest| rest.first_chunk::<8>()) {
-            u64::store(target.add(done), u64::from_ne_bytes(*chunk));
-            done += 8;
-        }
-        while done < source.len() {
-            u8::store(target.add(done), source[done]);
-            done += 1;
-        }
+        done += step;
     }
+}
+
+/// Loads bytes of shared memory as a kernel does. A program that lets padding be read as numbers has what a GPU has: bytes
+/// that nobody promised.
+///
+/// # Safety
+/// `source` is valid for reads of `target.len()` bytes, which are accessed through this module alone.
+pub unsafe fn load(source: *const u8, target: &mut [u8]) {
+    let mut done = 0;
+    while done < target.len() {
+        let step = step(source.addr().wrapping_add(done), target.len() - done);
+        let part = &mut target[done..done + step];
+        // SAFETY: `step` bytes are left, and the address is a multiple of `step`.
+        unsafe {
+            let from = source.add(done);
+            match step {
+                8 => part.copy_from_slice(&u64::load(from).to_ne_bytes()),
+                4 => part.copy_from_slice(&u32::load(from).to_ne_bytes()),
+                _ => part.copy_from_slice(&[u8::load(from)]),
+            }
+        }
+        done += step;
+    }
+}
+
+/// Numbers, as bytes that may be padding.
+pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
+    // SAFETY: the same bytes, lent for as long; a byte that may be padding has the layout of one that is a number.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
 }
 
 /// Copies `BYTES` bytes, a multiple of 16, out of or into shared memory: as many relaxed accesses of 4 bytes in one

@@ -3,6 +3,7 @@
 // Relies on: `host` points to `len` bytes that `backing` keeps, or that its maker promised to keep; offsets passed in are
 // checked against `len` by the asserting callers below; the bytes are only touched through `access`.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -203,13 +204,19 @@ impl Allocation {
         offset <= self.len && bytes <= self.len - offset
     }
 
-    pub(super) fn read(&self, offset: u64, target: &mut [u8]) {
+    pub(super) fn read(&self, offset: u64, target: &mut [MaybeUninit<u8>]) {
         assert!(self.contains(offset, target.len() as u64));
         // SAFETY: the range lies inside the allocation.
         unsafe { access::read(self.host().add(offset as usize), target) }
     }
 
-    pub(super) fn write(&self, offset: u64, source: &[u8]) {
+    pub(super) fn load(&self, offset: u64, target: &mut [u8]) {
+        assert!(self.contains(offset, target.len() as u64));
+        // SAFETY: the range lies inside the allocation.
+        unsafe { access::load(self.host().add(offset as usize), target) }
+    }
+
+    pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
         assert!(self.contains(offset, source.len() as u64));
         // SAFETY: the range lies inside the allocation.
         unsafe { access::write(self.host().add(offset as usize), source) }
@@ -227,14 +234,14 @@ impl Allocation {
         let mut done = 0;
         while done < bytes {
             let part = buffer.len().min((bytes - done) as usize);
-            self.write(offset + done, &buffer[..part]);
+            self.write(offset + done, access::bytes(&buffer[..part]));
             done += part as u64;
         }
     }
 
     /// Copies `bytes` bytes; the two may be one allocation and the ranges may overlap.
     pub(super) fn copy(to: &Allocation, to_offset: u64, from: &Allocation, from_offset: u64, bytes: u64) {
-        let mut buffer = [0; CHUNK];
+        let mut buffer = [MaybeUninit::uninit(); CHUNK];
         // Backwards where the target lies behind the source in the same bytes, so that none is read after it is written.
         let address = |allocation: &Allocation, offset| allocation.host.addr().get() as u64 + offset;
         let backwards = address(to, to_offset) > address(from, from_offset);

@@ -1,8 +1,9 @@
 //! Reading, writing, filling and copying ranges: of one allocation, or of mappings side by side.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use super::{Allocation, BadRange, Memory};
+use super::{Allocation, BadRange, Memory, access};
 
 /// The part of a range that lies in one allocation.
 struct Piece {
@@ -27,8 +28,24 @@ impl Pieces {
 }
 
 impl Memory {
-    /// Copies from device memory to `target`.
+    /// Copies numbers from device memory to `target`.
     pub fn read(&self, address: u64, target: &mut [u8]) -> Result<(), BadRange> {
+        let mut rest = target;
+        for piece in self.pieces(address, rest.len() as u64)?.as_slice() {
+            let (part, behind) = rest.split_at_mut(piece.bytes as usize);
+            piece.allocation.load(piece.offset, part);
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Copies numbers to device memory.
+    pub fn write(&self, address: u64, source: &[u8]) -> Result<(), BadRange> {
+        self.copy_from_host(address, access::bytes(source))
+    }
+
+    /// Copies from device memory to `target`, padding as well.
+    pub fn copy_to_host(&self, address: u64, target: &mut [MaybeUninit<u8>]) -> Result<(), BadRange> {
         let mut rest = target;
         for piece in self.pieces(address, rest.len() as u64)?.as_slice() {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
@@ -38,8 +55,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies `source` to device memory.
-    pub fn write(&self, address: u64, source: &[u8]) -> Result<(), BadRange> {
+    /// Copies `source` to device memory, padding as well.
+    pub fn copy_from_host(&self, address: u64, source: &[MaybeUninit<u8>]) -> Result<(), BadRange> {
         let mut rest = source;
         for piece in self.pieces(address, rest.len() as u64)?.as_slice() {
             let (part, behind) = rest.split_at(piece.bytes as usize);

@@ -350,10 +350,12 @@ pub fn addc<T: Arithmetic>(a: T, b: T, carry: bool) -> (T, bool) {
     a.carrying_add(b, carry)
 }
 
-/// `sub.cc`, `subc`, `subc.cc`: `a - (b + borrow)`, and the borrow out (`CC.CF`).
+/// `sub.cc`, `subc`, `subc.cc`: `a + !b + carry`, and the carry out (`CC.CF`), which is set where nothing was borrowed.
+/// The carry in of `sub.cc` is set.
 #[inline(always)]
-pub fn subc<T: Arithmetic>(a: T, b: T, borrow: bool) -> (T, bool) {
-    a.borrowing_sub(b, borrow)
+pub fn subc<T: Arithmetic>(a: T, b: T, carry: bool) -> (T, bool) {
+    let (difference, borrow) = a.borrowing_sub(b, !carry);
+    (difference, !borrow)
 }
 
 /// `mad.lo.cc`, `madc.lo`, `madc.lo.cc`: the carry is that of the addition.

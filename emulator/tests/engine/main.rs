@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod atomics;
+mod barriers;
 mod checks;
 mod checks_order;
 mod control;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_emulator::memory::Memory;
 
-use crate::support::{Args, Device, HEADER, launch, outputs, snippet, snippet_with};
+use crate::support::{Args, Device, HEADER, launch, outputs, snippet, snippet_fault, snippet_with};
 
 #[test]
 fn widths_and_signs() {
@@ -220,6 +220,74 @@ fn parameters_by_value_through_pointers() {
     let bytes: Vec<u8> = (0..16u32).flat_map(|i| (i * i).to_le_bytes()).collect();
     device.launch("k", [1, 1, 1], [16, 1, 1], &Args::new().bytes(&bytes).add(out));
     assert_eq!(device.download::<u32>(out, 16), (0..16).map(|i| 2 * i * i).collect::<Vec<u32>>());
+}
+
+#[test]
+fn the_upper_half_of_a_shared_local_or_parameter_address_does_not_count() {
+    // Every lane has its own upper half, and its sums wrap in 32 bits.
+    let text = snippet(
+        ".shared .align 16 .b8 s[1024]; .local .align 8 .b8 l[16];
+         cvt.u64.u32 %rd1, %t; mul.lo.u64 %rd2, %rd1, 0x123456700000000; mul.lo.u64 %rd1, %rd1, 8;
+         mov.u64 %rd3, s; add.u64 %rd3, %rd3, %rd1; add.u64 %rd3, %rd3, %rd2; sub.u64 %rd3, %rd3, 4096;
+         add.u32 %r1, %t, 5; st.shared.v2.u32 [%rd3+4096], {%t, %r1};
+         mov.u64 %rd4, l; add.u64 %rd4, %rd4, %rd2; st.local.u64 [%rd4], %rd1; ld.local.u32 %r2, [%rd4];
+         atom.shared.add.u32 %r3, [%rd3+4100], 1; ld.shared.u64 %rd5, [%rd3+4096]; shr.u64 %rd5, %rd5, 32;
+         cvt.u32.u64 %r4, %rd5; add.u32 %r2, %r2, %r4;
+         mov.u32 %r5, out; sub.u32 %r5, %r5, 64; ld.param.u64 %rd6, [%r5+64];
+         add.u64 %rd7, %rd2, 0xffffffc0; ld.param.u64 %rd7, [%rd7+64];
+         setp.eq.u64 %p1, %rd6, %rd7; selp.u32 %r6, 1000, 0, %p1; add.u32 %r2, %r2, %r6; st.global.u32 [%at], %r2;",
+    );
+    // Full warps, a part of one, and few enough lanes that they run one by one.
+    for threads in [96u32, 20, 2] {
+        let wanted: Vec<u32> = (0..threads).map(|t| 8 * t + (t + 6) + 1000).collect();
+        assert_eq!(outputs::<u32>(&text, threads, threads as usize), wanted);
+    }
+}
+
+#[test]
+fn a_row_of_addresses_may_wrap_in_its_middle() {
+    // Shared memory starts at 1024. Eight lanes have registers below zero, the rest of the warp above.
+    let text = snippet(
+        ".shared .align 16 .b8 s[512];
+         mul.lo.u32 %r1, %t, 4; sub.u32 %r1, %r1, 32; add.u32 %r2, %t, 70; st.shared.u32 [%r1+1056], %r2;
+         mov.u32 %r3, s; mul.lo.u32 %r4, %t, 4; add.u32 %r3, %r3, %r4; ld.shared.u32 %r5, [%r3]; ld.shared.u32 %r6, [%r1+1056];
+         add.u32 %r5, %r5, %r6; st.global.u32 [%at], %r5;",
+    );
+    for threads in [128u32, 40, 2] {
+        let wanted: Vec<u32> = (0..threads).map(|t| 2 * (t + 70)).collect();
+        assert_eq!(outputs::<u32>(&text, threads, threads as usize), wanted);
+    }
+}
+
+#[test]
+fn what_wraps_to_where_nothing_is_faults_there() {
+    for (body, message) in [
+        (
+            "mov.u32 %r1, 0xfffffff0; ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [%r1];",
+            "shared address 0xfffffff0",
+        ),
+        (
+            "mov.u32 %r1, 0xfffffffc; ld.shared.u64 %rd1, [%r1+8];",
+            "illegal read of 8 bytes at shared address 0x4,",
+        ),
+        ("mov.u32 %r1, 0xfffffff8; st.shared.u64 [%r1+8], 1;", "write of 8 bytes at shared address 0x0,"),
+        (
+            "mov.u32 %r1, s; atom.shared.inc.u32 %r2, [%r1+-2147483648], 1;",
+            "atomic access of 4 bytes at shared address 0x8",
+        ),
+        ("mov.u32 %r1, 0xfffffff8; ld.local.u64 %rd1, [%r1];", "local address 0xfffffff8"),
+        ("mov.u32 %r1, 0xfffffff8; st.local.u32 [%r1+16], 1;", "local address 0x8"),
+        ("mov.u32 %r1, 0xfffffffc; ld.param.u32 %r2, [%r1];", "parameter address 0xfffffffc"),
+        // Generic and global addresses have 64 bits, whatever the register has.
+        ("mov.u32 %r1, 0xfffffff8; ld.u32 %r2, [%r1+8];", "0x100000000"),
+        ("mov.u32 %r1, 0xfffffff8; ld.global.u32 %r2, [%r1+8];", "0x100000000"),
+    ] {
+        let text = snippet(&format!(".shared .align 16 .b8 s[64]; .local .align 8 .b8 l[16]; {body}"));
+        for threads in [64, 1] {
+            let fault = snippet_fault(&text, threads, 64);
+            assert!(fault.to_string().contains(message), "{body}: {fault}");
+        }
+    }
 }
 
 #[test]

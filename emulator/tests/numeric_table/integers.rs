@@ -60,7 +60,7 @@ fn products(t: &mut Table) {
     t.exact("max.relu.s16x2".into(), &[w, w], w, ours);
     let ours = |a, b, c| int::addc(c as u32, 0, int::addc(a as u32, b as u32, false).1).0 as u64;
     t.exact("{ .reg .b32 %t; add.cc.u32 %t, {a}, {b}; addc.u32 {d}, {c}, 0; }".into(), &[w, w, w], w, ours);
-    let ours = |a, b, c| int::subc(c as u32, 0, int::subc(a as u32, b as u32, false).1).0 as u64;
+    let ours = |a, b, c| int::subc(c as u32, 0, int::subc(a as u32, b as u32, true).1).0 as u64;
     t.exact("{ .reg .b32 %t; sub.cc.u32 %t, {a}, {b}; subc.u32 {d}, {c}, 0; }".into(), &[w, w, w], w, ours);
     let ours = |a, b, c| {
         let (low, carry) = int::madc_lo(a as u32, b as u32, c as u32, false);

@@ -5,6 +5,10 @@ use super::{Compression, ImageError, ImageErrorKind, lz4};
 /// Most bytes that a compressed entry may hold: half of the memory that this crate takes for any file.
 pub const MAX_CONTENT: u64 = 256 << 20;
 
+/// Most bytes that all compressed entries of a fatbin may hold together: what it takes to check them is bounded by it, however
+/// little the file is.
+pub const MAX_CONTENTS: u64 = 4 * MAX_CONTENT;
+
 /// The content of a block that lies at `offset` and says that it has `size` bytes.
 pub(super) fn decompress(
     how: Compression,

@@ -14,7 +14,8 @@ pub enum ImageErrorKind {
     Corrupt,
     /// The image is good but what was asked for is compressed.
     Compressed,
-    /// A compressed entry would be longer than [`MAX_CONTENT`](super::MAX_CONTENT).
+    /// A compressed entry would be longer than [`MAX_CONTENT`](super::MAX_CONTENT), or all of a fatbin together than
+    /// [`MAX_CONTENTS`](super::MAX_CONTENTS); or a limit of the reader, which the message names.
     TooLarge,
     /// The PTX text does not follow the grammar; see [`ImageError::parse_error`].
     Ptx,

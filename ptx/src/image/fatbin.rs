@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::bytes::Bytes;
+use super::content::{MAX_CONTENT, MAX_CONTENTS};
 use super::{Arch, Cubin, Image, ImageError, ImageErrorKind, ImageKind, Kernel, content, kernel, ptx_text};
 
 /// Bytes of the container's header.
@@ -58,12 +59,13 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Fatbin<'a> {
-    /// Checks the container, every entry's header and range, and the entries themselves: what is compressed with zstd
+    /// Checks the container, every entry's header and range, and then the entries themselves: what is compressed with zstd
     /// is not vouched for without feature `zstd`. Bytes behind the end of the container are ignored.
     ///
     /// # Errors
     ///
-    /// [`ImageError`] with the offset of the first byte that is missing or wrong.
+    /// [`ImageError`] with the offset of the first byte that is missing or wrong; [`ImageErrorKind::TooLarge`] for compressed
+    /// entries that hold more than [`MAX_CONTENTS`](super::MAX_CONTENTS) bytes together.
     pub fn read(data: &'a [u8]) -> Result<Self, ImageError> {
         let bytes = Bytes(data);
         bytes.range(0, HEADER, "fatbin header")?;
@@ -84,13 +86,16 @@ impl<'a> Fatbin<'a> {
         bytes.range(HEADER, body, "fatbin")?;
         let end = HEADER + body;
         let data = &data[..end as usize];
-        let mut entries = Vec::new();
+        let (mut entries, mut places) = (Vec::new(), Vec::new());
         let mut at = HEADER;
         while at < end {
             let (entry, next) = Entry::read(Bytes(data), at as usize)?;
             entries.push(entry);
+            places.push(at as usize);
             at = next;
         }
+        check_contents(&entries)?;
+        entries.iter().zip(places).try_for_each(|(entry, at)| entry.check(at))?;
         Ok(Self { bytes: data, entries })
     }
 
@@ -122,7 +127,7 @@ impl<'a> Fatbin<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Reads and checks the entry whose header lies at `at`; also returns where the next one starts.
+    /// Reads the entry whose header lies at `at`, and checks that header; also returns where the next one starts.
     fn read(bytes: Bytes<'a>, at: usize) -> Result<(Self, u64), ImageError> {
         bytes.range(at as u64, ENTRY_HEADER, "header of a fatbin entry")?;
         let (version, header) = (bytes.u16(at + 2), u64::from(bytes.u32(at + 4)));
@@ -151,10 +156,10 @@ impl<'a> Entry<'a> {
             payload: unpadded(bytes, at, payload)?,
             offset: start as usize,
         };
-        entry.check(at)?;
         Ok((entry, start + payload.len() as u64))
     }
 
+    /// Checks what it holds; its header lies at `at`.
     fn check(&self, at: usize) -> Result<(), ImageError> {
         match (self.compression, self.kind) {
             (Some(_), _) if self.payload.is_empty() => {
@@ -299,6 +304,23 @@ impl fmt::Debug for Entry<'_> {
             .field("size", &self.size())
             .finish()
     }
+}
+
+/// Whether all compressed entries together hold no more than is taken, by what they claim: none is unpacked before that is
+/// known, and none to more than its claim.
+fn check_contents(entries: &[Entry<'_>]) -> Result<(), ImageError> {
+    let mut contents = 0u64;
+    for entry in entries.iter().filter(|entry| entry.compression.is_some()) {
+        // One that claims more than any may is refused where it is unpacked.
+        contents += entry.size.min(MAX_CONTENT);
+        if contents > MAX_CONTENTS {
+            let message = format!(
+                "the compressed entries up to this one hold {contents} bytes, over the limit of {MAX_CONTENTS} for a file"
+            );
+            return Err(ImageError::new(ImageErrorKind::TooLarge, entry.offset, message));
+        }
+    }
+    Ok(())
 }
 
 fn arch(bytes: Bytes<'_>, at: usize) -> Arch {

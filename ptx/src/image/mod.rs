@@ -28,7 +28,7 @@ mod lz4;
 mod zstd;
 
 pub use arch::Arch;
-pub use content::MAX_CONTENT;
+pub use content::{MAX_CONTENT, MAX_CONTENTS};
 pub use cubin::{Cubin, DebugInfo};
 pub use error::{ImageError, ImageErrorKind};
 pub use fatbin::{Compression, Entry, EntryKind, Fatbin};

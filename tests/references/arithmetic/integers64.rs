@@ -110,3 +110,31 @@ fn arithmetic_small() {
         values.map(Want::exactly).to_vec()
     });
 }
+
+#[test]
+fn divisions_128() {
+    let names = [
+        "x/y",
+        "x/y high",
+        "x%y",
+        "x%y high",
+        "signed x/y",
+        "signed x/y high",
+        "signed x%y",
+        "signed x%y high",
+    ];
+    let gpu = Gpu::new();
+    table::<u64, u64>(&gpu, &gpu.module(PTX), "divisions_128", &names, &integers(64, 3000), |operands| {
+        let [a, b, c] = operands[..] else { panic!("three") };
+        let join = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
+        let (x, y) = (join(a, b), join(c, a) >> (b & 127));
+        let (s, t) = (x as i128, y as i128);
+        let values = [
+            x.checked_div(y).unwrap_or(0),
+            x.checked_rem(y).unwrap_or(0),
+            s.checked_div(t).unwrap_or(0) as u128,
+            s.checked_rem(t).unwrap_or(0) as u128,
+        ];
+        values.iter().flat_map(|&value| [value as u64, (value >> 64) as u64]).map(Want::exactly).collect()
+    });
+}

@@ -10,6 +10,7 @@ pub mod operands;
 pub mod table;
 
 mod approximate;
+mod carries;
 mod conversions;
 mod floats;
 mod half;

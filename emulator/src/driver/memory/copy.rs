@@ -5,6 +5,7 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::{fault, virtual_memory};
@@ -127,18 +128,18 @@ pub(in crate::driver) unsafe fn transfer(
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),
             (End::Device(target), End::Pageable(host)) => {
-                memory.write(target, std::slice::from_raw_parts(host.0, bytes))
+                memory.copy_from_host(target, std::slice::from_raw_parts(host.0.cast(), bytes))
             }
             (End::Pageable(host), End::Device(source)) => {
-                memory.read(source, std::slice::from_raw_parts_mut(host.0, bytes))
+                memory.copy_to_host(source, std::slice::from_raw_parts_mut(host.0.cast(), bytes))
             }
             // The program may touch pinned memory at the same time, which is its mistake and not undefined here.
             (End::Device(target), End::Pinned(host)) => chunks(bytes, |at, buffer| {
                 access::read(host.0.add(at), buffer);
-                memory.write(target + at as u64, buffer)
+                memory.copy_from_host(target + at as u64, buffer)
             }),
             (End::Pinned(host), End::Device(source)) => chunks(bytes, |at, buffer| {
-                memory.read(source + at as u64, buffer)?;
+                memory.copy_to_host(source + at as u64, buffer)?;
                 access::write(host.0.add(at), buffer);
                 Ok(())
             }),
@@ -153,9 +154,9 @@ pub(in crate::driver) unsafe fn transfer(
 /// Calls `copy` with the offset of each chunk and a buffer of its size.
 fn chunks(
     bytes: usize,
-    mut copy: impl FnMut(usize, &mut [u8]) -> Result<(), BadRange>,
+    mut copy: impl FnMut(usize, &mut [MaybeUninit<u8>]) -> Result<(), BadRange>,
 ) -> Result<(), BadRange> {
-    let mut buffer = vec![0; bytes.min(CHUNK)];
+    let mut buffer = vec![MaybeUninit::uninit(); bytes.min(CHUNK)];
     (0..bytes).step_by(CHUNK).try_for_each(|at| {
         let part = buffer.len().min(bytes - at);
         copy(at, buffer.get_mut(..part).unwrap_or_default())
@@ -200,9 +201,11 @@ pub(in crate::driver) fn start(
         }
         // The source is free for reuse when the call returns: what cannot be copied now is kept.
         (End::Device(address), End::Pageable(host)) if mode == Mode::Asynchronous && !stream.is_idle() => {
-            // SAFETY: valid during the call.
-            let kept: Box<[u8]> = unsafe { std::slice::from_raw_parts(host.0, bytes) }.into();
-            submit(stream, move || state.memory.write(address, &kept).map_err(|error| fault(name, &error)))
+            // SAFETY: valid during the call; a part may be padding.
+            let kept: Box<[MaybeUninit<u8>]> =
+                unsafe { std::slice::from_raw_parts(host.0.cast(), bytes) }.into();
+            let run = move || state.memory.copy_from_host(address, &kept);
+            submit(stream, move || run().map_err(|error| fault(name, &error)))
         }
         _ => {
             let done =

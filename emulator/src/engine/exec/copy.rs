@@ -42,7 +42,7 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                 return Step::Fault;
             };
             // SAFETY: `spot` checked `bytes` bytes, at most 16, at both sides.
-            unsafe { crate::memory::access::read(source, &mut buffer[..wanted as usize]) };
+            unsafe { crate::memory::access::load(source, &mut buffer[..wanted as usize]) };
         }
         for (at, word) in buffer[..bytes as usize].chunks_exact(4).enumerate() {
             let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);

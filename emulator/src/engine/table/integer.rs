@@ -110,7 +110,9 @@ fn signs(form: &Form<'_>) -> (bool, bool) {
     (signed.next().unwrap_or(false), signed.next().unwrap_or(false))
 }
 
-/// Instructions that read or write the carry flag: it is one more operand at each end.
+/// Instructions that read or write the carry flag: it is one more operand at each end. A subtraction adds the complement,
+/// so that it borrows where the carry is clear; that is what hardware does, and what compilers rely on when they read
+/// with `addc` what `sub.cc` left (the ISA's text has a borrow there).
 fn carry(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let mnemonic = builder.name().split('.').next().unwrap_or_default();
     let lane = match (mnemonic, form.has("hi")) {
@@ -123,7 +125,7 @@ fn carry(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
     let sources = lane.sources.len() - 1;
     builder.expect_operands(1 + sources)?;
     let flag = Operand::Register(builder.carry()?);
-    let carry_in = if mnemonic.ends_with('c') { flag } else { Operand::Fixed(false) };
+    let carry_in = if mnemonic.ends_with('c') { flag } else { Operand::Fixed(mnemonic == "sub") };
     let carry_out = if form.has("cc") { flag } else { builder.temporary(Class::Predicate)? };
     let mut read = Vec::with_capacity(sources + 1);
     for index in 0..sources {

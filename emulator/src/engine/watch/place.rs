@@ -87,7 +87,7 @@ impl Touch {
         let mut there = [0; LONGEST];
         let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
         // SAFETY: the region contains the access.
-        unsafe { crate::memory::access::read(self.region.host.add(self.offset() as usize), there) };
+        unsafe { crate::memory::access::load(self.region.host.add(self.offset() as usize), there) };
         self.silent = self.value.get(..there.len()) == Some(there);
     }
 

@@ -64,6 +64,17 @@ impl Access {
         self.0 >> 4 & 7
     }
 
+    /// The bits of an address that count. Shared, local and parameter memory have addresses of 32 bits: sums wrap there, and
+    /// of a wider register the upper half is not looked at, as the ISA has it ("truncated if the register width exceeds the
+    /// state space address width"). Compilers make such sums: an index that is negative until the offset is added.
+    #[inline(always)]
+    pub(crate) fn address_mask(self) -> u64 {
+        match self.space() {
+            SHARED | LOCAL | PARAM => u64::from(u32::MAX),
+            _ => u64::MAX,
+        }
+    }
+
     /// Whether the space can be local.
     #[inline(always)]
     pub(crate) fn may_be_local(self) -> bool {

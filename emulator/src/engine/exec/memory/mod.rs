@@ -32,7 +32,7 @@ pub(crate) unsafe fn address(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, lane: u
             <u64 as Source>::get(<u64 as Source>::place(lanes, slot), lane)
         }
     };
-    base.wrapping_add(inst.imm)
+    base.wrapping_add(inst.imm) & Access(inst.aux).address_mask()
 }
 
 /// All live lanes, lowest first.

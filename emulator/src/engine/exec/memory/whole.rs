@@ -34,19 +34,20 @@ pub(crate) unsafe fn together(
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
-    let shift = inst.imm.wrapping_sub(region.base);
+    // Where the mask counts, regions end below 2^32: an offset that wraps into one is that of an address that wraps into it.
+    let (shift, mask) = (inst.imm.wrapping_sub(region.base), Access(inst.aux).address_mask());
     let (mut offsets, mut bad) = ([0u64; 32], 0u32);
     // SAFETY: passed on to the caller.
     unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);
             for (lane, offset) in offsets.iter_mut().enumerate() {
-                *offset = u64::from(<u32 as Source>::get(place, lane)).wrapping_add(shift);
+                *offset = u64::from(<u32 as Source>::get(place, lane)).wrapping_add(shift) & mask;
             }
         } else {
             let place = <u64 as Source>::place(lanes, slot);
             for (lane, offset) in offsets.iter_mut().enumerate() {
-                *offset = <u64 as Source>::get(place, lane).wrapping_add(shift);
+                *offset = <u64 as Source>::get(place, lane).wrapping_add(shift) & mask;
             }
         }
     }
@@ -103,7 +104,7 @@ pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes:
     };
     let mut runs = [Run { host: std::ptr::null_mut(), uniform: false }; 2];
     for ((start, uniform), run) in starts.into_iter().zip(&mut runs) {
-        let address = start.wrapping_add(inst.imm);
+        let address = start.wrapping_add(inst.imm) & Access(inst.aux).address_mask();
         let region = region(lanes, inst, address)?;
         let offset = address.wrapping_sub(region.base);
         let span = if uniform { bytes } else { 16 * bytes };

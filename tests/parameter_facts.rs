@@ -1,0 +1,123 @@
+//! Who knows a kernel's parameters where `cuFuncGetParamInfo` answers `CUDA_ERROR_INVALID_VALUE`: its answer past the end of the
+//! list, and for a call that failed.
+
+#![allow(unsafe_code)] // Launches of `fill(out, n, value)`, right ones, and wrong ones that are refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::sys::CUresult;
+use cuda_launch::{
+    CudaContext, CudaFunction, CudaLibrary, DeviceBuffer, LaunchConfig, ParameterSource, Parameters,
+    cuda_launch,
+};
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+const FILL: &str = include_str!("../examples/kernels/fill.ptx");
+const NONE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry none() { ret; }";
+
+fn context() -> CudaContext {
+    CudaContext::with_driver(&inject::driver(""), 0).unwrap()
+}
+
+/// What `make` returns where the question number `index` for a parameter, and `more` after it, are answered with code 1.
+fn with_failing<T>(call: &str, index: usize, more: usize, make: impl Fn() -> T) -> T {
+    inject::watch();
+    drop(make());
+    let calls = inject::calls();
+    let number = calls.iter().enumerate().filter(|(_, name)| **name == call).nth(index).unwrap().0;
+    inject::plan(number, number + 1 + more, INVALID);
+    let made = make();
+    assert_eq!(inject::failed(), Some(call));
+    inject::watch();
+    made
+}
+
+fn sizes(f: &CudaFunction) -> Option<Vec<usize>> {
+    f.parameters().list().map(|list| list.iter().map(|wanted| wanted.size).collect())
+}
+
+/// Launches with the right arguments, and looks at what they did.
+fn fills(ctx: &CudaContext, f: &CudaFunction) {
+    let stream = ctx.new_stream().unwrap();
+    let mut out = DeviceBuffer::<u32>::zeroed(&stream, 100).unwrap();
+    unsafe {
+        cuda_launch! { function: f, stream: stream, config: LaunchConfig::for_num_elems(100),
+        args: [out.as_mut_device_ptr(), 100u32, 7u32] }
+    }
+    .unwrap();
+    assert_eq!(out.to_host_vec(&stream).unwrap(), [7; 100]);
+}
+
+#[test]
+fn an_image_that_lists_them_wins() {
+    let ctx = context();
+    for index in 0..3 {
+        // A module each: functions are looked up once.
+        let f = with_failing("cuFuncGetParamInfo", index, 0, || {
+            ctx.load_module(FILL).unwrap().load_function("fill").unwrap()
+        });
+        assert_eq!(sizes(&f), Some(vec![8, 4, 4]), "failed at {index}");
+        assert!(matches!(f.parameters(), Parameters::Known(_, ParameterSource::Image)));
+        fills(&ctx, &f);
+        let stream = ctx.new_stream().unwrap();
+        let short = unsafe {
+            cuda_launch! { function: f, stream: stream, config: LaunchConfig::for_num_elems(1), args: [7u32] }
+        };
+        let error = short.unwrap_err();
+        assert!(
+            error.is_argument_mismatch() && error.to_string().contains("2 arguments are missing"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_sizes_of_a_librarys_kernel_are_the_images_then() {
+    let ctx = context();
+    let library = CudaLibrary::load(ctx.driver(), FILL).unwrap();
+    let kernel = library.kernel("fill").unwrap();
+    for index in 0..3 {
+        let sizes = with_failing("cuKernelGetParamInfo", index, 0, || kernel.parameter_sizes().unwrap());
+        assert_eq!(sizes, [8, 4, 4], "failed at {index}");
+    }
+}
+
+#[test]
+fn where_no_image_lists_them_none_are_not_known() {
+    let ctx = context();
+    let module = ctx.load_module(FILL).unwrap();
+    let raw = module.load_function("fill").unwrap().raw();
+    // The driver's own list, with its end, is as good as ever.
+    let foreign = || unsafe { CudaFunction::from_raw(&ctx, raw).unwrap() };
+    assert_eq!(sizes(&foreign()), Some(vec![8, 4, 4]));
+    let f = with_failing("cuFuncGetParamInfo", 0, 0, foreign);
+    let Parameters::Unknown(why) = f.parameters() else { panic!("{:?}", f.parameters()) };
+    assert!(
+        why.contains("cuFuncGetParamInfo") && why.contains("INVALID_VALUE") && why.contains("fill"),
+        "{why}"
+    );
+    fills(&ctx, &f);
+}
+
+#[test]
+fn a_kernel_without_parameters_launches_whoever_knows() {
+    let ctx = context();
+    let (stream, module) = (ctx.new_stream().unwrap(), ctx.load_module(NONE).unwrap());
+    let listed = module.load_function("none").unwrap();
+    assert_eq!(sizes(&listed), Some(vec![]));
+    let foreign = unsafe { CudaFunction::from_raw(&ctx, listed.raw()).unwrap() };
+    assert_eq!(sizes(&foreign), None);
+    for f in [&listed, &foreign] {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: LaunchConfig::for_num_elems(1), args: [] }
+        }
+        .unwrap();
+    }
+    stream.synchronize().unwrap();
+    let one_too_many = unsafe {
+        cuda_launch! { function: listed, stream: stream, config: LaunchConfig::for_num_elems(1), args: [1u32] }
+    };
+    assert!(one_too_many.unwrap_err().is_argument_mismatch());
+}

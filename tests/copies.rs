@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use cuda_launch::{
     ArrayFlags, ArrayShape, Axis, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext, CudaStream,
     DeviceBuffer, ErrorKind, Extent, PitchedBuffer, RegionBatch, RegionError, RowLayout,
 };
+use skip::skipped;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -207,7 +211,7 @@ fn a_batch_of_copies_is_one_call() {
     batch.push_to_host(&mut back, &tail).unwrap();
     assert_eq!(batch.len(), 21);
     match batch.submit(&stream) {
-        Err(error) if error.is_unsupported() => return,
+        Err(error) if error.is_unsupported() => return skipped(error),
         done => done.unwrap(),
     }
     for (n, target) in (1..20).zip(&targets) {
@@ -234,7 +238,7 @@ fn a_batch_of_regions_is_one_call() {
     batch.push(CopySource::device(&source, layout).at(3, 2, 0), image.as_target(), part).unwrap();
     assert!(batch.push(array.as_source().at(9, 0, 0), array.as_target(), part).is_err());
     match batch.submit(&stream) {
-        Err(error) if error.is_unsupported() => return,
+        Err(error) if error.is_unsupported() => return skipped(error),
         done => done.unwrap(),
     }
     assert_eq!(array.to_host_vec(&stream).unwrap(), host);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, cost, gpu};
+use crate::{Result, bindgen, cost, flakes, gpu, skipped};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -80,7 +80,9 @@ const STEPS: &[Step] = &[
         bindgen::run(bindgen::Mode::Check)
     })
     .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
-    Step::new("test", "all tests, as the README runs them", || run(&mut cargo(&["test", "--workspace"])?)),
+    Step::new("test", "all tests, as the README runs them", || {
+        skipped::told(root()?, &mut cargo(&["test", "--workspace"])?)
+    }),
     Step::new("compilers", "the run-time compilers of the pinned wheels, for real", compilers)
         .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
@@ -97,6 +99,10 @@ const STEPS: &[Step] = &[
     Step::new("tsan", "no data race in the tests of operations (builds the standard library anew)", tsan)
         .needs("a nightly toolchain with rust-src", || toolchain("nightly", &["miri", "--version"]))
         .on_request(),
+    Step::new("flakes", "all tests ten times, beside four busy processes for each core", || {
+        flakes::flakes(flakes::ROUNDS)
+    })
+    .on_request(),
     Step::new("kernels", "the PTX in the tree is what the pinned compilers make (downloads 0.6 GB)", kernels)
         .on_request(),
 ];
@@ -109,6 +115,11 @@ pub(crate) fn list() -> String {
 
 /// Runs the named steps, or all but those on request; stops at the first that fails.
 pub(crate) fn gate(names: &[&str]) -> Result<()> {
+    if let ["flakes", rounds] = names
+        && let Ok(rounds) = rounds.parse()
+    {
+        return flakes::flakes(rounds);
+    }
     let begin = Instant::now();
     let (mut passed, mut skipped) = (Vec::new(), Vec::new());
     for step in chosen(names)? {

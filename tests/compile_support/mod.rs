@@ -21,7 +21,8 @@ pub fn here<T>(loaded: Result<T, Error>) -> Option<T> {
     match loaded {
         Ok(compiler) => Some(compiler),
         Err(error) if error.is_no_compiler() && !required => {
-            skipped(error);
+            // Without the list of what was tried.
+            skipped(error.to_string().split(';').next().unwrap_or_default());
             None
         }
         Err(error) => panic!("{error}"),

@@ -6,8 +6,9 @@
 mod skip;
 
 use cuda_launch::{
-    ArrayFlags, ArrayShape, Axis, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext, CudaStream,
-    DeviceBuffer, ErrorKind, Extent, PitchedBuffer, RegionBatch, RegionError, RowLayout,
+    ArrayFlags, ArrayShape, Axis, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext,
+    CudaDevice, CudaStream, DeviceBuffer, Error, ErrorKind, Extent, PitchedBuffer, RegionBatch, RegionError,
+    RowLayout,
 };
 use skip::skipped;
 
@@ -192,6 +193,31 @@ fn a_copy_from_a_peer_names_both_contexts() {
     let from = CopySource::device(&source, layout).at(0, 0, 9);
     other.copy_region_peer(&from, &mut to, Extent::planes(10, 10, 1)).unwrap();
     assert_eq!(target.to_host_vec(&other).unwrap()[100..200], numbers(1000)[900..]);
+}
+
+#[test]
+fn memory_of_another_context_is_named() {
+    let stream = stream();
+    let other = CudaDevice::new(0).unwrap().create_context(&ContextOptions::default()).unwrap();
+    let there = other.new_stream().unwrap();
+    let (layout, extent) = (RowLayout::packed::<u32>(10, 10), Extent::rows(10, 10));
+    let mut near = DeviceBuffer::<u32>::zeroed(&stream, 100).unwrap();
+    let mut far = DeviceBuffer::<u32>::zeroed(&there, 100).unwrap();
+    let square = ArrayShape::D2 { width: 10, height: 10 };
+    let array = CudaArray::<u32>::new(&other, square, ArrayFlags::empty()).unwrap();
+    let named = |error: Error, side: &str| {
+        assert!(error.is_context_mismatch() && error.to_string().contains(side), "{error}");
+    };
+    let copy = |source: &CopySource<'_, u32>, target: &mut CopyTarget<'_, u32>| {
+        stream.copy_region(source, target, extent).unwrap_err()
+    };
+    named(copy(&CopySource::device(&far, layout), &mut CopyTarget::device(&mut near, layout)), "the source");
+    named(copy(&array.as_source(), &mut CopyTarget::device(&mut near, layout)), "the source");
+    named(copy(&CopySource::device(&near, layout), &mut CopyTarget::device(&mut far, layout)), "the target");
+    named(copy(&CopySource::device(&near, layout), &mut array.as_target()), "the target");
+    let mut batch = RegionBatch::new();
+    batch.push(CopySource::device(&far, layout), CopyTarget::device(&mut near, layout), extent).unwrap();
+    named(batch.submit(&stream).unwrap_err(), "the batch");
 }
 
 #[test]

@@ -138,7 +138,20 @@ fn one(tool: &Path, work: &Path, files: &BTreeSet<&str>, tests: &str, seconds: i
     if !TRIED.contains(&status.code()) {
         return Err(format!("cargo-mutants: {status}; do the tests pass without a mutant?").into());
     }
-    Outcome::read(&output.join("mutants.out"))
+    let output = output.join("mutants.out");
+    has_space(&output.join("log"))?;
+    Outcome::read(&output)
+}
+
+/// An error where the disk was full: cargo-mutants takes that for a mutant that does not compile.
+fn has_space(logs: &Path) -> Result<()> {
+    for log in fs::read_dir(logs)? {
+        let log = log?.path();
+        if String::from_utf8_lossy(&fs::read(&log)?).contains("No space left on device") {
+            return Err(format!("the disk was full: {}", log.display()).into());
+        }
+    }
+    Ok(())
 }
 
 /// Makes `to` a copy of the files that git knows or would add; files that are the same stay untouched, for cargo. Their paths.

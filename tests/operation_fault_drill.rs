@@ -18,7 +18,7 @@ use cuda_launch::operation::{
     DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, block_on, in_flight, set_inline_wait, value,
     zeroed, zip,
 };
-use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -38,7 +38,6 @@ const HANGS: i32 = 44;
 
 /// Streams behind a kernel that traps when it is let go.
 struct Site {
-    ctx: CudaContext,
     policy: Arc<RoundRobin>,
     held: Cell<Option<Held>>,
     /// What the kernel uses: to unload a module that is at work is to wait for it.
@@ -67,7 +66,7 @@ impl Site {
         let held = Cell::new(Some(hold(&stream)));
         launch(2).unwrap();
         policy.streams().iter().for_each(|other| other.join(&stream).unwrap());
-        Self { ctx, policy, held, _used: (trap, words) }
+        Self { policy, held, _used: (trap, words) }
     }
 
     /// Lets the kernel go.

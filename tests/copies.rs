@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use cuda_launch::{
-    ArrayFlags, ArrayShape, Axis, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext, CudaStream,
-    DeviceBuffer, ErrorKind, Extent, PitchedBuffer, RegionBatch, RegionError, RowLayout,
+    ArrayFlags, ArrayShape, Axis, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext,
+    CudaDevice, CudaStream, DeviceBuffer, Error, ErrorKind, Extent, PitchedBuffer, RegionBatch, RegionError,
+    RowLayout,
 };
+use skip::skipped;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -191,6 +196,31 @@ fn a_copy_from_a_peer_names_both_contexts() {
 }
 
 #[test]
+fn memory_of_another_context_is_named() {
+    let stream = stream();
+    let other = CudaDevice::new(0).unwrap().create_context(&ContextOptions::default()).unwrap();
+    let there = other.new_stream().unwrap();
+    let (layout, extent) = (RowLayout::packed::<u32>(10, 10), Extent::rows(10, 10));
+    let mut near = DeviceBuffer::<u32>::zeroed(&stream, 100).unwrap();
+    let mut far = DeviceBuffer::<u32>::zeroed(&there, 100).unwrap();
+    let square = ArrayShape::D2 { width: 10, height: 10 };
+    let array = CudaArray::<u32>::new(&other, square, ArrayFlags::empty()).unwrap();
+    let named = |error: Error, side: &str| {
+        assert!(error.is_context_mismatch() && error.to_string().contains(side), "{error}");
+    };
+    let copy = |source: &CopySource<'_, u32>, target: &mut CopyTarget<'_, u32>| {
+        stream.copy_region(source, target, extent).unwrap_err()
+    };
+    named(copy(&CopySource::device(&far, layout), &mut CopyTarget::device(&mut near, layout)), "the source");
+    named(copy(&array.as_source(), &mut CopyTarget::device(&mut near, layout)), "the source");
+    named(copy(&CopySource::device(&near, layout), &mut CopyTarget::device(&mut far, layout)), "the target");
+    named(copy(&CopySource::device(&near, layout), &mut array.as_target()), "the target");
+    let mut batch = RegionBatch::new();
+    batch.push(CopySource::device(&far, layout), CopyTarget::device(&mut near, layout), extent).unwrap();
+    named(batch.submit(&stream).unwrap_err(), "the batch");
+}
+
+#[test]
 fn a_batch_of_copies_is_one_call() {
     let stream = stream();
     let source = DeviceBuffer::from_host(&stream, &numbers(100)).unwrap();
@@ -207,7 +237,7 @@ fn a_batch_of_copies_is_one_call() {
     batch.push_to_host(&mut back, &tail).unwrap();
     assert_eq!(batch.len(), 21);
     match batch.submit(&stream) {
-        Err(error) if error.is_unsupported() => return,
+        Err(error) if error.is_unsupported() => return skipped(error),
         done => done.unwrap(),
     }
     for (n, target) in (1..20).zip(&targets) {
@@ -234,7 +264,7 @@ fn a_batch_of_regions_is_one_call() {
     batch.push(CopySource::device(&source, layout).at(3, 2, 0), image.as_target(), part).unwrap();
     assert!(batch.push(array.as_source().at(9, 0, 0), array.as_target(), part).is_err());
     match batch.submit(&stream) {
-        Err(error) if error.is_unsupported() => return,
+        Err(error) if error.is_unsupported() => return skipped(error),
         done => done.unwrap(),
     }
     assert_eq!(array.to_host_vec(&stream).unwrap(), host);

@@ -4,8 +4,9 @@
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CopyBatch, CudaArray, CudaContext, CudaStream, DeviceBuffer, Error, Extent,
-    PitchedBuffer, RegionBatch, SurfaceObject, TensorMap, TextureDescriptor, TextureObject,
+    ArrayFlags, ArrayShape, CaptureMode, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext,
+    CudaGraph, CudaStream, DeviceBuffer, Error, Extent, PitchedBuffer, RegionBatch, RowLayout, SurfaceObject,
+    TensorMap, TextureDescriptor, TextureObject,
 };
 
 #[path = "support/inject.rs"]
@@ -44,13 +45,45 @@ fn a_region_is_one_call_and_a_crossing_two_more() {
 }
 
 #[test]
+fn a_region_of_host_memory_is_waited_for() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let (mut image, mut host) = (image(&stream), vec![7; 256]);
+    let (layout, extent) = (RowLayout::packed::<u32>(64, 4), image.extent());
+    let there = calls(|| {
+        stream.copy_region(&CopySource::host(&host, layout), &mut image.as_target(), extent).unwrap();
+    });
+    let back = calls(|| {
+        stream.copy_region(&image.as_source(), &mut CopyTarget::host(&mut host, layout), extent).unwrap();
+    });
+    for made in [there, back] {
+        assert_eq!(made, ["cuMemcpy2DAsync_v2", "cuStreamSynchronize"]);
+    }
+    // A graph would use it when it is borrowed no more.
+    let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |capture| {
+        let error = capture
+            .copy_region(&CopySource::host(&host, layout), &mut image.as_target(), extent)
+            .unwrap_err();
+        assert!(error.is_not_in_capture(), "{error}");
+        Ok(())
+    });
+    graph.unwrap();
+}
+
+#[test]
 fn nothing_to_copy_is_no_call() {
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let (from, mut to) = (image(&stream), image(&stream));
     let mut empty = DeviceBuffer::<u8>::uninit(&stream, 0).unwrap();
+    let flat = DeviceBuffer::<u32>::zeroed(&stream, 16).unwrap();
     let made = calls(|| {
-        stream.copy_region(&from.as_source(), &mut to.as_target(), Extent::rows(0, 4)).unwrap();
+        for empty in [Extent::rows(0, 4), Extent::rows(4, 0), Extent::planes(4, 4, 0)] {
+            stream.copy_region(&from.as_source(), &mut to.as_target(), empty).unwrap();
+            // Linear memory is checked by its last byte, which an empty region has not.
+            let linear = CopySource::device(&flat, RowLayout::packed::<u32>(4, 4));
+            stream.copy_region(&linear, &mut to.as_target(), empty).unwrap();
+        }
         empty.fill(&stream, 1).unwrap();
         CopyBatch::new().submit(&stream).unwrap();
         RegionBatch::new().submit(&stream).unwrap();

@@ -3,11 +3,15 @@
 #![allow(unsafe_code)] // Kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, DeviceBuffer, DriverLog, GreenContext,
     LaunchConfig, LogListener, Profiler, SmSplitFlags, cuda_launch, default_driver,
 };
+use skip::skipped;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -75,7 +79,7 @@ fn the_drivers_log_is_heard_and_read() {
     let _alone = alone();
     let driver = default_driver().unwrap();
     if !driver.has("cuLogsCurrent") {
-        return println!("skipped: this driver has no log");
+        return skipped("this driver has no log");
     }
     let (heard, hear) = (Arc::new(Mutex::new(Vec::new())), DriverLog::now(&driver).unwrap());
     let lines = heard.clone();

@@ -2,9 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use cuda_launch::{
-    CudaContext, CudaEvent, CudaStream, Error, ErrorKind, TimingEvent, load_kernel_module, sys::CUresult,
+    CudaContext, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, TimingEvent,
+    cuda_launch, load_kernel_module,
+    sys::{CUdevice_attribute as A, CUresult},
 };
+use skip::skipped;
 use std::process::Command;
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -50,10 +56,28 @@ fn limits_are_the_devices() {
     assert_eq!((limits.warp_size, limits.max_threads_per_block), (32, 1024));
     assert_eq!(limits.max_grid_dim, (i32::MAX as u32, 65535, 65535));
     assert!(limits.max_shared_memory_optin >= limits.max_shared_memory && limits.multiprocessors > 0);
+    let told = |attribute| ctx.device_attribute(attribute).unwrap();
+    let numbers = [
+        (A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, limits.multiprocessors),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, limits.max_shared_memory),
+        (A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, limits.max_shared_memory_optin),
+        (A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, limits.cooperative_launch.into()),
+        (A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, limits.cluster_launch.into()),
+        (A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, limits.memory_pools.into()),
+    ];
+    for (attribute, limit) in numbers {
+        assert_eq!(u32::try_from(told(attribute)), Ok(limit), "{attribute:?}");
+    }
+    // The emulator has the numbers of an H200.
+    if emulated() || ctx.device_name().unwrap().contains("H200") {
+        assert_eq!((limits.multiprocessors, limits.max_shared_memory), (132, 48 << 10));
+        assert_eq!((limits.max_shared_memory_optin, limits.compute_capability), (227 << 10, (9, 0)));
+        assert!(limits.cooperative_launch && limits.cluster_launch && limits.memory_pools);
+    }
     assert!(ctx.driver_version() >= 11080 && ctx.limits().compute_capability >= (5, 0));
-    let warp = ctx.device_attribute(cuda_launch::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    let warp = ctx.device_attribute(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
     assert_eq!(warp.unwrap(), 32);
-    assert!(ctx.device_attribute(cuda_launch::sys::CUdevice_attribute(9999)).is_err());
+    assert!(ctx.device_attribute(A(9999)).is_err());
 }
 
 #[test]
@@ -119,10 +143,42 @@ fn bad_images_are_errors_that_say_where() {
 }
 
 #[test]
+fn a_file_is_loaded_and_named() {
+    let ctx = context();
+    let stream = ctx.new_stream().unwrap();
+    for file in ["examples/kernels/vecadd.ptx", "tests/kernels/vecadd.fatbin"] {
+        let module = ctx.load_module_from_file(file).unwrap();
+        assert_eq!(module.origin(), file);
+        let a = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0]).unwrap();
+        let mut sum = DeviceBuffer::<f32>::zeroed(&stream, 3).unwrap();
+        let config = LaunchConfig::for_num_elems(3);
+        #[allow(unsafe_code)]
+        // SAFETY: the kernel takes three slices and bounds its index by each.
+        unsafe {
+            cuda_launch! { kernel: vecadd, module: module, stream: stream, config: config,
+            args: [slice(a), slice(a), slice_mut(sum)] }
+        }
+        .unwrap();
+        assert_eq!(sum.to_host_vec(&stream).unwrap(), [2.0, 4.0, 6.0]);
+    }
+    let error = ctx.load_module_from_file("tests/kernels/not_there.ptx").unwrap_err();
+    let ErrorKind::File { path, .. } = error.kind() else { panic!("{error}") };
+    assert!(path.ends_with("not_there.ptx"), "{error}");
+    let folder = std::env::temp_dir().join(format!("cuda-launch-file-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let damaged = folder.join("damaged.cubin");
+    std::fs::write(&damaged, b"\x7fELF cut").unwrap();
+    let error = ctx.load_module_from_file(&damaged).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Image { .. }), "{error}");
+    assert!(error.to_string().contains("damaged.cubin"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_cubin_for_another_device_names_both() {
     let ctx = context();
     if ctx.limits().compute_capability.0 == 8 && !emulated() {
-        return; // it would run
+        return skipped("the device runs it");
     }
     let error = ctx.load_module(include_bytes!("kernels/vecadd_sm80.cubin")).unwrap_err();
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));

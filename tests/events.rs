@@ -9,15 +9,11 @@ mod inject;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     AnyEvent, CudaContext, CudaEvent, DeviceBuffer, Error, ErrorKind, EventError, EventFlags,
-    EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
+    EventRecordFlags, EventWaitFlags, TimingEvent,
 };
 
 fn context() -> CudaContext {
     CudaContext::new(0).unwrap()
-}
-
-fn emulated() -> bool {
-    context().device_name().unwrap().contains("emulator")
 }
 
 /// The error that the two events get when they are asked for a time.
@@ -186,28 +182,6 @@ fn no_call_needs_a_context_that_is_current() {
     }
     std::thread::spawn(move || drop((plain, start, stream))).join().unwrap();
     ctx.synchronize().unwrap();
-}
-
-/// On the emulator by name; a GPU gives a handle, which its own process cannot open.
-#[test]
-fn ipc_events_have_handles() {
-    let ctx = context();
-    let stream = ctx.new_stream().unwrap();
-    let event = IpcEvent::new(&ctx, EventFlags::empty()).unwrap();
-    event.record(&stream).unwrap();
-    event.synchronize().unwrap();
-    let opened = IpcEvent::open(&ctx, IpcEventHandle::from_bytes([0; 64])).unwrap_err();
-    assert_eq!(opened.call(), Some("cuIpcOpenEventHandle"));
-    if emulated() {
-        let error = event.handle().unwrap_err();
-        assert_eq!(error.call(), Some("cuIpcGetEventHandle"));
-        assert!(error.is_unsupported() && opened.is_unsupported(), "{error}");
-    } else {
-        let handle = event.handle().unwrap();
-        assert_ne!(handle.as_bytes(), &[0; 64]);
-        assert!(IpcEvent::open(&ctx, handle).is_err());
-    }
-    event.close().unwrap();
 }
 
 /// Drivers before 12.8 have the function under its older name only.

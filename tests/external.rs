@@ -1,10 +1,21 @@
-//! Memory of other processes, graphics APIs and several devices: what can be had of it without them.
+//! Memory of graphics APIs and of several devices: what can be had of it without them.
 
-#![allow(unsafe_code)] // Handles that are none, which the driver refuses.
+#![cfg(unix)]
+#![allow(unsafe_code)] // Handles that are none, which the driver refuses, and memory that nobody else uses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, IpcMemoryHandle, MulticastObject};
+use cuda_launch::{
+    CudaContext, CudaStream, DeviceBuffer, ExternalMemory, ExternalMemoryHandle, ExternalSemaphore,
+    ExternalSemaphoreHandle, Mapping, MemoryAccess, MulticastObject, OsHandle, OsHandleKinds,
+    PhysicalAllocation, PhysicalOptions, VirtualReservation,
+};
+use skip::skipped;
+use std::fs::File;
+use std::os::fd::OwnedFd;
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -14,42 +25,28 @@ fn on_emulator(context: &CudaContext) -> bool {
     context.device_name().unwrap().contains("emulator")
 }
 
-#[test]
-fn ipc_handles() {
-    let stream = stream();
-    let context = stream.context();
-    let plain = DeviceBuffer::<u32>::uninit_plain(context, 1000).unwrap();
-    match IpcMemoryHandle::of(&plain) {
-        Ok(handle) => {
-            let bytes = handle.to_bytes();
-            assert_eq!(IpcMemoryHandle::from_bytes(bytes).to_bytes(), bytes);
-            // A process cannot open its own memory.
-            unsafe { handle.open::<u32>(context, 1000) }.unwrap_err();
-            // Memory of a pool has no such handle.
-            let pooled = DeviceBuffer::<u32>::zeroed(&stream, 1000).unwrap();
-            IpcMemoryHandle::of(&pooled).unwrap_err();
-        }
-        Err(error) => {
-            assert!(error.is_unsupported() && error.call() == Some("cuIpcGetMemHandle"), "{error}");
-            let error = unsafe { IpcMemoryHandle::from_bytes([0; 64]).open::<u32>(context, 1) }.unwrap_err();
-            assert!(error.is_unsupported(), "{error}");
-        }
-    }
+/// A file of so many bytes that has no name any more.
+fn plain_file(bytes: u64) -> OwnedFd {
+    let path = std::env::temp_dir().join(format!("cuda-launch-external-{}", std::process::id()));
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    file.set_len(bytes).unwrap();
+    file.into()
 }
 
 #[test]
-#[cfg(unix)]
-fn external_memory_and_semaphores() {
-    use cuda_launch::{ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle};
+fn files_are_no_external_memory_and_no_semaphores() {
     let stream = stream();
     let context = stream.context();
-    // A file that is neither: the driver says so, and may close it, so that nobody else may.
-    let descriptor = || std::os::fd::OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-    let memory = ExternalMemoryHandle::FileDescriptor(descriptor());
-    let error = unsafe { ExternalMemory::import(context, memory, 4096, true) }.unwrap_err();
-    assert_eq!(error.call(), Some("cuImportExternalMemory"));
-    if on_emulator(context) {
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+    // Files that are neither: the driver says so, and may close them, so that nobody else may.
+    let descriptor = || OwnedFd::from(File::open("/dev/null").unwrap());
+    for file in [descriptor(), plain_file(4096)] {
+        let memory = ExternalMemoryHandle::FileDescriptor(file);
+        let error = unsafe { ExternalMemory::import(context, memory, 4096, true) }.unwrap_err();
+        assert_eq!(error.call(), Some("cuImportExternalMemory"));
+        if on_emulator(context) {
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        }
     }
     for semaphore in [
         ExternalSemaphoreHandle::FileDescriptor(descriptor()),
@@ -60,17 +57,51 @@ fn external_memory_and_semaphores() {
     }
 }
 
+/// Memory that the driver itself exported stands for that of a graphics API: not every driver takes it so.
 #[test]
-fn multicast_objects() {
+fn external_memory_is_used() {
+    const LEN: usize = 1000;
     let stream = stream();
     let context = stream.context();
-    if MulticastObject::is_supported(context).unwrap() {
-        let bytes = MulticastObject::granularity(context, 2, true).unwrap();
-        let object = MulticastObject::new(context, 2, bytes, Default::default()).unwrap();
-        object.add_device(context).unwrap();
-        assert_eq!(object.as_physical().byte_len(), bytes);
-    } else {
-        assert!(MulticastObject::granularity(context, 2, false).is_err());
-        assert!(MulticastObject::new(context, 2, 2 << 20, Default::default()).is_err());
+    if on_emulator(context) {
+        return skipped("the emulator exports no memory");
     }
+    let options = PhysicalOptions { handles: OsHandleKinds::FILE_DESCRIPTOR, ..PhysicalOptions::default() };
+    let bytes = options.granularity(context, false).unwrap();
+    let memory = PhysicalAllocation::new(context, bytes, options).unwrap();
+    let OsHandle::FileDescriptor(descriptor) = memory.export(OsHandleKinds::FILE_DESCRIPTOR).unwrap() else {
+        panic!("another handle")
+    };
+    let handle = ExternalMemoryHandle::FileDescriptor(descriptor);
+    let external = match unsafe { ExternalMemory::import(context, handle, bytes, false) } {
+        Err(error) => return skipped(format!("the driver takes no memory of its own: {error}")),
+        Ok(external) => external,
+    };
+    assert_eq!(external.byte_len(), bytes);
+    assert!(unsafe { external.map::<u8>(1, bytes) }.is_err(), "past the end");
+    let numbers: Vec<u32> = (0..LEN as u32).collect();
+    let mut buffer = unsafe { external.map::<u32>(0, LEN) }.unwrap();
+    buffer.copy_from_host(&stream, &numbers).unwrap();
+    stream.synchronize().unwrap();
+    // The same memory where its owner maps it.
+    let addresses = VirtualReservation::new(context, bytes, 0).unwrap();
+    let mapping = Mapping::new(&addresses, 0, &memory).unwrap();
+    mapping.set_access(context.into(), MemoryAccess::ReadWrite).unwrap();
+    let own = DeviceBuffer::<u32>::from_mapping(mapping, LEN).unwrap();
+    assert_eq!(own.to_host_vec(&stream).unwrap(), numbers);
+}
+
+/// On the emulator only: where a driver has them, a creation that goes wrong can put a whole host out of service.
+#[test]
+fn multicast_objects_are_refused() {
+    let stream = stream();
+    let context = stream.context();
+    if !on_emulator(context) {
+        return skipped("cuMulticastCreate can put the host out of service");
+    }
+    assert!(!MulticastObject::is_supported(context).unwrap());
+    let error = MulticastObject::granularity(context, 2, false).unwrap_err();
+    assert!(error.is_unsupported() && error.call() == Some("cuMulticastGetGranularity"), "{error}");
+    let error = MulticastObject::new(context, 2, 2 << 20, OsHandleKinds::empty()).unwrap_err();
+    assert!(error.is_unsupported() && error.call() == Some("cuMulticastGetGranularity"), "{error}");
 }

@@ -10,10 +10,13 @@ mod child;
 
 #[path = "references/site.rs"]
 mod site;
+#[path = "support/skip.rs"]
+mod skip;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{DeviceBuffer, DevicePtr, DevicePtrMut, Error, LaunchConfig, cuda_launch};
 use site::{Site, fault, line, on_emulator};
+use skip::skipped;
 
 const FAULTS: &str = include_str!("kernels/faults.ptx");
 const LINEINFO: &str = include_str!("kernels/lineinfo/fill.ptx");
@@ -209,6 +212,8 @@ mod emulator {
         let test = format!("emulator::{test}");
         if child::is_child(&test) || on_emulator() {
             fault(&test, ptx, code, instruction, says, launch);
+        } else {
+            skipped("only the emulator sees it");
         }
     }
 

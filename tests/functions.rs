@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod references;
+#[path = "support/skip.rs"]
+mod skip;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
@@ -11,6 +13,7 @@ use cuda_launch::{
     cuda_launch,
 };
 use references::{Gpu, line};
+use skip::skipped;
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 const SHARED: &str = include_str!("kernels/shared.ptx");
@@ -97,7 +100,7 @@ fn attributes_are_set() {
 fn attributes_of_clusters() {
     let gpu = Gpu::new();
     if !gpu.ctx.limits().cluster_launch {
-        return;
+        return skipped("the device has no clusters");
     }
     let module = gpu.module(CLUSTERS);
     let f = module.load_function("blocks_are_clusters").unwrap();

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 mod graph_support;
+#[path = "support/skip.rs"]
+mod skip;
 
 use cuda_launch::graph::{
     Branches, CopyNode, Dependency, DotFlags, Edge, HostMemory, InstantiateFlags, MemsetNode,
@@ -12,6 +14,7 @@ use cuda_launch::{
     Attribute, CudaGraph, GraphError, GraphNode, KernelNode, LaunchConfig, NodeKind, kernel_args,
 };
 use graph_support::{Gpu, N, exec, graph_error, input};
+use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -96,7 +99,7 @@ fn dependencies_are_added_listed_and_removed() {
 fn a_programmatic_dependency_stands_between_kernels_only() {
     let gpu = Gpu::new();
     if gpu.ctx.limits().compute_capability.0 < 9 {
-        return;
+        return skipped("the device is older than sm_90");
     }
     let (x, mut y, mut z) = (gpu.put(&input()), gpu.put(&[0.0; N]), gpu.put(&[0.0; N]));
     let mut graph = gpu.graph();

@@ -202,6 +202,75 @@ struct Pair(i8, i16);
 #[derive(Clone, Copy, PartialEq, Debug, DeviceCopy)]
 struct Float4([f32; 4]);
 
+/// `rows(first, x, x_len, out, out_len, width, last)`: `out[i] = x[i / width] + first + last`.
+const ROWS: &str = "
+.version 7.8
+.target sm_52
+.address_size 64
+.visible .entry rows(.param .u8 first, .param .u64 x, .param .u64 x_len, .param .u64 out, .param .u64 out_len,
+    .param .u64 width, .param .u16 last)
+{
+    .reg .pred %p<3>;
+    .reg .b16 %h<3>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<10>;
+    mov.u32 %r1, %tid.x;
+    cvt.u64.u32 %rd1, %r1;
+    ld.param.u64 %rd2, [out_len];
+    setp.ge.u64 %p1, %rd1, %rd2;
+    @%p1 bra DONE;
+    ld.param.u64 %rd3, [width];
+    div.u64 %rd4, %rd1, %rd3;
+    ld.param.u64 %rd5, [x_len];
+    setp.ge.u64 %p2, %rd4, %rd5;
+    @%p2 bra DONE;
+    ld.param.u64 %rd6, [x];
+    shl.b64 %rd7, %rd4, 2;
+    add.u64 %rd6, %rd6, %rd7;
+    ld.global.u32 %r2, [%rd6];
+    ld.param.u8 %h1, [first];
+    cvt.u32.u16 %r3, %h1;
+    add.u32 %r2, %r2, %r3;
+    ld.param.u16 %h2, [last];
+    cvt.u32.u16 %r4, %h2;
+    add.u32 %r2, %r2, %r4;
+    ld.param.u64 %rd8, [out];
+    shl.b64 %rd9, %rd1, 2;
+    add.u64 %rd8, %rd8, %rd9;
+    st.global.u32 [%rd8], %r2;
+DONE:
+    ret;
+}
+";
+
+#[test]
+fn the_width_of_rows_follows_its_slice() {
+    let gpu = Gpu::new();
+    let module = gpu.module(ROWS);
+    let (x, mut out) = (gpu.put(&[1000u32, 2000, 3000]), gpu.zeros::<u32>(14));
+    unsafe {
+        cuda_launch! { kernel: rows, module: module, stream: gpu.stream, config: line(1, 32),
+        args: [3u8, slice(x), slice_mut(out), 4u64, 500u16] }
+    }
+    .unwrap();
+    // Three rows of four; there is no fourth.
+    let row = |i: usize| if i < 12 { 1000 * (i as u32 / 4 + 1) + 503 } else { 0 };
+    each(&gpu.get(&out), "rows", row);
+    // Without the width there is a parameter too few, with a smaller one it is of another size.
+    let few = unsafe {
+        cuda_launch! { kernel: rows, module: module, stream: gpu.stream, config: line(1, 32),
+        args: [3u8, slice(x), slice_mut(out), 500u16] }
+    };
+    let small = unsafe {
+        cuda_launch! { kernel: rows, module: module, stream: gpu.stream, config: line(1, 32),
+        args: [3u8, slice(x), slice_mut(out), 4u32, 500u16] }
+    };
+    for error in [few.unwrap_err(), small.unwrap_err()] {
+        let ErrorKind::Arguments(mismatch) = error.kind() else { panic!("{error}") };
+        assert_eq!((mismatch.wanted.len(), mismatch.at), (7, 5), "{error}");
+    }
+}
+
 #[test]
 fn small_and_large_in_turn() {
     let gpu = Gpu::new();

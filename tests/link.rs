@@ -7,6 +7,7 @@ mod references;
 
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CompilerLog, Error, ErrorKind, JitOptions, LinkInput, LinkedImage, Linker, cuda_launch};
+use cuda_ptx::image::{EntryKind, Image};
 use references::{Gpu, line};
 
 const HEAD: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -252,17 +253,35 @@ fn a_fatbin_of_whole_programs_is_an_input_or_refused() {
     }
 }
 
+/// The machine code of a fatbin that was made for linking: relocatable, for sm_90.
+fn relocatable() -> Vec<u8> {
+    let Ok(Image::Fatbin(fatbin)) = Image::read(include_bytes!("kernels/vecadd_link.fatbin")) else {
+        panic!("no fatbin")
+    };
+    let cubin = fatbin.entries().iter().find(|entry| entry.kind() == EntryKind::Cubin).unwrap();
+    cubin.content().unwrap().into_owned()
+}
+
 #[test]
 fn cubins_are_linked_where_they_run() {
     let gpu = Gpu::new();
     let mut linker = Linker::new(&gpu.ctx, &JitOptions::new()).unwrap();
-    let added = linker.add(include_bytes!("kernels/vecadd_sm90.cubin"), "vecadd");
-    if gpu.is_emulator() {
-        let error = added.unwrap_err();
+    let linked = linker.add(relocatable(), "vecadd").and_then(|()| linker.complete());
+    if gpu.is_emulator() || gpu.ctx.limits().compute_capability.0 != 9 {
+        let error = linked.unwrap_err();
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU), "{error}");
-        assert!(error.to_string().contains("emulator runs PTX only"), "{error}");
+        assert_eq!(error.to_string().contains("emulator runs PTX only"), gpu.is_emulator(), "{error}");
+        return;
     }
-    drop(linker);
+    let module = linked.unwrap().load(&gpu.ctx).unwrap();
+    let (a, b): (Vec<f32>, Vec<f32>) = (0..1000).map(|i| (i as f32, 0.5 * i as f32)).unzip();
+    let (da, db, mut sum) = (gpu.put(&a), gpu.put(&b), gpu.zeros::<f32>(1000));
+    unsafe {
+        cuda_launch! { kernel: vecadd, module: module, stream: gpu.stream, config: line(4, 256),
+        args: [slice(da), slice(db), slice_mut(sum)] }
+    }
+    .unwrap();
+    assert!(gpu.get(&sum).iter().enumerate().all(|(i, sum)| *sum == 1.5 * i as f32));
 }
 
 /// Compiled code with line information, linked with another of its kind: numbers of files stay apart.

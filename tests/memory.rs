@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind};
+#[path = "references/child.rs"]
+mod child;
+
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind, MemoryPool};
 use std::thread;
 
 fn stream() -> CudaStream {
@@ -154,11 +157,27 @@ fn buffers_move_between_threads_and_streams() {
     assert_eq!(shared.to_host_vec(&after).unwrap(), [7; 100]);
 }
 
+/// In a process of its own: other tests allocate and free meanwhile.
 #[test]
 fn a_closed_buffer_gives_its_memory_back() {
+    const TEST: &str = "a_closed_buffer_gives_its_memory_back";
+    const BYTES: usize = 64 << 20;
+    if !child::is_child(TEST) {
+        let ended = child::run(TEST);
+        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+        return;
+    }
     let stream = stream();
-    let before = stream.context().memory_info().unwrap().0;
-    let buffer = DeviceBuffer::<u8>::uninit(&stream, 64 << 20).unwrap();
-    assert!(stream.context().memory_info().unwrap().0 < before);
+    let pool = MemoryPool::default_of(stream.context()).unwrap();
+    // A GPU's pool keeps what is freed.
+    let free = || {
+        stream.synchronize().unwrap();
+        pool.trim_to(0).unwrap();
+        stream.context().memory_info().unwrap().0
+    };
+    let before = free();
+    let buffer = DeviceBuffer::<u8>::uninit(&stream, BYTES).unwrap();
+    assert!(free() <= before - BYTES);
     buffer.close().unwrap();
+    assert_eq!(free(), before);
 }

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod references;
+#[path = "support/skip.rs"]
+mod skip;
 
 use cuda_launch::{BlockSizeQuery, CudaFunction, OccupancyFlags};
 use references::{Gpu, line_with, shape};
+use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -106,7 +109,7 @@ fn shared_memory_that_is_left() {
 fn clusters() {
     let gpu = Gpu::new();
     if !gpu.ctx.limits().cluster_launch {
-        return;
+        return skipped("the device has no clusters");
     }
     let f = gpu.module(CLUSTERS).load_function("cluster_indices").unwrap();
     let config = shape((64, 1, 1), (128, 1, 1));

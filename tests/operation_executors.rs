@@ -66,6 +66,10 @@ type Slow = cuda_launch::operation::BoxedOperation<'static, (DeviceBuffer<u32>, 
 
 impl Stuck {
     fn new() -> Self {
+        // What was before has ended, so that `begun` counts what is of this one.
+        while in_flight() > 0 {
+            thread::yield_now();
+        }
         let stream = context().new_stream().unwrap();
         // Warm: a driver may wait for everything when it allocates for the first time.
         drop(zeroed::<u32>(10).sync_on(&stream).unwrap());
@@ -92,6 +96,13 @@ impl Stuck {
             assert!(start.elapsed() < Duration::from_secs(20), "never ended");
             thread::yield_now();
         }
+    }
+}
+
+/// Waits, with an executor that goes on meanwhile, until so many operations were submitted.
+async fn begun(count: usize) {
+    while in_flight() < count {
+        give_way().await;
     }
 }
 
@@ -140,7 +151,7 @@ mod on_tokio {
     fn cancel(runtime: &Runtime) {
         let stuck = Stuck::new();
         let task = runtime.spawn(stuck.op().into_future());
-        runtime.block_on(async { tokio::time::sleep(SOON).await });
+        runtime.block_on(begun(1));
         task.abort();
         assert!(runtime.block_on(task).unwrap_err().is_cancelled());
         stuck.goes_on();
@@ -181,7 +192,7 @@ mod on_tokio {
         for _ in 0..3 {
             drop(runtime.spawn(stuck.op().into_future()));
         }
-        runtime.block_on(async { tokio::time::sleep(SOON).await });
+        runtime.block_on(begun(3));
         drop(runtime);
         stuck.goes_on();
     }
@@ -248,7 +259,7 @@ mod on_smol {
         let _alone = alone();
         let stuck = Stuck::new();
         let task = smol::spawn(stuck.op().into_future());
-        thread::sleep(SOON);
+        smol::block_on(begun(1));
         assert!(smol::block_on(task.cancel()).is_none());
         stuck.goes_on();
         let stuck = Stuck::new();

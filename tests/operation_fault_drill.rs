@@ -1,5 +1,5 @@
-//! A kernel traps while a thousand futures wait: each ends with an error that names the launch, soon, on whatever executor; what
-//! comes after fails at once; the process ends with its own code. In a child process, for which CUDA ends with the fault.
+//! A kernel traps while a thousand futures wait: each ends with an error that names the launch, woken once, on whatever executor;
+//! what comes after fails; the process ends with its own code. In a child process, for which CUDA ends with the fault.
 
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Kernels, one of which traps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -18,14 +18,15 @@ use cuda_launch::operation::{
     DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, block_on, in_flight, set_inline_wait, value,
     zeroed, zip,
 };
-use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
+use cuda_launch::{CudaFunction, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::process::exit;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::{context, poll_once};
 
 const FUTURES: usize = 1000;
@@ -37,17 +38,10 @@ const HANGS: i32 = 44;
 
 /// Streams behind a kernel that traps when it is let go.
 struct Site {
-    ctx: CudaContext,
     policy: Arc<RoundRobin>,
     held: Cell<Option<Held>>,
     /// What the kernel uses: to unload a module that is at work is to wait for it.
     _used: (CudaFunction, DeviceBuffer<u32>),
-}
-
-/// When the kernel was let go.
-struct Released {
-    start: Instant,
-    told: thread::JoinHandle<Duration>,
 }
 
 /// A way to run an operation.
@@ -72,26 +66,12 @@ impl Site {
         let held = Cell::new(Some(hold(&stream)));
         launch(2).unwrap();
         policy.streams().iter().for_each(|other| other.join(&stream).unwrap());
-        Self { ctx, policy, held, _used: (trap, words) }
+        Self { policy, held, _used: (trap, words) }
     }
 
-    /// Lets the kernel go, and measures when the driver tells of its fault: bare, as nobody can know sooner.
-    fn release(&self) -> Released {
-        let start = Instant::now();
-        let (ctx, stream) = (self.ctx.clone(), self.policy.streams()[0].clone());
+    /// Lets the kernel go.
+    fn release(&self) {
         drop(self.held.take());
-        let told = thread::spawn(move || {
-            let (bound, code) = unsafe {
-                (ctx.driver().cuCtxSetCurrent(ctx.raw()), ctx.driver().cuStreamSynchronize(stream.raw()))
-            };
-            assert!(bound != CUresult::SUCCESS || code != CUresult::SUCCESS);
-            start.elapsed()
-        });
-        Released { start, told }
-    }
-
-    fn is_emulated(&self) -> bool {
-        self.ctx.device_name().unwrap().contains("emulator")
     }
 
     /// An operation on one of the streams, with something that is kept.
@@ -104,7 +84,7 @@ impl Site {
         op.map(|(buffer, number)| buffer.len() + number).schedule(policy).boxed()
     }
 
-    /// Each call on the device answers with the fault at once.
+    /// Each call on the device answers with the fault, and nothing is left in flight.
     fn is_dead(&self) {
         let stream = self.policy.streams()[0].clone();
         let single: Arc<dyn SchedulingPolicy> = Arc::new(SingleStream::new(&stream));
@@ -119,9 +99,7 @@ impl Site {
         }
         names_the_launch(&block_on(zeroed::<u8>(3).schedule(single)).map(drop).unwrap_err());
         assert_eq!(block_on(value(7)).unwrap(), 7, "what needs no device goes on");
-        let start = Instant::now();
         while in_flight() > 0 {
-            assert!(start.elapsed() < Duration::from_secs(1), "{} in flight", in_flight());
             thread::yield_now();
         }
     }
@@ -147,23 +125,6 @@ fn drill(test: &str, child: impl FnOnce()) {
     }
     let child = child::run(test);
     assert_eq!(child.code, Some(AS_EXPECTED), "{test}\n{}\n{}", child.stdout, child.stderr);
-    child.stdout.lines().filter(|line| line.contains(" ms")).for_each(|line| println!("{line}"));
-}
-
-/// The longest that any of them may take. A GPU's driver takes most of a second to end what runs before it tells anybody: what is
-/// ours is the time after that.
-fn within_limit(site_is_emulated: bool, told: Duration, latest: Duration) {
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    println!(
-        "{FUTURES} futures ended within {:.1} ms; the driver told of the fault after {:.1} ms",
-        ms(latest),
-        ms(told)
-    );
-    // A sanitizer takes its time.
-    let slower: u32 = std::env::var("CUDA_LAUNCH_TEST_SLOWER").map_or(1, |times| times.parse().unwrap());
-    let limit = slower * Duration::from_millis(100) + if site_is_emulated { Duration::ZERO } else { told };
-    assert!(latest < limit, "{latest:?}, more than {limit:?}");
-    assert!(latest < slower * Duration::from_secs(1), "{latest:?}");
 }
 
 #[test]
@@ -176,19 +137,23 @@ fn a_thousand_futures_end_with_the_name_of_the_launch() {
         assert_eq!(in_flight(), FUTURES);
         // The last task to begin lets the kernel go.
         futures.push(None);
-        let (released, latest, ended) = (Cell::new(None), Cell::new(Instant::now()), Cell::new(0));
+        let ended = Cell::new(0);
         executor::run_all(futures.into_iter().map(|future| {
-            let (site, released, latest, ended) = (&site, &released, &latest, &ended);
+            let (site, ended) = (&site, &ended);
             async move {
-                let Some(future) = future else { return released.set(Some(site.release())) };
-                names_the_launch(&future.await.unwrap_err());
+                let Some(mut future) = future else { return site.release() };
+                let mut polls = 0;
+                let output = poll_fn(|cx| {
+                    polls += 1;
+                    Pin::new(&mut future).poll(cx)
+                });
+                names_the_launch(&output.await.unwrap_err());
+                // Before the fault, and when it was woken.
+                assert_eq!(polls, 2);
                 ended.set(ended.get() + 1);
-                latest.set(Instant::now());
             }
         }));
         assert_eq!(ended.get(), FUTURES);
-        let Released { start, told } = released.into_inner().unwrap();
-        within_limit(site.is_emulated(), told.join().unwrap(), latest.get() - start);
         site.is_dead();
     });
 }
@@ -216,15 +181,13 @@ fn a_fault_ends_waits_of_all_kinds() {
                 thread::spawn(move || if number % 2 == 0 { op.sync() } else { block_on(op) })
             })
             .collect();
-        let released = site.release();
+        site.release();
         for task in tasks {
             names_the_launch(&runtime.block_on(task).unwrap().unwrap_err());
         }
         for thread in blocked {
             names_the_launch(&thread.join().unwrap().unwrap_err());
         }
-        let latest = released.start.elapsed();
-        within_limit(site.is_emulated(), released.told.join().unwrap(), latest);
         site.is_dead();
     });
 }

@@ -172,7 +172,7 @@ impl Lab {
                 self.forgotten.set(forgotten);
                 return Ok(());
             }
-            if start.elapsed() > Duration::from_secs(5) {
+            if start.elapsed() > Duration::from_secs(20) {
                 let why =
                     format!("{forgotten} forgotten, but {:?}\nwere {:?}", live_handles(), self.before.get());
                 // A smaller program that does the same is looked for from here.

@@ -1,14 +1,19 @@
-//! Two devices of one process. The emulator plays two; on GPUs the tests need a machine with two and pass without one.
+//! Two devices of one process. The emulator plays two; on GPUs the tests need a machine with two, and are skipped without.
 
 #![allow(unsafe_code)] // The environment, and kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
+
+#[path = "references/child.rs"]
+mod child;
+#[path = "support/skip.rs"]
+mod skip;
 
 use cuda_launch::sys::{CUdevice_P2PAttribute, CUresult};
 use cuda_launch::{
     CudaContext, CudaDevice, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, EventFlags, LaunchConfig,
     PeerAttribute, cuda_launch,
 };
-use std::process::Command;
+use skip::skipped;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -22,7 +27,7 @@ fn two() -> Option<[CudaDevice; 2]> {
     SET.call_once(|| unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") });
     let devices = CudaDevice::all().unwrap().into_iter().take(2).collect::<Vec<_>>().try_into().ok();
     if devices.is_none() {
-        println!("skipped: this machine has one device");
+        skipped("this machine has one device");
     }
     devices
 }
@@ -64,9 +69,16 @@ fn two_contexts_in_one_process() {
     }
 }
 
+/// In a process of its own: other tests allocate and free meanwhile.
 #[test]
 fn each_device_counts_its_own_memory() {
+    const TEST: &str = "each_device_counts_its_own_memory";
     let Some(devices) = two() else { return };
+    if !child::is_child(TEST) {
+        let ended = child::run(TEST);
+        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+        return;
+    }
     const BYTES: usize = 256 << 20;
     let [first, second] = devices.each_ref().map(|device| device.context().unwrap());
     let stream = second.default_stream();
@@ -148,7 +160,7 @@ fn plain(ctx: &CudaContext) -> u64 {
 fn a_kernel_writes_to_a_peers_memory() {
     let Some(devices) = two() else { return };
     if !devices[0].can_access_peer(&devices[1]).unwrap() {
-        return println!("skipped: the devices have no link");
+        return skipped("the devices have no link");
     }
     let _alone = alone();
     let [here, there] = devices.each_ref().map(|device| device.context().unwrap());
@@ -170,13 +182,9 @@ fn without_peer_access_the_kernel_faults() {
     const TEST: &str = "without_peer_access_the_kernel_faults";
     let Some(devices) = two() else { return };
     // The fault ends CUDA in its process, so that is another one.
-    if std::env::var_os("CHILD").is_none() {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", TEST, "--nocapture"])
-            .env("CHILD", "1")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if !child::is_child(TEST) {
+        let ended = child::run(TEST);
+        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
         return;
     }
     let [here, there] = devices.each_ref().map(|device| device.context().unwrap());

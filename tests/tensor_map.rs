@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use cuda_launch::{
     CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, Interleave, L2Promotion,
     OutOfBoundsFill, Swizzle, TensorDataType, TensorMap,
 };
+use skip::skipped;
 
 fn open<T: DeviceCopy>(len: usize) -> (CudaStream, DeviceBuffer<T>) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
@@ -16,7 +20,10 @@ fn open<T: DeviceCopy>(len: usize) -> (CudaStream, DeviceBuffer<T>) {
 /// The map, unless the device is older than tensor maps.
 fn supported(map: Result<TensorMap, Error>) -> Option<TensorMap> {
     match map {
-        Err(error) if error.is_unsupported() => None,
+        Err(error) if error.is_unsupported() => {
+            skipped(error);
+            None
+        }
         map => Some(map.unwrap()),
     }
 }

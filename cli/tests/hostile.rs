@@ -4,8 +4,7 @@
 mod support;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use support::{json, root, run, scratch};
+use support::{Run, finished, json, root, scratch, tool_within};
 
 const HEADER: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
@@ -13,6 +12,11 @@ fn written(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     let path = scratch("hostile").join(name);
     std::fs::write(&path, bytes).unwrap();
     path
+}
+
+/// Runs the tool, which has to be done within seconds.
+fn run(arguments: &[&str]) -> Run {
+    finished(&tool_within(20).args(arguments).output().unwrap())
 }
 
 /// Every command that only looks.
@@ -57,9 +61,7 @@ fn debug_information_that_is_more_than_its_text() {
         ".section .debug_info{}".repeat(300_000),
     ] {
         let path = written("debug.ptx", format!("{HEADER}{kernel}{sections}\n"));
-        let start = Instant::now();
         looks(path.to_str().unwrap(), "k");
-        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     }
 }
 
@@ -98,12 +100,10 @@ fn many_kernels_take_no_longer_than_their_length() {
         .collect();
     let path = written("many.ptx", format!("{HEADER}{kernels}{same}"));
     let path = path.to_str().unwrap();
-    let start = Instant::now();
     assert_eq!(run(&["inspect", path]).code, 0);
     assert_eq!(run(&["bind", path]).code, 0);
     let missing = run(&["occupancy", path, "missing"]);
     assert!(missing.code == 2 && missing.says("more") && missing.err.len() < 2000, "{}", missing.err.len());
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

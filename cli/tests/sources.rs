@@ -4,6 +4,7 @@
 
 mod support;
 
+use support::skip::skipped;
 use support::{Run, finished, scratch, tool};
 
 /// Each kind of file with `vecadd` in it, and its compiler.
@@ -24,7 +25,7 @@ fn run(arguments: &[&str], compiler: &str) -> Option<Run> {
     }
     assert_ne!(std::env::var("CUDA_LAUNCH_REQUIRE_COMPILERS").as_deref(), Ok("1"), "{}", run.err);
     assert!(run.code == 4 && says("help: install"), "{}{}", run.err, run.out);
-    eprintln!("SKIPPED: {}{}", run.err, run.out);
+    skipped(format!("{compiler} is not on this machine"));
     None
 }
 

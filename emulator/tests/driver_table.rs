@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "../../tests/support/skip.rs"]
+mod skip;
 #[path = "driver_support/mod.rs"]
 mod support;
 
@@ -117,8 +119,8 @@ fn a_fault_is_reported_once_and_whole() {
 #[test]
 #[cfg(not(miri))]
 fn the_shared_library_is_the_same_driver() {
-    // On a machine that only runs the tests there is no cargo.
-    let Some(cargo) = std::env::var_os("CARGO") else { return };
+    // On a machine that only runs the tests there is none.
+    let Some(cargo) = std::env::var_os("CARGO") else { return skip::skipped("no cargo here to build it") };
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().unwrap().parent().unwrap();
     let profile = match folder.file_name().unwrap().to_str().unwrap() {

@@ -4,11 +4,15 @@
 #![allow(unsafe_code, dead_code, unreachable_pub)] // Each user needs a part of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../support/skip.rs"]
+pub mod skip;
+
 use cuda_launch::compile::{NvJitLink, Nvrtc, Nvvm};
 use cuda_launch::{
     CompileError, CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, Refusal,
     cuda_launch,
 };
+use skip::skipped;
 use std::path::PathBuf;
 
 /// The compiler, or a line that says why the test is skipped.
@@ -17,8 +21,8 @@ pub fn here<T>(loaded: Result<T, Error>) -> Option<T> {
     match loaded {
         Ok(compiler) => Some(compiler),
         Err(error) if error.is_no_compiler() && !required => {
-            let test = std::thread::current().name().unwrap_or_default().to_string();
-            eprintln!("SKIPPED {test}: {error}");
+            // Without the list of what was tried.
+            skipped(error.to_string().split(';').next().unwrap_or_default());
             None
         }
         Err(error) => panic!("{error}"),

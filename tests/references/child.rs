@@ -32,11 +32,16 @@ pub fn run(test: &str) -> Ended {
 
 /// [`run`] with these variables set as well.
 pub fn run_with(test: &str, variables: &[(&str, String)]) -> Ended {
+    run_on(test, variables, Stdio::null())
+}
+
+/// [`run_with`] with this standard input.
+pub fn run_on(test: &str, variables: &[(&str, String)], input: Stdio) -> Ended {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
         .env(VARIABLE, test)
         .envs(variables.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -8,7 +8,8 @@
 #![allow(dead_code, unreachable_pub)] // Each test program needs a part of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::CudaStream;
+use cuda_launch::operation::in_flight;
+use cuda_launch::{CudaContext, CudaStream};
 use std::io::Write;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +34,7 @@ pub struct Alone {
 /// Waits for the tests before this one.
 pub fn alone() -> Alone {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    settle();
     let (sender, ended) = mpsc::channel();
     let test = thread::current().name().unwrap_or("a test").to_owned();
     thread::spawn(move || {
@@ -43,6 +45,18 @@ pub fn alone() -> Alone {
         }
     });
     Alone { _ended: sender, _turn: turn }
+}
+
+/// Waits for what tests before this one left behind, and lets it be dropped: a module that is unloaded by the next call that
+/// looks for such things waits for all streams, also for one that this test keeps waiting.
+fn settle() {
+    // Where there is no device the test finds out itself.
+    let Ok(ctx) = CudaContext::new(0) else { return };
+    while in_flight() > 0 && ctx.synchronize().is_ok() {
+        thread::yield_now();
+    }
+    // Nobody here waits for panics and faults of tests before.
+    drop(ctx.synchronize());
 }
 
 /// Keeps a stream from going on, until it is dropped.

@@ -5,8 +5,12 @@ use std::process::ExitCode;
 mod bindgen;
 mod cargo;
 mod cost;
+mod flakes;
 mod gate;
 mod gpu;
+mod mutants;
+mod skipped;
+mod tool;
 mod wheels;
 
 /// What went wrong, in words for the person at the terminal.
@@ -23,6 +27,9 @@ usage: cargo xtask <chore>
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
+  mutants [--in PATH] change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
+                      in the files whose path begins so
+  gate flakes N       that step with N rounds
   gate [STEP...]      run every check, or only the named ones:
 ";
 
@@ -33,6 +40,9 @@ fn main() -> ExitCode {
         ["cost"] => cost::run(),
         ["gpu"] => gpu::bundle(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
+        ["mutants"] => mutants::run(""),
+        ["mutants", "--in", path] => mutants::run(path),
+        ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),
         ["bindgen"] => bindgen::run(bindgen::Mode::Write),
         ["bindgen", "--check"] => bindgen::run(bindgen::Mode::Check),

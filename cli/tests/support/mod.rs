@@ -3,7 +3,10 @@
 
 #[path = "../../../tests/kernel_files/mod.rs"]
 mod kernel_files;
+#[path = "../../../tests/support/skip.rs"]
+pub(crate) mod skip;
 
+use skip::or_skip;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -24,7 +27,17 @@ pub(crate) fn scratch(test: &str) -> PathBuf {
 
 /// The tool, with nothing of this machine's settings.
 pub(crate) fn tool() -> Command {
-    let mut command = Command::new(TOOL);
+    settled(Command::new(TOOL))
+}
+
+/// The same; it is ended when it has used a processor for so long, however busy the machine is with other things.
+pub(crate) fn tool_within(seconds: u32) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -t {seconds} && exec \"$0\" \"$@\""), TOOL]);
+    settled(command)
+}
+
+fn settled(mut command: Command) -> Command {
     command
         .current_dir(root())
         .env("CUDA_LAUNCH_DRIVER", "emulator")
@@ -44,7 +57,7 @@ pub(crate) fn tool() -> Command {
 
 /// The recorder, built as this test was; `None` on a machine that only runs tests.
 pub(crate) fn recorder() -> Option<PathBuf> {
-    let cargo = std::env::var_os("CARGO")?;
+    let cargo = or_skip(std::env::var_os("CARGO"), "no cargo here to build the recorder")?;
     let folder = Path::new(TOOL).parent().unwrap();
     let profile = match folder.file_name().unwrap().to_str().unwrap() {
         "debug" => "dev",

@@ -49,7 +49,7 @@ fn fault(row: &mut Row, name: &str, address: u64) {
         drop(held);
         row.code("sync", cuda.cuCtxSynchronize());
         // The driver's own thread may be later than this one.
-        for _ in 0..200 {
+        for _ in 0..2000 {
             if !called.lock().unwrap().is_empty() {
                 break;
             }

@@ -163,7 +163,7 @@ fn legacy(row: &mut Row) {
     // A stream with nothing but finished work answers once its thread has done it.
     let settled = |stream| {
         let mut code = query(stream);
-        for _ in 0..200 {
+        for _ in 0..20_000 {
             if code == CUresult::SUCCESS {
                 break;
             }

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+use skip::skipped;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,12 +17,12 @@ fn python_takes_and_gives_tensors() {
     let folders = tests.ancestors().skip(1).take(2);
     let Some(library) = folders.map(|folder| folder.join(&name)).find(|library| library.exists()) else {
         assert!(std::env::var_os("CARGO").is_none(), "{name} is not where cargo puts it");
-        return println!("skipped: no {name} here");
+        return skipped(format!("no {name} here"));
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("dlpack.py");
     let output = match Command::new("python3").arg(&script).arg(&library).output() {
         Ok(output) => output,
-        Err(error) => return println!("skipped: no python3 here ({error})"),
+        Err(error) => return skipped(format!("no python3 here ({error})")),
     };
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}{err}");

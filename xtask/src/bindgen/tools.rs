@@ -1,6 +1,7 @@
 //! The pinned tools: fetched into `target/xtask/` where this machine does not have them.
 
 use crate::Result;
+use crate::tool::pinned;
 use crate::wheels::{Wheels, python, run};
 use std::ffi::OsString;
 use std::fs;
@@ -42,32 +43,10 @@ impl Tools {
         Ok(tools)
     }
 
-    /// The pinned bindgen: the one on PATH if its version is right, else one installed for this purpose.
+    /// The pinned bindgen.
     fn find_bindgen(&self) -> Result<PathBuf> {
         let version = self.wheels.setting("tools", "bindgen-cli")?;
-        let expected = format!("bindgen {version}");
-        let own = self.wheels.work.join("bin").join(format!("bindgen{}", std::env::consts::EXE_SUFFIX));
-        for candidate in [PathBuf::from("bindgen"), own.clone()] {
-            let output = Command::new(&candidate).arg("--version").output();
-            if output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == expected) {
-                return Ok(candidate);
-            }
-        }
-        eprintln!("installing bindgen-cli {version} into {}", self.wheels.work.display());
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut install = Command::new(cargo);
-        install.args([
-            "install",
-            "--quiet",
-            "--locked",
-            "--force",
-            "bindgen-cli",
-            "--version",
-            version,
-            "--root",
-        ]);
-        run(install.arg(&self.wheels.work))?;
-        Ok(own)
+        pinned(&self.wheels.work, "bindgen", "bindgen-cli", version, &["--version"])
     }
 
     /// The folder of libclang.

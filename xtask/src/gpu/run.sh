@@ -46,8 +46,9 @@ export VIRTUAL_ENV=${VIRTUAL_ENV:-$python}
 cd "$work/bundle"
 export CARGO_MANIFEST_DIR=$PWD CUDA_LAUNCH_KERNEL_DIR=$PWD/examples/kernels
 export CUDA_LAUNCH_DRIVER=${CUDA_LAUNCH_DRIVER:-system} RUST_BACKTRACE=1
-# The logs say what was skipped.
-export RUST_TEST_NOCAPTURE=1
+# The logs say what was skipped; so does a file, for the sum.
+export RUST_TEST_NOCAPTURE=1 CUDA_LAUNCH_TEST_SKIPPED=$work/skipped
+: >"$CUDA_LAUNCH_TEST_SKIPPED"
 
 TEST_SECONDS=120
 MEMCHECK_SECONDS=300
@@ -205,5 +206,9 @@ for phase in $phases; do
     printf '= %s: %d passed, %d failed, %d ignored, %d s\n' "$phase" $((passed - before[0])) $((failed - before[1])) \
         $((ignored - before[2])) $((SECONDS - start))
 done
+# Once for each test, though memcheck runs it again and some tests run themselves again.
+sort -u "$CUDA_LAUNCH_TEST_SKIPPED" >"$logs/skipped.log"
+printf '\nskipped tests, or parts of tests: %d\n' "$(cut -d ' ' -f 2 "$logs/skipped.log" | sort -u | wc -l)"
+sed 's/^skipped: /    /' "$logs/skipped.log"
 printf '\n%d passed, %d failed, %d ignored; programs that failed: %d\n' "$passed" "$failed" "$ignored" "${#broken[@]}"
 [ ${#broken[@]} -eq 0 ] || { printf '    %s\n' "${broken[@]}"; exit 1; }

@@ -2,16 +2,17 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test needs a part of it.
 
+#[path = "../../../../tests/support/skip.rs"]
+mod skip;
+
+use skip::or_skip;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// The library that a package of this workspace makes, built as this test was; `None`, with a line that says so, on a
 /// machine that only runs tests.
 pub fn built(package: &str, library: &str) -> Option<PathBuf> {
-    let Some(cargo) = std::env::var_os("CARGO") else {
-        println!("skipped: no cargo here to build {package}");
-        return None;
-    };
+    let cargo = or_skip(std::env::var_os("CARGO"), format!("no cargo here to build {package}"))?;
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().unwrap().parent().unwrap();
     let profile = match folder.file_name().unwrap().to_str().unwrap() {

@@ -61,13 +61,13 @@ pub use memory::{
     ChunksExact, ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer,
     DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent,
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, FillElement,
-    FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, L2Promotion, ManagedAttach,
+    FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, KernelObject, KernelObjectMut, L2Promotion, ManagedAttach,
     ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool, MemoryType,
-    MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, OsHandle, OsHandleKinds,
+    MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, NoAddress, OsHandle, OsHandleKinds,
     OutOfBoundsFill, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView,
     PinnedViewMut, PitchedBuffer, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
     RawOwnership, RegionBatch, RegisterFlags, RowLayout, SliceParts, StreamMemoryOp, StreamValue,
-    SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags,
+    SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TensorMapObject, TextureDescriptor, TextureFlags,
     TextureHandle, TextureObject, TiledMap, Until, VirtualReservation, WaitValueFlags, WriteValueFlags,
 };
 #[cfg(feature = "dlpack")]

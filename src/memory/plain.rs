@@ -4,7 +4,7 @@
 
 use bytemuck::{AnyBitPattern, Pod};
 
-use super::device_copy::DeviceCopy;
+use super::device_copy::{DeviceCopy, NoAddress};
 
 /// A `bytemuck::Pod` value as an element of a buffer or as an argument of a kernel.
 ///
@@ -32,6 +32,10 @@ pub struct Plain<T>(pub T);
 // SAFETY: 1: `Pod` says so, and `Plain` is transparent; 2: as for 1; 3: a `Pod` type has no references, and host
 // pointers are not `Pod`.
 unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
+
+#[diagnostic::do_not_recommend]
+// SAFETY: 1: pointers are not `Pod`, nor are the addresses and handles of this crate.
+unsafe impl<T: Pod> NoAddress for Plain<T> {}
 
 impl<T: AnyBitPattern> Plain<T> {
     /// The same elements, wrapped.

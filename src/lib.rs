@@ -45,7 +45,7 @@ pub use error::{
     CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic, DlPackError,
     DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError, HostAccess,
     HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal, RegionError, Severity, Suspect,
+    ModuleNotFound, NoArtifact, NoDriver, NotInCapture, ObjectError, PlanError, Refusal, RegionError, Severity, Suspect,
     TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};

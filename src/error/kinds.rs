@@ -146,6 +146,9 @@ pub enum ErrorKind {
     /// A launch that the contract of its kernel does not allow.
     #[error(transparent)]
     Contract(#[from] super::ContractError),
+    /// A texture, surface or tensor map that does not go with the other arguments.
+    #[error(transparent)]
+    Object(#[from] super::ObjectError),
     /// A name that cannot be passed to the driver.
     #[error("{name:?} is no valid name: {reason}")]
     Name {

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use super::record::Report;
 use crate::driver::{CudaContext, CudaStream, Waits};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
+use crate::memory::{DeviceCopy, DevicePtr, ObjectParts, Shared, SliceParts};
 
 /// What one argument, or one half of a slice, is to the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,11 @@ pub unsafe trait ArgumentList {
 #[derive(Clone, Copy, Debug)]
 pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
 
+/// An object whose users are remembered, in the list that [`ArgumentList::memory`] makes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Reached<'a, const WRITE: bool>(&'a dyn Shared);
+
 /// The device memory in a list.
 pub trait Memory {
     /// Whether all of it was used on this stream last, and so belongs to its context, and nothing needs to wait.
@@ -133,6 +138,11 @@ pub struct Slice<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 /// The address of a device slice, where it stands: one parameter of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
+
+/// A texture, a surface or a tensor map: one parameter, its handle, where it stands. `WRITE` where the kernel may write through it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Object<'a, H, const WRITE: bool>(pub(super) ObjectParts<'a, H>);
 
 // SAFETY: 1: nothing is written and nothing listed; 2: an empty array.
 unsafe impl ArgumentList for Nil {
@@ -235,6 +245,25 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     }
 }
 
+// SAFETY: 1: one pointer to the handle, and one entry; 2: by `Slots`.
+unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Object<'a, H, WRITE>, R> {
+    const SIGNATURE: Option<&'static Signature> =
+        Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Value), rest: R::SIGNATURE });
+    type Slots = Slots<1, R::Slots>;
+    type Memory = Cons<Reached<'a, WRITE>, R::Memory>;
+
+    #[inline(always)]
+    fn memory(&self) -> Self::Memory {
+        Cons(Reached(self.0.0.of), self.1.memory())
+    }
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` has one more place than the rest needs.
+        unsafe { self.1.pack(put(slots, self.0.0.handle)) }
+    }
+}
+
 impl Memory for Nil {
     #[inline(always)]
     fn is_ready(&self, _: &CudaStream) -> bool {
@@ -300,6 +329,29 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
 
     fn report(&self, report: &mut Report) {
         report.memory(self.0.0.home, WRITE);
+        self.1.report(report);
+    }
+}
+
+impl<R: Memory, const WRITE: bool> Memory for Cons<Reached<'_, WRITE>, R> {
+    #[inline(always)]
+    fn is_ready(&self, stream: &CudaStream) -> bool {
+        self.0.0.used().is_ready(stream, WRITE) & self.1.is_ready(stream)
+    }
+
+    #[inline(always)]
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        let own = self.0.0.used().context();
+        if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
+    }
+
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.0.0.used().order(stream, waits, WRITE)?;
+        self.1.order(stream, waits)
+    }
+
+    fn report(&self, report: &mut Report) {
+        report.object(self.0.0);
         self.1.report(report);
     }
 }

@@ -50,12 +50,13 @@ mod typed_contract;
 mod typed_expect;
 mod typed_load;
 mod typed_macros;
+mod typed_object;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod typed_source;
 
 pub use crate::driver::Waits;
 pub use args::{
-    ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
+    ArgumentList, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Signature, Slice, Value,
 };
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,

@@ -2,17 +2,20 @@
 
 #![allow(unsafe_code)] // Copying the bytes of values, and handing out pointers to them.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use super::args::{Cons, Name, Nil, Pointer, Role, Slice, Value, parameter};
+use super::args::{Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter};
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument, USUAL};
 use super::config::LaunchConfig;
 use super::few::Few;
+use super::given::Given;
+use super::record::Report;
 use super::submit::submit_given;
-use crate::driver::{CudaStream, Kernel};
+use crate::driver::{CudaContext, CudaStream, Kernel, Waits};
 use crate::error::Error;
-use crate::memory::DeviceCopy;
+use crate::memory::{DeviceCopy, Shared};
 
 /// Words of values that need no heap: 256 bytes.
 const WORDS: usize = 32;
@@ -26,10 +29,21 @@ pub struct StoredArguments<'a> {
     words: Few<Word, (), WORDS>,
     /// The parameters whose values are here, each with its first word.
     values: Few<(u32, u32), (), USUAL>,
+    objects: Vec<Stored<'a>>,
 }
 
-// SAFETY: the pointers inside are to the address and the length of memory that is borrowed for `'a`, which are `Sync`; those to
-// values are not used before `launch` sets them. The rest is Send.
+/// An object among them.
+#[derive(Clone, Copy, Debug)]
+struct Stored<'a> {
+    /// Which of the parameters it is.
+    parameter: usize,
+    /// Nothing as long as it is not known.
+    of: Option<&'a dyn Shared>,
+    written: bool,
+}
+
+// SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is borrowed for
+// `'a`, which are `Sync`; those to values are not used before `launch` sets them. The rest is Send.
 unsafe impl Send for StoredArguments<'_> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for StoredArguments<'_> {}
@@ -37,7 +51,7 @@ unsafe impl Sync for StoredArguments<'_> {}
 impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { list: Arguments::new(), words: Few::new(), values: Few::new() }
+        Self { list: Arguments::new(), words: Few::new(), values: Few::new(), objects: Vec::new() }
     }
 
     /// The bytes of `value`; nothing if there are none.
@@ -77,6 +91,27 @@ impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, slice: Slice<'a, T, WRITE>) {
         self.list.fill(slice.0, WRITE);
+    }
+
+    /// A texture, surface or tensor map, as one parameter.
+    fn object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
+        self.object_later::<H>();
+        self.fill_object(object);
+    }
+
+    /// An object that is not known yet, as one parameter.
+    pub(crate) fn object_later<H>(&mut self) {
+        self.objects.push(Stored { parameter: self.list.count(), of: None, written: false });
+        self.list.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Value) });
+    }
+
+    /// Says which is the first object that is not known yet.
+    pub(crate) fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
+        let Some(stored) = self.objects.iter_mut().find(|stored| stored.of.is_none()) else { return };
+        (stored.of, stored.written) = (Some(object.0.of), WRITE);
+        if let Some(pointer) = self.list.pointers().get_mut(stored.parameter) {
+            *pointer = std::ptr::from_ref(object.0.handle).cast_mut().cast();
+        }
     }
 
     /// Parameters so far.
@@ -130,8 +165,88 @@ impl<'a> StoredArguments<'a> {
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
         self.point();
+        if !self.objects.is_empty() {
+            // SAFETY: the caller's duty 1.
+            return unsafe { self.launch_with_objects(kernel, stream, config, attributes) };
+        }
         // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
+    }
+
+    /// # Safety
+    /// 1. The duties of [`submit`](super::submit).
+    #[cold]
+    unsafe fn launch_with_objects(
+        &self,
+        kernel: &Kernel,
+        stream: &CudaStream,
+        config: LaunchConfig,
+        attributes: &[Attribute<'_>],
+    ) -> Result<(), Error> {
+        let given = WithObjects { list: &self.list, objects: &self.objects };
+        // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
+        unsafe { submit_given(kernel, stream, config, &[], attributes, given) }
+    }
+}
+
+/// A list with the objects in it.
+#[derive(Clone, Copy, Debug)]
+struct WithObjects<'l, 'a> {
+    list: &'l Arguments<'a>,
+    objects: &'l [Stored<'a>],
+}
+
+impl<'l> Given<'l> for WithObjects<'l, '_> {
+    type Memory = Self;
+    type Packet = *mut *mut c_void;
+    type Types = &'l [&'static ParameterType];
+
+    fn memory(self) -> Self {
+        self
+    }
+
+    fn is_verified(self, kernel: &Kernel) -> bool {
+        self.list.is_verified(kernel)
+    }
+
+    fn types(self) -> Self::Types {
+        self.list.types()
+    }
+
+    fn packet(self) -> *mut *mut c_void {
+        self.list.packet()
+    }
+
+    fn kernel_params(packet: &mut *mut *mut c_void) -> *mut *mut c_void {
+        *packet
+    }
+}
+
+impl WithObjects<'_, '_> {
+    fn used(&self) -> impl Iterator<Item = (&dyn Shared, bool)> {
+        self.objects.iter().filter_map(|stored| stored.of.map(|of| (of, stored.written)))
+    }
+}
+
+impl Memory for WithObjects<'_, '_> {
+    fn is_ready(&self, stream: &CudaStream) -> bool {
+        self.list.is_ready(stream) && self.used().all(|(of, written)| of.used().is_ready(stream, written))
+    }
+
+    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+        let mut contexts = self.used().map(|(of, _)| of.used().context());
+        let object = contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal);
+        self.list.stranger(context).or(object)
+    }
+
+    fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
+        self.list.order(stream, waits)?;
+        self.used().try_for_each(|(of, written)| of.used().order(stream, waits, written))
+    }
+
+    fn report(&self, report: &mut Report) {
+        self.list.report(report);
+        self.used().for_each(|(of, _)| report.object(of));
     }
 }
 
@@ -167,6 +282,14 @@ impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Poin
     #[inline(always)]
     fn store(self, list: &mut StoredArguments<'a>) {
         list.memory(self.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, H, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Object<'a, H, WRITE>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.object(self.0);
         self.1.store(list);
     }
 }

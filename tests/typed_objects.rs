@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceCopy,
-    ErrorKind, LaunchConfig, MipmappedArray, NoAddress, ObjectError, PinnedBuffer, SurfaceObject, TensorMap,
-    TensorMapObject, TextureDescriptor, TextureObject, cuda_module,
+    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
+    DeviceCopy, ErrorKind, LaunchConfig, MipmappedArray, NoAddress, ObjectError, PinnedBuffer, SurfaceObject,
+    TensorMap, TensorMapObject, TextureDescriptor, TextureObject, cuda_module,
 };
 
 /// The same type by another name, in another place.
@@ -67,7 +67,8 @@ fn objects_are_what_the_kernel_reads_and_writes() {
     module.sample(&stream, line(32), &texture(&array), &mut out).unwrap();
     assert_eq!(out.to_host_vec(&stream).unwrap(), [10.0, 20.0, 30.0, 40.0]);
     let source = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0]).unwrap();
-    let linear = std::sync::Arc::new(TextureObject::from_linear(&source, &TextureDescriptor::default()).unwrap());
+    let linear =
+        std::sync::Arc::new(TextureObject::from_linear(&source, &TextureDescriptor::default()).unwrap());
     drop(source); // the texture keeps it
     module.fetch(&stream, line(32), &linear, &mut out).unwrap();
     assert_eq!(out.to_host_vec(&stream).unwrap(), [1.0, 2.0, 3.0, 4.0]);
@@ -170,7 +171,8 @@ fn what_is_written_is_reached_by_one_argument() {
     let Rig { ctx, stream, module } = rig();
     let array = row::<u32>(&ctx, 4);
     array.copy_from_host(&stream, &[1; 4]).unwrap();
-    let (source, mut target) = (SurfaceObject::new(&array).unwrap(), SurfaceObject::new(&array.clone()).unwrap());
+    let (source, mut target) =
+        (SurfaceObject::new(&array).unwrap(), SurfaceObject::new(&array.clone()).unwrap());
     let error = object_error(module.add_one(&stream, line(4), &source, &mut target));
     assert!(matches!(&error, ObjectError::Aliased { first: "source", second: "target", .. }), "{error}");
     assert!(error.to_string().contains("add_one: the arguments `source` and `target` reach the same memory"));
@@ -204,7 +206,8 @@ fn textures_of_host_memory_are_for_unsafe_kernels() {
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
     let error = object_error(module.fetch(&stream, line(4), &texture, &mut out));
     assert!(matches!(error, ObjectError::SeenByHost { object: "texture", .. }), "{error}");
-    let managed = cuda_launch::ManagedBuffer::<f32>::zeroed(&stream, 1024, cuda_launch::ManagedAttach::Global).unwrap();
+    let managed =
+        cuda_launch::ManagedBuffer::<f32>::zeroed(&stream, 1024, cuda_launch::ManagedAttach::Global).unwrap();
     let texture = TextureObject::from_linear(&managed, &TextureDescriptor::default()).unwrap();
     let error = object_error(module.fetch(&stream, line(4), &texture, &mut out));
     assert!(matches!(error, ObjectError::SeenByHost { .. }), "{error}");
@@ -276,21 +279,20 @@ mod later {
         assert!(matches!(error.kind(), ErrorKind::Object(ObjectError::Aliased { .. })), "{error}");
     }
 
-    /// The object is dropped right after the launch was submitted, and its work is done all the same.
+    /// Of an operation on one stream and a launch on another; the object is dropped right after the operation.
     #[test]
     fn operations_are_ordered_by_their_objects() {
         let Rig { ctx, stream, module } = rig();
-        let arrays = [(); 2].map(|()| row::<u32>(&ctx, 4));
-        arrays[0].copy_from_host(&stream, &[1; 4]).unwrap();
-        let [source, target] = arrays.each_ref().map(|array| SurfaceObject::new(array).unwrap());
-        for round in 0..3 {
-            let (source, mut target) = (&source, SurfaceObject::new(&arrays[1]).unwrap());
-            super::delay(&stream);
-            arrays[1].copy_from_host(&ctx.new_stream().unwrap(), &[9; 4]).unwrap();
-            module.add_one_async(line(4), source, &mut target).unwrap().sync_on(&stream).unwrap();
-            assert_eq!(arrays[1].to_host_vec(&stream).unwrap(), [2; 4], "{round}");
-        }
-        drop(target);
+        let second = ctx.new_stream().unwrap();
+        let arrays = [(); 3].map(|()| row::<u32>(&ctx, 4));
+        arrays.iter().for_each(|array| array.copy_from_host(&stream, &[0; 4]).unwrap());
+        stream.synchronize().unwrap();
+        let [a, mut b, mut c] = arrays.each_ref().map(|array| SurfaceObject::new(array).unwrap());
+        super::delay(&stream);
+        module.add_one(&stream, line(4), &a, &mut b).unwrap();
+        module.add_one_async(line(4), &b, &mut c).unwrap().sync_on(&second).unwrap();
+        drop((b, c));
+        assert_eq!(arrays[2].to_host_vec(&second).unwrap(), [2; 4]);
     }
 }
 

@@ -12,7 +12,7 @@ use super::context::CudaContext;
 use super::function_attribute::FunctionAttribute;
 use super::image::Signature;
 use super::park::Keep;
-use super::shape::Shape;
+use super::shape::{Kind, Shape};
 use crate::error::{Error, ErrorKind, Wanted};
 
 /// Who knew a kernel's parameter list.
@@ -43,8 +43,13 @@ impl Parameters {
     }
 
     fn shape(&self) -> Shape {
-        self.list().map_or(Shape::UNKNOWN, |list| Shape::of_kernel(list.iter().map(|wanted| wanted.size)))
+        self.list().map_or(Shape::UNKNOWN, |list| Shape::of_kernel(list.iter().map(|w| (w.size, kind(w)))))
     }
+}
+
+/// Whether a parameter is a float or an integer, where the image says it.
+pub(crate) fn kind(wanted: &Wanted) -> Kind {
+    wanted.ty.as_deref().map_or(Kind::Other, Kind::of_ptx)
 }
 
 /// What a launch of one kernel needs to know; made by the first lookup, then only read.

@@ -29,6 +29,8 @@ pub struct ParameterType {
 pub enum Role {
     /// A value, whole.
     Value,
+    /// The bytes of a value, whatever they mean.
+    Bits,
     /// The address of a slice.
     Address,
     /// The length of a slice, in elements.
@@ -120,12 +122,17 @@ pub struct Nil;
 #[derive(Clone, Copy, Debug)]
 pub struct Cons<A, R>(pub A, pub R);
 
-/// A value where it stands, byte for byte: one parameter, or none if its size is zero.
+/// A value where it stands, byte for byte: one parameter, or none if its size is zero. Of a number it is compared whether the
+/// kernel takes a float or an integer, where that is known.
 ///
-/// `cuda_launch!` makes one only of types that are [`DeviceCopy`](crate::DeviceCopy), and of `Copy` types inside `byval(x)`.
+/// `cuda_launch!` makes one only of types that are [`DeviceCopy`](crate::DeviceCopy).
 /// It is not asked for here, because the compiler would then repeat each of its objections for the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
+
+/// The same of any `Copy` type, whatever its bytes mean to the kernel: `byval(x)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits<'a, T>(pub &'a T);
 
 /// The name of the argument after it, by which a launch plan can set it between replays; no parameter.
 #[derive(Clone, Copy, Debug)]
@@ -179,27 +186,34 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
     }
 }
 
-// SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
-unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
-    // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
-    const SIGNATURE: Option<&'static Signature> = [
-        R::SIGNATURE,
-        Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value), rest: R::SIGNATURE }),
-    ][(size_of::<T>() != 0) as usize];
-    type Slots = Slots<1, R::Slots>;
-    type Memory = R::Memory;
+/// Both forms of a value.
+macro_rules! value_list {
+    ($($form:ident)*) => {$(
+        // SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
+        unsafe impl<T, R: ArgumentList> ArgumentList for Cons<$form<'_, T>, R> {
+            // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
+            const SIGNATURE: Option<&'static Signature> = [
+                R::SIGNATURE,
+                Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::$form), rest: R::SIGNATURE }),
+            ][(size_of::<T>() != 0) as usize];
+            type Slots = Slots<1, R::Slots>;
+            type Memory = R::Memory;
 
-    #[inline(always)]
-    fn memory(&self) -> Self::Memory {
-        self.1.memory()
-    }
+            #[inline(always)]
+            fn memory(&self) -> Self::Memory {
+                self.1.memory()
+            }
 
-    #[inline(always)]
-    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: `Slots` has one more place than the rest needs.
-        unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
-    }
+            #[inline(always)]
+            unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+                // SAFETY: `Slots` has one more place than the rest needs.
+                unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
+            }
+        }
+    )*};
 }
+
+value_list! { Value Bits }
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
 unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
@@ -248,7 +262,7 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 // SAFETY: 1: one pointer to the handle, and one entry; 2: by `Slots`.
 unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Object<'a, H, WRITE>, R> {
     const SIGNATURE: Option<&'static Signature> =
-        Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Value), rest: R::SIGNATURE });
+        Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Bits), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
     type Memory = Cons<Reached<'a, WRITE>, R::Memory>;
 

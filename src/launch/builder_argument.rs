@@ -6,12 +6,13 @@ use std::ffi::c_void;
 use std::ptr::from_ref;
 use std::sync::Arc;
 
-use super::args::{Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
+use super::args::{Bits, Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
 use super::check;
 use super::few::Few;
 use super::given::Given;
 use super::record::Report;
-use crate::driver::{CudaContext, CudaStream, Kernel, NamedArgument, Shape, Waits};
+use super::site::ByValue;
+use crate::driver::{CudaContext, CudaStream, Kernel, Kind, NamedArgument, Shape, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
 
@@ -26,7 +27,8 @@ pub(super) const USUAL: usize = 16;
 /// | `&mut x` of a buffer or mutable view | the same, to be written |
 /// | `&x` of a number, array, device pointer or derived struct | one, of its size; none if that is 0 |
 /// | [`slice(&x)`](super::slice), [`slice_mut(&mut x)`](super::slice_mut) | two of 8 bytes: device address, length in elements |
-/// | [`Value(&x)`](Value) | one, of the size of `x`: any `Copy` value; none if that is 0 |
+/// | [`Value(&x)`](Value) | as `&x` of a number, array, device pointer or derived struct |
+/// | [`Bits(&x)`](Bits) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
 ///
 /// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
 /// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
@@ -125,17 +127,17 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline(always)]
-    fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
+    fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType, kind: Kind) {
         self.parameters.push(from_ref(value).cast_mut().cast(), of);
-        self.shape.push(of.size);
+        self.shape.push(of.size, kind);
     }
 
     /// A value that is not where it will be: [`pointers`](Self::pointers) are to be set.
     #[cfg(feature = "async")]
     #[inline(always)]
-    pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
+    pub(super) fn pass_later(&mut self, of: &'static ParameterType, kind: Kind) {
         self.parameters.push(std::ptr::null_mut(), of);
-        self.shape.push(of.size);
+        self.shape.push(of.size, kind);
     }
 
     /// Where the values are, by parameter.
@@ -162,8 +164,8 @@ impl<'a> Arguments<'a> {
     /// A slice that is not known yet: [`fill`](Self::fill) says which.
     #[cfg(feature = "async")]
     pub(super) fn slice_later<T: DeviceCopy>(&mut self) {
-        self.pass_later(const { &parameter::<T>(8, Role::Address) });
-        self.pass_later(const { &parameter::<T>(8, Role::Length) });
+        self.pass_later(const { &parameter::<T>(8, Role::Address) }, Kind::Integer);
+        self.pass_later(const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
     }
 
     /// Says which is the first slice that is not known yet, if there is one.
@@ -187,9 +189,16 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn pass_value<T>(&mut self, value: &'a T) {
+    fn pass_value<T: DeviceCopy>(&mut self, value: &'a T) {
         if size_of::<T>() != 0 {
-            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) });
+            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) }, T::KIND);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn pass_bits<T>(&mut self, value: &'a T) {
+        if size_of::<T>() != 0 {
+            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Bits) }, Kind::Other);
         }
     }
 
@@ -201,7 +210,7 @@ impl<'a> Arguments<'a> {
         of: &'static ParameterType,
     ) {
         self.memory.push(Passed { home: parts.home, written, parameter: self.parameters.len() as u32 }, ());
-        self.pass(parts.address, of);
+        self.pass(parts.address, of, Kind::Integer);
     }
 
     #[inline(always)]
@@ -212,13 +221,13 @@ impl<'a> Arguments<'a> {
     #[inline(always)]
     fn pass_slice<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
         self.pass_address(parts, written, const { &parameter::<T>(8, Role::Address) });
-        self.pass(parts.len, const { &parameter::<T>(8, Role::Length) });
+        self.pass(parts.len, const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
     }
 
-    /// Whether they fit, size by size: for lists whose shape does not tell all.
+    /// Whether they fit, one by one: for lists whose shape does not tell all.
     #[cold]
     fn is_compared(&self, kernel: &Kernel) -> bool {
-        !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().iter().map(|p| p.size))
+        !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().into())
     }
 
     fn name(&self, name: &str, parameter: usize) -> Option<NamedArgument> {
@@ -277,10 +286,18 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Point
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T: Copy> BuilderArgument<'a, OfForm> for Value<'a, T> {
+impl<'a, T: DeviceCopy> BuilderArgument<'a, OfForm> for Value<'a, T> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
         list.pass_value(self.0);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: ByValue> BuilderArgument<'a, OfForm> for Bits<'a, T> {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_bits(self.0);
     }
 }
 

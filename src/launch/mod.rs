@@ -56,7 +56,8 @@ mod typed_source;
 
 pub use crate::driver::Waits;
 pub use args::{
-    ArgumentList, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Signature, Slice, Value,
+    ArgumentList, Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Signature, Slice,
+    Value,
 };
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
@@ -71,7 +72,7 @@ pub use prepared::Launch;
 pub use record::Report;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    config, kernel_by_name, plain, ptr, slice, slice_mut,
+    by_value_borrowed, config, kernel_by_name, plain, ptr, slice, slice_mut,
 };
 pub use submit::submit;
 pub use timed::LaunchTimes;

@@ -5,7 +5,9 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use super::args::{Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter};
+use super::args::{
+    Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter,
+};
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument, USUAL};
 use super::config::LaunchConfig;
@@ -13,7 +15,7 @@ use super::few::Few;
 use super::given::Given;
 use super::record::Report;
 use super::submit::submit_given;
-use crate::driver::{CudaContext, CudaStream, Kernel, Waits};
+use crate::driver::{CudaContext, CudaStream, Kernel, Kind, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, Shared};
 
@@ -56,7 +58,18 @@ impl<'a> StoredArguments<'a> {
 
     /// The bytes of `value`; nothing if there are none.
     #[inline(always)]
-    pub(crate) fn value<T: Copy>(&mut self, value: T) {
+    pub(crate) fn value<T: DeviceCopy>(&mut self, value: T) {
+        self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Value) }, T::KIND);
+    }
+
+    /// The same whatever they mean to the kernel.
+    #[inline(always)]
+    pub(crate) fn bits<T: Copy>(&mut self, value: T) {
+        self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Bits) }, Kind::Other);
+    }
+
+    #[inline(always)]
+    fn store<T: Copy>(&mut self, value: T, of: &'static ParameterType, kind: Kind) {
         let size = size_of::<T>();
         if size == 0 {
             return;
@@ -72,7 +85,7 @@ impl<'a> StoredArguments<'a> {
             }
             self.words.push(word, ());
         }
-        self.list.pass_later(const { &parameter::<T>(size_of::<T>(), Role::Value) });
+        self.list.pass_later(of, kind);
     }
 
     /// Memory, as one or two parameters.
@@ -102,7 +115,7 @@ impl<'a> StoredArguments<'a> {
     /// An object that is not known yet, as one parameter.
     pub(crate) fn object_later<H>(&mut self) {
         self.objects.push(Stored { parameter: self.list.count(), of: None, written: false });
-        self.list.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Value) });
+        self.list.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Bits) }, Kind::Other);
     }
 
     /// Says which is the first object that is not known yet.
@@ -262,10 +275,18 @@ impl<'a> Store<'a> for Nil {
     fn store(self, _: &mut StoredArguments<'a>) {}
 }
 
-impl<'a, T: Copy, R: Store<'a>> Store<'a> for Cons<Value<'_, T>, R> {
+impl<'a, T: DeviceCopy, R: Store<'a>> Store<'a> for Cons<Value<'_, T>, R> {
     #[inline(always)]
     fn store(self, list: &mut StoredArguments<'a>) {
         list.value(*self.0.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, T: Copy + 'a, R: Store<'a>> Store<'a> for Cons<Bits<'_, T>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.bits(*self.0.0);
         self.1.store(list);
     }
 }

@@ -101,6 +101,9 @@ macro_rules! __cuda_module_list {
     (object_mut $argument:ident $($rest:tt)*) => {
         $crate::launch::Cons($crate::launch::typed::object_mut($argument), $crate::__cuda_module_list!($($rest)*))
     };
+    (open $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons($crate::launch::Bits(&$argument), $crate::__cuda_module_list!($($rest)*))
+    };
     ($kind:ident $argument:ident $($rest:tt)*) => {
         $crate::launch::Cons($crate::launch::Value(&$argument), $crate::__cuda_module_list!($($rest)*))
     };

@@ -74,4 +74,3 @@ pub fn apart(kernel: &str, arguments: &[Argument]) -> Result<(), Error> {
     }
     Ok(())
 }
-

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::num::Wrapping;
 
 use super::pointer::{DevicePtr, DevicePtrMut};
+use crate::driver::Kind;
 
 /// Plain data: may be copied to and from the device byte for byte.
 ///
@@ -41,7 +42,11 @@ use super::pointer::{DevicePtr, DevicePtrMut};
     note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool` and `char` are kept \
             as `u8` and `u32`; closures, enums, tuples and types of other crates are passed to a kernel as `byval(x)`"
 )]
-pub unsafe trait DeviceCopy: Copy + 'static {}
+pub unsafe trait DeviceCopy: Copy + 'static {
+    /// Whether it is a float or an integer, of the types that launches tell apart.
+    #[doc(hidden)]
+    const KIND: Kind = Kind::Other;
+}
 
 /// Plain data that is no address or handle of the device, and holds none: what a `safe fn` of a typed module takes by value, and
 /// what its slices are of.
@@ -82,11 +87,13 @@ pub unsafe trait DeviceCopy: Copy + 'static {}
 pub unsafe trait NoAddress: DeviceCopy {}
 
 macro_rules! plain {
-    ($($ty:ty),* $(,)?) => {$(
+    ($kind:ident: $($ty:ty),* $(,)?) => {$(
         // Not recommended, here and below: a list of some of them would not help in a message.
         #[diagnostic::do_not_recommend]
         // SAFETY: 1, 2: every bit pattern of this number is a value; 3: it is no address of the host.
-        unsafe impl DeviceCopy for $ty {}
+        unsafe impl DeviceCopy for $ty {
+            const KIND: Kind = Kind::$kind;
+        }
 
         #[diagnostic::do_not_recommend]
         // SAFETY: 1: a number.
@@ -94,10 +101,11 @@ macro_rules! plain {
     )*};
 }
 
-plain! { u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64 }
+plain! { Integer: u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize }
+plain! { Float: f32, f64 }
 
 #[cfg(feature = "half")]
-plain! { half::f16, half::bf16 }
+plain! { Float: half::f16, half::bf16 }
 
 // SAFETY: 1: the number inside is none.
 #[diagnostic::do_not_recommend]
@@ -121,11 +129,15 @@ unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
 // SAFETY: 1, 2: a transparent u64; 3: an address of the device.
 #[diagnostic::do_not_recommend]
-unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
+unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {
+    const KIND: Kind = Kind::Integer;
+}
 
 // SAFETY: as for `DevicePtr`.
 #[diagnostic::do_not_recommend]
-unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {}
+unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {
+    const KIND: Kind = Kind::Integer;
+}
 
 // SAFETY: 1, 2: nothing, in a place of size zero; 3: so it holds nothing.
 #[diagnostic::do_not_recommend]

@@ -154,7 +154,9 @@ impl SurfaceInner {
         Uses::default().end(context, true)?;
         self.handle = SurfaceHandle(0);
         // SAFETY: this value owned the object, and nothing uses it any more.
-        context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe { driver.cuSurfObjectDestroy(raw) })
+        context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
+            driver.cuSurfObjectDestroy(raw)
+        })
     }
 }
 

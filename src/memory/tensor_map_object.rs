@@ -44,7 +44,8 @@ impl TensorMapObject {
         let parts = buffer.parts();
         let (context, address, bytes) = (parts.home.context(), *parts.address, *parts.len * size_of::<T>());
         let map = *encode(context, address, bytes)?.raw();
-        let used = Used::memory(Arc::<super::Home>::clone(parts.home), context, address..address + bytes as u64);
+        let used =
+            Used::memory(Arc::<super::Home>::clone(parts.home), context, address..address + bytes as u64);
         Ok(Self { map, used })
     }
 

@@ -140,9 +140,11 @@ impl TextureObject {
             res: CUDA_RESOURCE_DESC_res { linear },
             flags: 0,
         };
-        let (context, addresses) = (parts.home.context(), addresses(*parts.address, *parts.len * size_of::<T>()));
+        let (context, addresses) =
+            (parts.home.context(), addresses(*parts.address, *parts.len * size_of::<T>()));
         let known = PointerAttributes::of(context, *parts.address)?;
-        let of_device = |known: PointerAttributes| known.memory_type == MemoryType::Device && !known.is_managed;
+        let of_device =
+            |known: PointerAttributes| known.memory_type == MemoryType::Device && !known.is_managed;
         let used = Used::memory(parts.home.clone(), context, addresses);
         let used = used.seen_by_host(!known.is_some_and(of_device));
         // SAFETY: 1: the memory is live; 2: `used` keeps it.
@@ -293,7 +295,8 @@ impl TextureInner {
         Uses::default().end(context, true)?;
         self.handle = TextureHandle(0);
         // SAFETY: this value owned the object, and nothing uses it any more.
-        context.give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
+        context
+            .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }
 }
 

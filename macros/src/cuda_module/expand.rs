@@ -73,8 +73,12 @@ fn safe_types(kernel: &Kernel, path: &Path) -> TokenStream {
     for (_, types) in kernel.entry.instances() {
         for parameter in &kernel.parameters {
             let Some(ty) = parameter.kind.data() else { continue };
-            let assertion =
-                spans::call(&without_address, &substitute(ty.to_token_stream(), &types), spans::ends(ty), quote!());
+            let assertion = spans::call(
+                &without_address,
+                &substitute(ty.to_token_stream(), &types),
+                spans::ends(ty),
+                quote!(),
+            );
             assertions.extend(quote!(#cfgs const _: () = #assertion;));
         }
     }

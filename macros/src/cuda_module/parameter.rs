@@ -205,7 +205,10 @@ fn refused(path: &TypePath) -> Option<String> {
             "a kernel takes device memory that it writes as `&mut [{of}]`; the method then takes buffers and views"
         ),
         "TextureObject" => "a texture is borrowed: declare `&TextureObject`".into(),
-        "SurfaceObject" => "a surface is borrowed: declare `&SurfaceObject`, or `&mut SurfaceObject` to write through it".into(),
+        "SurfaceObject" => {
+            "a surface is borrowed: declare `&SurfaceObject`, or `&mut SurfaceObject` to write through it"
+                .into()
+        }
         _ => return None,
     })
 }

@@ -179,7 +179,8 @@ fn safe_kernels_take_no_bare_addresses() {
 fn types_of_safe_kernels_are_left_to_the_compiler() {
     let written = |declaration: &str| {
         let block: proc_macro2::TokenStream = declaration.parse().unwrap();
-        expand(quote!("../examples/kernels/saxpy.ptx"), quote!(mod kernels { unsafe extern "C" { #block } })).to_string()
+        expand(quote!("../examples/kernels/saxpy.ptx"), quote!(mod kernels { unsafe extern "C" { #block } }))
+            .to_string()
     };
     let safe = written("safe fn saxpy(n: u32, alpha: f32, x: Anything, y: &mut [Element]);");
     for ty in ["u32", "f32", "Anything", "Element"] {
@@ -187,7 +188,9 @@ fn types_of_safe_kernels_are_left_to_the_compiler() {
         assert!(safe.contains(&asked), "{ty}: {safe}");
     }
     assert!(!written("fn saxpy(n: u32, alpha: f32, x: Anything, y: u64);").contains("without_address"));
-    let generic = written("#[entry(f32 = \"saxpy\", Other = \"saxpy\")] safe fn any<T>(n: u32, a: f32, x: [T; 1], y: u64);");
+    let generic = written(
+        "#[entry(f32 = \"saxpy\", Other = \"saxpy\")] safe fn any<T>(n: u32, a: f32, x: [T; 1], y: u64);",
+    );
     assert!(generic.contains("without_address :: < [f32 ; 1] >"), "{generic}");
     assert!(generic.contains("without_address :: < [Other ; 1] >"), "{generic}");
 }

@@ -855,7 +855,7 @@ fn a_refused_launch_is_no_suspect() {
     support::answer(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let error = launch(&rig, &other, ONE).unwrap_err();
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
-    assert_eq!(fault.suspects, [Suspect::Kernel("kernel_2".into())], "{error}");
+    assert_eq!(fault.suspects, [cuda_launch::Suspect::Kernel("kernel_2".into())], "{error}");
 }
 
 #[test]

@@ -845,15 +845,19 @@ fn what_the_driver_refuses_comes_back_with_the_launch() {
 fn a_refused_launch_is_no_suspect() {
     use cuda_launch::sys::CUresult;
     let mut rig = Rig::new();
-    let (refused, other) = (rig.kernel(&[]), rig.kernel(&[]));
-    launch(&rig, &refused, ONE).unwrap();
+    let (refused, other) = (rig.kernel(&[4]), rig.kernel(&[4]));
+    // With an argument: launches of kernels that take none are all examined.
+    let launch = |f: &CudaFunction| unsafe {
+        cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [1u32] }
+    };
+    launch(&refused).unwrap();
     rig.stream.synchronize().unwrap();
     support::answer(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-    assert_eq!(launch(&rig, &refused, ONE).unwrap_err().call(), Some("cuLaunchKernelEx"));
+    assert_eq!(launch(&refused).unwrap_err().call(), Some("cuLaunchKernelEx"));
     support::answer(CUresult::SUCCESS);
-    launch(&rig, &other, ONE).unwrap();
+    launch(&other).unwrap();
     support::answer(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
-    let error = launch(&rig, &other, ONE).unwrap_err();
+    let error = launch(&other).unwrap_err();
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
     assert_eq!(fault.suspects, [cuda_launch::Suspect::Kernel("kernel_2".into())], "{error}");
 }

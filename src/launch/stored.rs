@@ -31,10 +31,15 @@ pub struct StoredArguments<'a> {
     words: Few<Word, (), WORDS>,
     /// The parameters whose values are here, each with its first word.
     values: Few<(u32, u32), (), USUAL>,
-    objects: Vec<Stored<'a>>,
+    /// Few launches have any: a list that takes one word where there is none.
+    objects: Option<Box<Objects<'a>>>,
 }
 
-/// An object among them.
+/// Textures, surfaces and tensor maps among them.
+#[derive(Debug, Default)]
+struct Objects<'a>(Vec<Stored<'a>>);
+
+/// One of them.
 #[derive(Clone, Copy, Debug)]
 struct Stored<'a> {
     /// Which of the parameters it is.
@@ -53,7 +58,7 @@ unsafe impl Sync for StoredArguments<'_> {}
 impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { list: Arguments::new(), words: Few::new(), values: Few::new(), objects: Vec::new() }
+        Self { list: Arguments::new(), words: Few::new(), values: Few::new(), objects: None }
     }
 
     /// The bytes of `value`; nothing if there are none.
@@ -114,13 +119,18 @@ impl<'a> StoredArguments<'a> {
 
     /// An object that is not known yet, as one parameter.
     pub(crate) fn object_later<H>(&mut self) {
-        self.objects.push(Stored { parameter: self.list.count(), of: None, written: false });
+        self.objects.get_or_insert_default().0.push(Stored {
+            parameter: self.list.count(),
+            of: None,
+            written: false,
+        });
         self.list.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Bits) }, Kind::Other);
     }
 
     /// Says which is the first object that is not known yet.
     pub(crate) fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
-        let Some(stored) = self.objects.iter_mut().find(|stored| stored.of.is_none()) else { return };
+        let mut objects = self.objects.iter_mut().flat_map(|objects| &mut objects.0);
+        let Some(stored) = objects.find(|stored| stored.of.is_none()) else { return };
         (stored.of, stored.written) = (Some(object.0.of), WRITE);
         if let Some(pointer) = self.list.pointers().get_mut(stored.parameter) {
             *pointer = std::ptr::from_ref(object.0.handle).cast_mut().cast();
@@ -178,28 +188,29 @@ impl<'a> StoredArguments<'a> {
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
         self.point();
-        if !self.objects.is_empty() {
-            // SAFETY: the caller's duty 1.
-            return unsafe { self.launch_with_objects(kernel, stream, config, attributes) };
+        if let Some(objects) = &self.objects {
+            let given = WithObjects { list: &self.list, objects: &objects.0 };
+            // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
+            return unsafe { launch_with_objects(kernel, stream, config, attributes, given) };
         }
         // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
     }
+}
 
-    /// # Safety
-    /// 1. The duties of [`submit`](super::submit).
-    #[cold]
-    unsafe fn launch_with_objects(
-        &self,
-        kernel: &Kernel,
-        stream: &CudaStream,
-        config: LaunchConfig,
-        attributes: &[Attribute<'_>],
-    ) -> Result<(), Error> {
-        let given = WithObjects { list: &self.list, objects: &self.objects };
-        // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
-        unsafe { submit_given(kernel, stream, config, &[], attributes, given) }
-    }
+/// # Safety
+/// 1. The duties of [`submit`](super::submit).
+#[cold]
+#[inline(never)]
+unsafe fn launch_with_objects(
+    kernel: &Kernel,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    attributes: &[Attribute<'_>],
+    given: WithObjects<'_, '_>,
+) -> Result<(), Error> {
+    // SAFETY: the caller's duty 1.
+    unsafe { submit_given(kernel, stream, config, &[], attributes, given) }
 }
 
 /// A list with the objects in it.

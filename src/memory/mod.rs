@@ -78,7 +78,7 @@ pub use managed::{ManagedAttach, ManagedBuffer};
 pub use mapping::Mapping;
 pub use mipmap::MipmappedArray;
 pub use multicast::{MulticastBinding, MulticastObject};
-pub use object::{KernelObject, KernelObjectMut};
+pub use object::{HeldObject, HeldObjectMut, KernelObject, KernelObjectMut};
 pub(crate) use object::{ObjectParts, Reach, Shared};
 pub use os_handle::{OsHandle, OsHandleKinds};
 pub use physical::{PhysicalAllocation, PhysicalOptions, VirtualReservation};

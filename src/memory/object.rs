@@ -40,9 +40,63 @@ pub trait KernelObject: sealed::Sealed {
 )]
 pub trait KernelObjectMut: KernelObject {}
 
+/// What an operation that owns its arguments takes for `&O`: an object, or a smart pointer to one.
+///
+/// Sealed: asked twice, it is the same object.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `{O}` that an operation can own",
+    label = "no `{O}`, and no `Arc` or `Box` of one"
+)]
+pub trait HeldObject<O: KernelObject>: sealed::Held<O> {
+    /// The object.
+    #[doc(hidden)]
+    fn held(&self) -> &O;
+}
+
+/// The same for `&mut O`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `{O}` that an operation can own and write through",
+    label = "no `{O}`, and no `Box` of one"
+)]
+pub trait HeldObjectMut<O: KernelObject>: HeldObject<O> {
+    /// The object.
+    #[doc(hidden)]
+    fn held_mut(&mut self) -> &mut O;
+}
+
+macro_rules! held {
+    ($($holder:ty: $($mutable:ident)?;)*) => {$(
+        impl<O: KernelObject> sealed::Held<O> for $holder {}
+
+        impl<O: KernelObject> HeldObject<O> for $holder {
+            fn held(&self) -> &O {
+                self
+            }
+        }
+
+        $(impl<O: KernelObject> HeldObjectMut<O> for $holder {
+            fn held_mut(&mut self) -> &mut O {
+                let $mutable = self;
+                $mutable
+            }
+        })?
+    )*};
+}
+
+held! {
+    O: object;
+    Box<O>: object;
+    &mut O: object;
+    &O:;
+    Arc<O>:;
+}
+
 pub(super) mod sealed {
     #[doc(hidden)]
     pub trait Sealed {}
+
+    #[doc(hidden)]
+    pub trait Held<O> {}
 }
 
 /// The handle of an object, where it stands, and what is behind it.

@@ -10,7 +10,8 @@ use super::device_copy::{DeviceCopy, NoAddress};
 ///
 /// Rust's coherence rules let this crate implement [`DeviceCopy`] for its own types and for named ones only, not for
 /// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices of `T` are slices of it
-/// and back without a copy.
+/// and back without a copy. It is [`NoAddress`](crate::NoAddress): do not implement `Pod` by hand for a type that holds an address of
+/// the device.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer, Plain};
@@ -34,7 +35,8 @@ pub struct Plain<T>(pub T);
 unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
 
 #[diagnostic::do_not_recommend]
-// SAFETY: 1: pointers are not `Pod`, nor are the addresses and handles of this crate.
+// SAFETY: 1: numbers, as all that `bytemuck` derives `Pod` for: neither pointers nor the addresses and handles of this crate are
+// `Pod`. Whoever implements it by hand for a type with one of these vouches for this too, as `Plain` says.
 unsafe impl<T: Pod> NoAddress for Plain<T> {}
 
 impl<T: AnyBitPattern> Plain<T> {

@@ -121,6 +121,7 @@ impl SurfaceObject {
 
 impl Sealed for SurfaceObject {}
 
+#[diagnostic::do_not_recommend]
 impl KernelObject for SurfaceObject {
     type Handle = SurfaceHandle;
 
@@ -130,6 +131,7 @@ impl KernelObject for SurfaceObject {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelObjectMut for SurfaceObject {}
 
 impl Shared for SurfaceObject {

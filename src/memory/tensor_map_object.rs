@@ -77,6 +77,7 @@ impl Im2colMap {
 
 impl Sealed for TensorMapObject {}
 
+#[diagnostic::do_not_recommend]
 impl KernelObject for TensorMapObject {
     type Handle = CUtensorMap;
 
@@ -86,6 +87,7 @@ impl KernelObject for TensorMapObject {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl KernelObjectMut for TensorMapObject {}
 
 impl Shared for TensorMapObject {

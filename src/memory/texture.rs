@@ -264,6 +264,7 @@ impl TextureObject {
 
 impl Sealed for TextureObject {}
 
+#[diagnostic::do_not_recommend]
 impl KernelObject for TextureObject {
     type Handle = TextureHandle;
 

@@ -161,8 +161,7 @@ impl Check<'_> {
             }
             (Kind::Object { ty, .. }, [handle]) => {
                 let ty = substitute(ty.to_token_stream(), self.types);
-                let path = self.path;
-                let handle_type = quote!(<#ty as #path::KernelObject>::Handle);
+                let handle_type = handle(&ty, self.path);
                 let shown = show(&ty);
                 let assertion = self.assertion_shown(place, parameter, (&handle_type, &shown), handle);
                 verdict.assertions.push(quote! { const _: () = #assertion; });
@@ -267,6 +266,13 @@ impl Check<'_> {
             quote!(#what, #given, #size, #align, #help),
         )
     }
+}
+
+/// What the kernel gets of an object of this type.
+pub(super) fn handle(ty: &TokenStream, path: &Path) -> TokenStream {
+    let (first, last) = spans::ends(ty);
+    let (open, close) = (spans::at(first, &quote!(<)), spans::at(last, &quote!(as #path::KernelObject>::Handle)));
+    quote!(#open #ty #close)
 }
 
 /// Declared as an array of bytes, as structs are.

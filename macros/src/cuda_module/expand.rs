@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::{AttrStyle, Attribute, Error, Ident, Path};
 
 use super::arguments::ImagePath;
-use super::check::{Known, Verdict, check};
+use super::check::{Known, Verdict, check, handle};
 use super::entry::Entry;
 use super::image::Code;
 use super::parameter::{Kind, show, substitute};
@@ -225,9 +225,9 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
                 quote!(#value<'static, #pointer<#element>>)
             }
             Kind::Object { ty, mutable } => {
-                let (object, ty) = (at(quote!(#launch::Object<'static,)), of(ty));
+                let (object, handle) = (at(quote!(#launch::Object<'static,)), handle(&of(ty), path));
                 let close = spans::at(last, &quote!(, #mutable>));
-                quote!(#object <#ty as #path::KernelObject>::Handle #close)
+                quote!(#object #handle #close)
             }
             Kind::Value(ty) => {
                 let (value, ty, close) =

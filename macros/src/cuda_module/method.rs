@@ -117,6 +117,12 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
             let plain = spans::at(spans::ends(element).1, &quote!(: #path::DeviceCopy));
             bounds.push(quote!(#element #plain));
         }
+        if let Kind::Object { ty, mutable } = &parameter.kind {
+            // Assumed, too.
+            let of = if *mutable { quote!(KernelObjectMut) } else { quote!(KernelObject) };
+            let object = spans::at(spans::ends(ty).1, &quote!(: #path::#of));
+            bounds.push(quote!(#ty #object));
+        }
         if let Kind::Open(ty) = &parameter.kind {
             // Plain, and no borrow: the device cannot follow an address of the host.
             bounds.push(quote!(#ty: ::core::marker::Copy + 'static));

@@ -31,7 +31,7 @@ impl Kind {
         matches!((self, other), (Self::Float, Self::Integer) | (Self::Integer, Self::Float))
     }
 
-    const fn bits(self) -> u32 {
+    const fn bits(self) -> u128 {
         match self {
             Self::Other => 0b00,
             Self::Integer => 0b01,
@@ -40,7 +40,7 @@ impl Kind {
     }
 
     /// The bits of those that clash with it.
-    const fn refused(self) -> u32 {
+    const fn refused(self) -> u128 {
         match self {
             Self::Other => 0b00,
             Self::Integer => Self::Float.bits(),
@@ -49,62 +49,80 @@ impl Kind {
     }
 }
 
-/// The sizes in order, a byte each, where the list has up to 16 of 1 to 254 bytes; and the kinds, two bits each: of a kernel's
-/// parameters those that they refuse.
+/// The sizes and kinds of arguments in order, a byte each, where there are up to 16 of usual sizes.
 ///
-/// Nothing is lost, so that two lists have the same sizes if the numbers are the same. A builder's is a constant once the compiler
-/// has seen all of it.
-///
-/// Packed: what has one is moved, and a place for nothing costs as much as one for something.
+/// Nothing is lost, so that two lists are the same if the numbers are. A builder's is a constant once the compiler has seen
+/// all of it.
 #[derive(Clone, Copy, Debug)]
-#[repr(packed(8))]
-pub(crate) struct Shape {
-    sizes: u128,
-    kinds: u32,
+pub(crate) struct Shape(u128);
+
+/// The same of a kernel's parameters, and which bits of it an argument list must have: of the kinds only that which each refuses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelShape {
+    codes: u128,
+    mask: u128,
 }
 
-/// Of a list that does not fit. No size is 255, so no list that fits is this, nor the next.
+/// Of a list that does not fit. No size has the code 63, so no list that fits is this, nor the next.
 const TOO_LARGE: u128 = u128::MAX;
 const UNKNOWN: u128 = u128::MAX - 1;
 
+/// The bits of a byte that stand for the size; the others are those of the kind.
+const SIZE: u128 = 0xfc;
+
+/// The code of a size: one of its own for each of the usual ones, else 0.
+const fn code(size: usize) -> u128 {
+    (match size {
+        1..=32 => size,
+        36..=64 if size.is_multiple_of(4) => 32 + (size - 32) / 4,
+        72..=160 if size.is_multiple_of(8) => 40 + (size - 64) / 8,
+        176..=256 if size.is_multiple_of(16) => 52 + (size - 160) / 16,
+        512 => 59,
+        1024 => 60,
+        4096 => 61,
+        _ => 0,
+    }) as u128
+}
+
 impl Shape {
-    /// Of no parameters.
-    pub(crate) const EMPTY: Self = Self { sizes: 0, kinds: 0 };
-
-    /// Of a kernel whose list is not known: the same as nothing.
-    pub(crate) const UNKNOWN: Self = Self { sizes: UNKNOWN, kinds: 0 };
-
-    /// Of a kernel with parameters of these sizes and kinds; the same as nothing if they do not fit.
-    pub(crate) fn of_kernel(parameters: impl Iterator<Item = (usize, Kind)>) -> Self {
-        let mut shape = Self::EMPTY;
-        parameters.for_each(|(size, kind)| shape.append(size, kind.refused()));
-        if shape.sizes == TOO_LARGE { Self::UNKNOWN } else { shape }
-    }
+    /// Of no arguments.
+    pub(crate) const EMPTY: Self = Self(0);
 
     /// Appends an argument of `size` bytes.
     #[inline(always)]
     pub(crate) const fn push(&mut self, size: usize, kind: Kind) {
-        self.append(size, kind.bits());
-    }
-
-    #[inline(always)]
-    const fn append(&mut self, size: usize, kind: u32) {
-        let fits = self.sizes >> 120 == 0 && 1 <= size && size <= 254;
-        self.sizes = if fits { self.sizes << 8 | size as u128 } else { TOO_LARGE };
-        self.kinds = self.kinds << 2 | kind;
+        let code = code(size);
+        let fits = self.0 >> 120 == 0 && code != 0;
+        self.0 = if fits { self.0 << 8 | code << 2 | kind.bits() } else { TOO_LARGE };
     }
 
     /// Whether arguments of this shape are certain to be as many and as large as the parameters of a kernel, and none a float for an
     /// integer or the other way round.
     #[inline(always)]
-    pub(crate) const fn fits(&self, kernel: &Self) -> bool {
-        self.sizes == kernel.sizes && self.kinds & kernel.kinds == 0
+    pub(crate) const fn fits(&self, kernel: &KernelShape) -> bool {
+        (self.0 ^ kernel.codes) & kernel.mask == 0
+    }
+}
+
+impl KernelShape {
+    /// Of a kernel whose list is not known: the same as nothing.
+    pub(crate) const UNKNOWN: Self = Self { codes: UNKNOWN, mask: u128::MAX };
+
+    /// Of a kernel with parameters of these sizes and kinds; the same as nothing if they do not fit.
+    pub(crate) fn new(parameters: impl Iterator<Item = (usize, Kind)>) -> Self {
+        // Where there is no parameter, there must be no argument: nothing of its byte.
+        let (mut shape, mut mask) = (Shape::EMPTY, u128::MAX);
+        for (size, kind) in parameters {
+            shape.push(size, Kind::Other);
+            mask = mask << 8 | SIZE | kind.refused();
+        }
+        if shape.0 == TOO_LARGE { Self::UNKNOWN } else { Self { codes: shape.0, mask } }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Shape};
+    use super::{KernelShape, Kind, Shape, code};
 
     fn arguments(sizes: &[usize]) -> Shape {
         let mut shape = Shape::EMPTY;
@@ -112,8 +130,17 @@ mod tests {
         shape
     }
 
-    fn kernel(sizes: &[usize]) -> Shape {
-        Shape::of_kernel(sizes.iter().map(|&size| (size, Kind::Other)))
+    fn kernel(sizes: &[usize]) -> KernelShape {
+        KernelShape::new(sizes.iter().map(|&size| (size, Kind::Other)))
+    }
+
+    #[test]
+    fn no_two_sizes_have_one_code() {
+        let codes: Vec<u128> = (0..5000).map(code).filter(|code| *code != 0).collect();
+        let different: std::collections::BTreeSet<u128> = codes.iter().copied().collect();
+        assert_eq!(different.len(), codes.len());
+        assert!(codes.len() > 60 && codes.iter().all(|code| *code < 63));
+        assert!([1, 2, 4, 8, 12, 16, 40, 64, 128, 256].iter().all(|size| code(*size) != 0));
     }
 
     #[test]
@@ -121,10 +148,10 @@ mod tests {
         const KINDS: [Kind; 3] = [Kind::Other, Kind::Integer, Kind::Float];
         for place in 0..16 {
             for (given, wanted) in KINDS.iter().flat_map(|given| KINDS.map(|wanted| (*given, wanted))) {
-                let kind = |at, kind| if at == place { kind } else { KINDS[at % 3] };
+                let kind = |at, kind| if at == place { kind } else { KINDS[at as usize % 3] };
                 let mut shape = Shape::EMPTY;
                 (0..16).for_each(|at| shape.push(4, kind(at, given)));
-                let kernel = Shape::of_kernel((0..16).map(|at| (4, kind(at, wanted))));
+                let kernel = KernelShape::new((0..16).map(|at| (4, kind(at, wanted))));
                 assert_eq!(
                     shape.fits(&kernel),
                     !given.clashes(wanted),
@@ -158,7 +185,7 @@ mod tests {
 
     #[test]
     fn lists_are_the_same_if_all_sizes_are() {
-        let lists: &[&[usize]] = &[&[], &[8], &[8, 8], &[4, 8], &[8, 4], &[1], &[254; 16], &[8; 15]];
+        let lists: &[&[usize]] = &[&[], &[8], &[8, 8], &[4, 8], &[8, 4], &[1], &[4096; 16], &[8; 15]];
         for (i, a) in lists.iter().enumerate() {
             for (j, b) in lists.iter().enumerate() {
                 assert_eq!(arguments(a).fits(&kernel(b)), i == j, "{a:?} and {b:?}");
@@ -168,9 +195,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_in_is_the_same_as_nothing() {
-        for sizes in [[8; 17].as_slice(), &[8; 300], &[255], &[255; 16], &[0, 8], &[8, 4096, 8]] {
+        for sizes in [[8; 17].as_slice(), &[8; 300], &[255], &[255; 16], &[0, 8], &[8, 4095, 8]] {
             assert!(!arguments(sizes).fits(&kernel(sizes)), "{sizes:?}");
-            assert!(!arguments(sizes).fits(&Shape::UNKNOWN) && !arguments(&[]).fits(&kernel(sizes)));
+            assert!(!arguments(sizes).fits(&KernelShape::UNKNOWN) && !arguments(&[]).fits(&kernel(sizes)));
         }
     }
 }

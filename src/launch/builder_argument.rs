@@ -15,6 +15,8 @@ use super::site::ByValue;
 use crate::driver::{CudaContext, CudaStream, Kernel, Kind, NamedArgument, Shape, Waits};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+#[cfg(feature = "async")]
+use crate::memory::{ObjectParts, Shared};
 
 /// Parameters that need no heap. Few kernels have more.
 pub(super) const USUAL: usize = 16;
@@ -93,8 +95,17 @@ pub struct Arguments<'a> {
     /// Their sizes.
     shape: Shape,
     memory: Few<Passed<'a>, (), USUAL>,
-    /// Each with its first parameter.
-    names: Few<&'a str, usize, 0>,
+    /// What few launches have, each with its first parameter.
+    labels: Few<Label<'a>, usize, 0>,
+}
+
+/// What is known of an argument besides.
+#[derive(Clone, Copy, Debug)]
+enum Label<'a> {
+    Name(&'a str),
+    /// A texture, surface or tensor map, written through or only read; not known yet if there is none.
+    #[cfg(feature = "async")]
+    Object(Option<&'a dyn Shared>, bool),
 }
 
 /// Memory among the arguments.
@@ -109,7 +120,7 @@ struct Passed<'a> {
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), names: Few::new() }
+        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), labels: Few::new() }
     }
 
     /// Names what `append` appends, if that is anything.
@@ -122,7 +133,7 @@ impl<'a> Arguments<'a> {
     /// Names the argument whose first parameter this is, if there is one.
     pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
         if self.parameters.len() > first {
-            self.names.push(name, first);
+            self.labels.push(Label::Name(name), first);
         }
     }
 
@@ -179,6 +190,43 @@ impl<'a> Arguments<'a> {
             places.zip(two).for_each(|(place, at)| *place = at.cast_mut());
             self.memory.push(Passed { home: parts.home, written, parameter: index as u32 }, ());
         }
+    }
+
+    /// An object that is not known yet, as one parameter: [`fill_object`](Self::fill_object) says which.
+    #[cfg(feature = "async")]
+    pub(super) fn object_later<H>(&mut self) {
+        self.labels.push(Label::Object(None, false), self.count());
+        self.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Bits) }, Kind::Other);
+    }
+
+    /// Says which is the first object that is not known yet, if there is one.
+    #[cfg(feature = "async")]
+    pub(super) fn fill_object<H>(&mut self, object: ObjectParts<'a, H>, written: bool) {
+        let missing = |label: &Label<'_>| matches!(label, Label::Object(None, _));
+        let Some(index) = self.labels.as_slice().iter().position(missing) else { return };
+        if let Some(label) = self.labels.as_mut_slice().get_mut(index) {
+            *label = Label::Object(Some(object.of), written);
+        }
+        let parameter = self.labels.beside().get(index).copied();
+        if let Some(pointer) = parameter.and_then(|parameter| self.pointers().get_mut(parameter)) {
+            *pointer = from_ref(object.handle).cast_mut().cast();
+        }
+    }
+
+    /// Whether there may be objects among them.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn is_labelled(&self) -> bool {
+        self.labels.len() != 0
+    }
+
+    /// The objects among them, and whether they may be written through.
+    #[cfg(feature = "async")]
+    pub(super) fn objects(&self) -> impl Iterator<Item = (&'a dyn Shared, bool)> {
+        self.labels.as_slice().iter().filter_map(|label| match label {
+            Label::Object(object, written) => object.map(|object| (object, *written)),
+            Label::Name(_) => None,
+        })
     }
 
     /// Parameters so far.
@@ -350,7 +398,12 @@ impl Memory for &Arguments<'_> {
 
     fn report(&self, report: &mut Report) {
         self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
-        let names = self.names.as_slice().iter().zip(self.names.beside());
-        names.filter_map(|(name, at)| self.name(name, *at)).for_each(|named| report.named(named));
+        for (label, at) in self.labels.as_slice().iter().zip(self.labels.beside()) {
+            match label {
+                Label::Name(name) => self.name(name, *at).into_iter().for_each(|named| report.named(named)),
+                #[cfg(feature = "async")]
+                Label::Object(object, _) => object.iter().for_each(|object| report.object(*object)),
+            }
+        }
     }
 }

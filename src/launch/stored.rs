@@ -17,7 +17,7 @@ use super::record::Report;
 use super::submit::submit_given;
 use crate::driver::{CudaContext, CudaStream, Kernel, Kind, Waits};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, Shared};
+use crate::memory::DeviceCopy;
 
 /// Words of values that need no heap: 256 bytes.
 const WORDS: usize = 32;
@@ -31,22 +31,6 @@ pub struct StoredArguments<'a> {
     words: Few<Word, (), WORDS>,
     /// The parameters whose values are here, each with its first word.
     values: Few<(u32, u32), (), USUAL>,
-    /// Few launches have any: a list that takes one word where there is none.
-    objects: Option<Box<Objects<'a>>>,
-}
-
-/// Textures, surfaces and tensor maps among them.
-#[derive(Debug, Default)]
-struct Objects<'a>(Vec<Stored<'a>>);
-
-/// One of them.
-#[derive(Clone, Copy, Debug)]
-struct Stored<'a> {
-    /// Which of the parameters it is.
-    parameter: usize,
-    /// Nothing as long as it is not known.
-    of: Option<&'a dyn Shared>,
-    written: bool,
 }
 
 // SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is borrowed for
@@ -58,7 +42,7 @@ unsafe impl Sync for StoredArguments<'_> {}
 impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { list: Arguments::new(), words: Few::new(), values: Few::new(), objects: None }
+        Self { list: Arguments::new(), words: Few::new(), values: Few::new() }
     }
 
     /// The bytes of `value`; nothing if there are none.
@@ -119,22 +103,12 @@ impl<'a> StoredArguments<'a> {
 
     /// An object that is not known yet, as one parameter.
     pub(crate) fn object_later<H>(&mut self) {
-        self.objects.get_or_insert_default().0.push(Stored {
-            parameter: self.list.count(),
-            of: None,
-            written: false,
-        });
-        self.list.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Bits) }, Kind::Other);
+        self.list.object_later::<H>();
     }
 
     /// Says which is the first object that is not known yet.
     pub(crate) fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
-        let mut objects = self.objects.iter_mut().flat_map(|objects| &mut objects.0);
-        let Some(stored) = objects.find(|stored| stored.of.is_none()) else { return };
-        (stored.of, stored.written) = (Some(object.0.of), WRITE);
-        if let Some(pointer) = self.list.pointers().get_mut(stored.parameter) {
-            *pointer = std::ptr::from_ref(object.0.handle).cast_mut().cast();
-        }
+        self.list.fill_object(object.0, WRITE);
     }
 
     /// Parameters so far.
@@ -188,10 +162,9 @@ impl<'a> StoredArguments<'a> {
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
         self.point();
-        if let Some(objects) = &self.objects {
-            let given = WithObjects { list: &self.list, objects: &objects.0 };
+        if self.list.is_labelled() {
             // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
-            return unsafe { launch_with_objects(kernel, stream, config, attributes, given) };
+            return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
         }
         // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
@@ -207,18 +180,15 @@ unsafe fn launch_with_objects(
     stream: &CudaStream,
     config: LaunchConfig,
     attributes: &[Attribute<'_>],
-    given: WithObjects<'_, '_>,
+    list: &Arguments<'_>,
 ) -> Result<(), Error> {
     // SAFETY: the caller's duty 1.
-    unsafe { submit_given(kernel, stream, config, &[], attributes, given) }
+    unsafe { submit_given(kernel, stream, config, &[], attributes, WithObjects(list)) }
 }
 
-/// A list with the objects in it.
+/// A list with its objects, if it has any.
 #[derive(Clone, Copy, Debug)]
-struct WithObjects<'l, 'a> {
-    list: &'l Arguments<'a>,
-    objects: &'l [Stored<'a>],
-}
+struct WithObjects<'l, 'a>(&'l Arguments<'a>);
 
 impl<'l> Given<'l> for WithObjects<'l, '_> {
     type Memory = Self;
@@ -230,15 +200,15 @@ impl<'l> Given<'l> for WithObjects<'l, '_> {
     }
 
     fn is_verified(self, kernel: &Kernel) -> bool {
-        self.list.is_verified(kernel)
+        self.0.is_verified(kernel)
     }
 
     fn types(self) -> Self::Types {
-        self.list.types()
+        self.0.types()
     }
 
     fn packet(self) -> *mut *mut c_void {
-        self.list.packet()
+        self.0.packet()
     }
 
     fn kernel_params(packet: &mut *mut *mut c_void) -> *mut *mut c_void {
@@ -246,31 +216,25 @@ impl<'l> Given<'l> for WithObjects<'l, '_> {
     }
 }
 
-impl WithObjects<'_, '_> {
-    fn used(&self) -> impl Iterator<Item = (&dyn Shared, bool)> {
-        self.objects.iter().filter_map(|stored| stored.of.map(|of| (of, stored.written)))
-    }
-}
-
 impl Memory for WithObjects<'_, '_> {
     fn is_ready(&self, stream: &CudaStream) -> bool {
-        self.list.is_ready(stream) && self.used().all(|(of, written)| of.used().is_ready(stream, written))
+        let mut objects = self.0.objects();
+        self.0.is_ready(stream) && objects.all(|(object, written)| object.used().is_ready(stream, written))
     }
 
     fn stranger(&self, context: &CudaContext) -> Option<u32> {
-        let mut contexts = self.used().map(|(of, _)| of.used().context());
+        let mut contexts = self.0.objects().map(|(object, _)| object.used().context());
         let object = contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal);
-        self.list.stranger(context).or(object)
+        self.0.stranger(context).or(object)
     }
 
     fn order(&self, stream: &CudaStream, waits: &mut Waits) -> Result<(), Error> {
-        self.list.order(stream, waits)?;
-        self.used().try_for_each(|(of, written)| of.used().order(stream, waits, written))
+        self.0.order(stream, waits)?;
+        self.0.objects().try_for_each(|(object, written)| object.used().order(stream, waits, written))
     }
 
     fn report(&self, report: &mut Report) {
-        self.list.report(report);
-        self.used().for_each(|(of, _)| report.object(of));
+        self.0.report(report);
     }
 }
 

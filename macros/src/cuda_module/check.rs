@@ -161,7 +161,7 @@ impl Check<'_> {
             }
             (Kind::Object { ty, .. }, [handle]) => {
                 let ty = substitute(ty.to_token_stream(), self.types);
-                let handle_type = handle(&ty, self.path);
+                let handle_type = object_handle(&ty, self.path);
                 let shown = show(&ty);
                 let assertion = self.assertion_shown(place, parameter, (&handle_type, &shown), handle);
                 verdict.assertions.push(quote! { const _: () = #assertion; });
@@ -269,9 +269,10 @@ impl Check<'_> {
 }
 
 /// What the kernel gets of an object of this type.
-pub(super) fn handle(ty: &TokenStream, path: &Path) -> TokenStream {
+pub(super) fn object_handle(ty: &TokenStream, path: &Path) -> TokenStream {
     let (first, last) = spans::ends(ty);
-    let (open, close) = (spans::at(first, &quote!(<)), spans::at(last, &quote!(as #path::KernelObject>::Handle)));
+    let (open, close) =
+        (spans::at(first, &quote!(<)), spans::at(last, &quote!(as #path::KernelObject>::Handle)));
     quote!(#open #ty #close)
 }
 

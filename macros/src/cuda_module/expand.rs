@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::{AttrStyle, Attribute, Error, Ident, Path};
 
 use super::arguments::ImagePath;
-use super::check::{Known, Verdict, check, handle};
+use super::check::{Known, Verdict, check, object_handle};
 use super::entry::Entry;
 use super::image::Code;
 use super::parameter::{Kind, show, substitute};
@@ -225,7 +225,7 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
                 quote!(#value<'static, #pointer<#element>>)
             }
             Kind::Object { ty, mutable } => {
-                let (object, handle) = (at(quote!(#launch::Object<'static,)), handle(&of(ty), path));
+                let (object, handle) = (at(quote!(#launch::Object<'static,)), object_handle(&of(ty), path));
                 let close = spans::at(last, &quote!(, #mutable>));
                 quote!(#object #handle #close)
             }

@@ -465,7 +465,8 @@ fn a_module_without_the_kernels_is_refused() {
 fn an_integer_for_a_float_by_an_alias_is_refused_when_it_is_loaded() {
     let error = by_alias::load(&open().0).unwrap_err();
     assert!(error.is_argument_mismatch(), "{error}");
-    let text = "argument 1 is of type `u32`; the kernel's parameter 1 is a floating-point number, 4 bytes (.f32)";
+    let text =
+        "argument 1 is of type `u32`; the kernel's parameter 1 is a floating-point number, 4 bytes (.f32)";
     assert!(error.to_string().contains(text), "{error}");
 }
 

@@ -48,7 +48,7 @@ pub unsafe trait DeviceCopy: Copy + 'static {
     const KIND: Kind = Kind::Other;
 }
 
-/// Plain data that is no address or handle of the device, and holds none: what a `safe fn` of a typed module takes by value, and
+/// What is no address or handle of the device, and holds none: what a `safe fn` of a typed module takes by value, and
 /// what its slices are of.
 ///
 /// Implemented for numbers, arrays of them, and structs that derive [`DeviceCopy`] and whose fields all are `NoAddress`. Not for
@@ -77,14 +77,14 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 /// 1. No value of the type holds what a kernel follows: an address, or the handle of a texture, surface or other object. A number
 ///    is not one, whatever a kernel does with it: that is the promise of whoever declares the kernel as `safe fn`.
 #[diagnostic::on_unimplemented(
-    message = "a `safe fn` cannot take `{Self}`: it is or holds an address or a handle, and the caller may pass any",
+    message = "a `safe fn` cannot take `{Self}`, which may be or hold an address or a handle: the caller could pass any",
     label = "not `NoAddress`",
     note = "memory is taken as a slice, `&[T]` or `&mut [T]`; a texture as `&TextureObject`, a surface as `&SurfaceObject` or \
             `&mut SurfaceObject`, a tensor map as `&TensorMapObject` or `&mut TensorMapObject`; or declare the kernel as `fn`, \
             whose method is `unsafe`",
     note = "a struct that derives `DeviceCopy` is `NoAddress` if all its fields are"
 )]
-pub unsafe trait NoAddress: DeviceCopy {}
+pub unsafe trait NoAddress {}
 
 macro_rules! plain {
     ($kind:ident: $($ty:ty),* $(,)?) => {$(

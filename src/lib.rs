@@ -46,8 +46,9 @@ pub use error::{
     CastError, CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic,
     DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError,
     HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch,
-    LoadError, Misaligned, ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal,
-    RegionError, Severity, Suspect, TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
+    LoadError, Misaligned, ModuleNotFound, NoArtifact, NoDriver, NotInCapture, ObjectError, PlanError,
+    Refusal, RegionError, Severity, Suspect, TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal,
+    Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
@@ -62,14 +63,15 @@ pub use memory::{
     ChunksExact, ChunksExactMut, ChunksMut, ConstantViewMut, CopyBatch, CopySource, CopyTarget, CudaArray,
     DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
     DeviceViewMut, Extent, ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle,
-    FillElement, FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, L2Promotion,
-    ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
-    MemoryType, MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, OsHandle,
-    OsHandleKinds, OutOfBoundsFill, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags,
-    PinnedView, PinnedViewMut, PitchedBuffer, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
-    RawOwnership, RegionBatch, RegisterFlags, RowLayout, SliceParts, StreamMemoryOp, StreamValue,
-    SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags,
-    TextureHandle, TextureObject, TiledMap, Until, VirtualReservation, WaitValueFlags, WriteValueFlags,
+    FillElement, FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, KernelObject,
+    KernelObjectMut, L2Promotion, ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice,
+    MemoryLocation, MemoryPool, MemoryType, MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding,
+    MulticastObject, NoAddress, OsHandle, OsHandleKinds, OutOfBoundsFill, PhysicalAllocation,
+    PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView, PinnedViewMut, PitchedBuffer, PointerAttributes,
+    PoolOptions, PoolReuse, PoolUse, RangeState, RawOwnership, RegionBatch, RegisterFlags, RowLayout,
+    SliceParts, StreamMemoryOp, StreamValue, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType,
+    TensorMap, TensorMapObject, TextureDescriptor, TextureFlags, TextureHandle, TextureObject, TiledMap,
+    Until, VirtualReservation, WaitValueFlags, WriteValueFlags,
 };
 #[cfg(feature = "dlpack")]
 pub use memory::{DlElement, DlTensor, dlpack_abi};

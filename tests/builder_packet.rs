@@ -6,7 +6,7 @@
 
 mod support;
 
-use cuda_launch::launch::Value;
+use cuda_launch::launch::Bits;
 use cuda_launch::{
     Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error, EventFlags,
     LaunchConfig, sys,
@@ -83,7 +83,7 @@ fn every_kind_of_argument_arrives_byte_for_byte() {
                 .byval(&closure)
                 .arg(&[1u16, 2, 3, 4])
                 .byval(&true)
-                .arg(Value(&'x'))
+                .arg(Bits(&'x'))
                 .launch(ONE)
         }
         .unwrap();

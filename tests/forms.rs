@@ -128,7 +128,7 @@ fn owners_of_memory(
     Ok(())
 }
 
-fn generic<S: DeviceSlice, M: DeviceSliceMut, T: DeviceCopy, B: Copy>(
+fn generic<S: DeviceSlice, M: DeviceSliceMut, T: DeviceCopy, B: Copy + 'static>(
     (f, s): (&CudaFunction, &CudaStream),
     (source, mut target): (&S, M),
     (value, bytes): (T, B),

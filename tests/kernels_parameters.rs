@@ -15,7 +15,7 @@ fn module(gpu: &Gpu) -> CudaModule {
 }
 
 /// Passes `value` to `kernel` and reads it back from the output.
-fn back<T: Copy>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) -> T {
+fn back<T: Copy + 'static>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) -> T {
     let mut out = gpu.put(&vec![0xa5u8; size_of::<T>() + 16]);
     unsafe {
         cuda_launch! { kernel: (kernel), module: module, stream: gpu.stream, config: line(1, 1),
@@ -27,13 +27,13 @@ fn back<T: Copy>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) -> T {
     unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
 }
 
-fn arrives<T: Copy + PartialEq + Debug>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) {
+fn arrives<T: Copy + PartialEq + Debug + 'static>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) {
     assert_eq!(back(gpu, module, kernel, value), value, "{kernel}");
     refuses_other_sizes(gpu, module, kernel, value);
 }
 
 /// One byte less, one byte more, nothing at all, and one argument more than there are parameters.
-fn refuses_other_sizes<T: Copy>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) {
+fn refuses_other_sizes<T: Copy + 'static>(gpu: &Gpu, module: &CudaModule, kernel: &str, value: T) {
     let p = DevicePtr::<u8>::from_raw(0);
     macro_rules! refused {
         ($at:expr; $($argument:tt)*) => {{

@@ -96,6 +96,16 @@ mod mix {
     }
 }
 
+#[cuda_module("examples/kernels/saxpy.ptx")]
+mod by_alias {
+    /// What the text of the declaration does not tell: an integer.
+    type Factor = u32;
+
+    unsafe extern "C" {
+        pub fn saxpy(n: u32, alpha: Factor, x: *const f32, y: *mut f32);
+    }
+}
+
 #[cuda_module("tests/kernels/textures.ptx")]
 mod textures {
     use cuda_launch::TextureHandle;
@@ -449,6 +459,15 @@ fn a_module_without_the_kernels_is_refused() {
     let module =
         unsafe { kernels::from_module(load(include_str!("../examples/kernels/vecadd.ptx"))) }.unwrap();
     adds(|s, config, a, b, c| module.vecadd(s, config, a, b, c), &stream);
+}
+
+#[test]
+fn an_integer_for_a_float_by_an_alias_is_refused_when_it_is_loaded() {
+    let error = by_alias::load(&open().0).unwrap_err();
+    assert!(error.is_argument_mismatch(), "{error}");
+    let text =
+        "argument 1 is of type `u32`; the kernel's parameter 1 is a floating-point number, 4 bytes (.f32)";
+    assert!(error.to_string().contains(text), "{error}");
 }
 
 #[test]

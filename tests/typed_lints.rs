@@ -59,6 +59,21 @@ pub mod structs {
     }
 }
 
+/// Objects that are read and written.
+#[another_name::cuda_module("tests/kernels/objects.ptx", crate = crate::another_name)]
+pub mod objects {
+    use crate::another_name::{SurfaceObject, TensorMapObject, TextureObject};
+
+    unsafe extern "C" {
+        /// Reads one.
+        pub safe fn sample(texture: &TextureObject, out: &mut [f32]);
+        /// Reads one and writes one.
+        pub fn add_one(r#in: &SurfaceObject, target: &mut SurfaceObject);
+        /// Reads a tensor map.
+        pub safe fn map_words(map: &TensorMapObject, out: &mut [u64]);
+    }
+}
+
 /// Names for several types, variables.
 #[another_name::cuda_module("tests/kernels/typed.ptx", crate = crate::another_name)]
 pub mod typed {

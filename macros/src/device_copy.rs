@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Path, Result, Type, TypeGroup, TypeParen,
-    parse_quote,
+    WherePredicate, parse_quote,
 };
 
 use crate::problems::Problems;
@@ -135,6 +135,14 @@ fn crate_path(attributes: &[Attribute]) -> Result<Path> {
 fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
     let name = &input.ident;
     let (parameters, arguments, conditions) = input.generics.split_for_impl();
+    let mut plain = input.generics.clone();
+    // With a lifetime that is not used, so that the compiler takes it for a condition even where it can see that it does not hold.
+    let fields_have_none = fields(input).into_iter().flatten().map(|field| {
+        let ty = &field.ty;
+        parse_quote!(for<'__device_copy> #ty: #path::NoAddress)
+    });
+    plain.make_where_clause().predicates.extend::<Vec<WherePredicate>>(fields_have_none.collect());
+    let without_address = &plain.where_clause;
     let (traits, checks): (Vec<_>, Vec<_>) = fields(input)
         .into_iter()
         .flatten()
@@ -146,6 +154,11 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
         #[automatically_derived]
         // SAFETY: 1, 3: by the types of the fields, which are checked below; 2: by `repr`, which was checked before.
         unsafe impl #parameters #path::DeviceCopy for #name #arguments #conditions {}
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        // SAFETY: 1: none of the fields holds one.
+        unsafe impl #parameters #path::NoAddress for #name #arguments #without_address {}
 
         #[automatically_derived]
         const _: () = {
@@ -344,6 +357,21 @@ mod tests {
             struct S(u8);
         ));
         assert!(wrong.len() == 1 && wrong[0].starts_with("`device_copy` takes one option"), "{wrong:?}");
+    }
+
+    #[test]
+    fn a_struct_has_no_address_if_its_fields_have_none() {
+        let written = expand(parse_quote!(
+            #[repr(C)]
+            struct S<T: Eq>(T, [Pointer; 2])
+            where
+                T: Ord;
+        ));
+        let written = written.unwrap().to_string();
+        let header = "unsafe impl < T : Eq + :: cuda_launch :: DeviceCopy > :: cuda_launch :: NoAddress for S < T > where T : Ord , \
+                      for < '__device_copy > T : :: cuda_launch :: NoAddress , \
+                      for < '__device_copy > [Pointer ; 2] : :: cuda_launch :: NoAddress { }";
+        assert!(written.contains(header), "{written}");
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// #[cuda_module("../examples/kernels/typed.ptx")] // relative to the crate's folder; embedded in the program
 /// mod kernels {
 ///     unsafe extern "C" {
-///         /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.
+///         /// c = a + b, elementwise. It compares all three lengths: safe to launch, whatever it is given.
 ///         pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
 ///         /// y = alpha * x + y for the first n elements.
 ///         pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
@@ -115,17 +115,40 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// The module holds one `unsafe extern "C"` block; everything else in it stays as it is. Each `fn` is a kernel of that name, or
 /// of the one that `#[entry("name")]` gives, such as a mangled one. Docs, `cfg`, lints and visibility are the method's.
 ///
-/// A `fn` becomes an `unsafe` method: duties 2 to 6 of `cuda_launch!` are the caller's. With `safe fn` its author promises that
-/// they are met by every launch that the method's arguments allow, whatever the dimensions, and the method is safe; such a
-/// kernel takes no bare addresses.
+/// A `fn` becomes an `unsafe` method: duties 2 to 6 of `cuda_launch!` are the caller's. A `safe fn` becomes a safe method.
 ///
 /// | declared | parameters | the method takes |
 /// |---|---|---|
 /// | `&[T]` | address, length in elements | `&` of a buffer, a view, or whatever is `DeviceSlice` |
 /// | `&mut [T]` | address, length in elements | `&mut` of the same, if it is `DeviceSliceMut` |
-/// | `*const T`, `*mut T` | the address | `DevicePtr<T>`, `DevicePtrMut<T>` |
-/// | any other `T: DeviceCopy` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |
+/// | `&TextureObject`, `&SurfaceObject`, `&TensorMapObject` | the handle, or the tensor map | the same: what is behind it is ordered and kept as a slice is |
+/// | `&mut SurfaceObject`, `&mut TensorMapObject` | the same | the same, of a kernel that writes through it |
+/// | `*const T`, `*mut T`; not in a `safe fn` | the address | `DevicePtr<T>`, `DevicePtrMut<T>` |
+/// | any other `T: DeviceCopy`; in a `safe fn` `T: NoAddress` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |
 /// | a type parameter | the value | any `Copy` type of the size that the kernel was compiled with, such as a closure; of no size for none |
+///
+/// Objects borrow nothing of what is behind them, so a launch refuses two arguments of which one reaches what the kernel may write
+/// through the other (`ErrorKind::Object`).
+///
+/// # What a `safe fn` promises
+/// Whoever declares a kernel as `safe fn` promises, for every launch that the method's arguments and the launch contract allow: with
+/// every length, also 0, every value of the arguments and of every element, and whatever the module's variables hold:
+/// 1. Types: the parameters mean to the kernel what the declaration says.
+/// 2. Bounds: it reads and writes nothing but its slices, inside their lengths, what its objects are of, and its module's own
+///    variables; never-written elements may be any bits. A number or an element is followed as an address or index nowhere but
+///    where it was compared with a length.
+/// 3. Writing: it writes only through `&mut`; what it is given as `&` stays as it is.
+/// 4. Aliasing: its threads do not race with each other where the result would be more than an unspecified value of the element
+///    type. Nobody else uses what is `&mut` meanwhile; what is `&` may be given twice, and be read by other launches.
+/// 5. Validity: what it writes are values of the element type. `DeviceCopy` allows all bits, but what a type's own functions rely
+///    on is to be kept.
+/// 6. Dimensions: all of this holds for every grid, block, cluster and amount of dynamic shared memory that the contract does not
+///    exclude: one thread or millions, blocks that are no multiple of anything, two or three dimensions, 0 bytes.
+/// 7. Termination: it ends, and its blocks do not wait for each other unless it is a `#[cooperative_launch]`.
+/// 8. Traps: it stops with no fault or failed assertion, which would end CUDA for the whole process.
+///
+/// That nothing which such a kernel takes is or holds an address or a handle is checked (`NoAddress`), since no kernel could promise
+/// this with one: also behind aliases, in structs, and in the elements of slices.
 ///
 /// A kernel that exists for several types is generic, with an entry for each:
 /// `#[entry(f32 = "scale_f32", f64 = "scale_f64")] fn scale<T>(x: &mut [T], factor: T)`. Several type parameters are listed as

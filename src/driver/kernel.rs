@@ -12,7 +12,7 @@ use super::context::CudaContext;
 use super::function_attribute::FunctionAttribute;
 use super::image::Signature;
 use super::park::Keep;
-use super::shape::Shape;
+use super::shape::{KernelShape, Kind};
 use crate::error::{Error, ErrorKind, Wanted};
 
 /// Who knew a kernel's parameter list.
@@ -42,9 +42,15 @@ impl Parameters {
         }
     }
 
-    fn shape(&self) -> Shape {
-        self.list().map_or(Shape::UNKNOWN, |list| Shape::of_kernel(list.iter().map(|wanted| wanted.size)))
+    fn shape(&self) -> KernelShape {
+        self.list()
+            .map_or(KernelShape::UNKNOWN, |list| KernelShape::new(list.iter().map(|w| (w.size, kind(w)))))
     }
+}
+
+/// Whether a parameter is a float or an integer, where the image says it.
+pub(crate) fn kind(wanted: &Wanted) -> Kind {
+    wanted.ty.as_deref().map_or(Kind::Other, Kind::of_ptx)
 }
 
 /// What a launch of one kernel needs to know; made by the first lookup, then only read.
@@ -76,7 +82,7 @@ pub struct Kernel {
     pub(crate) parameters: Parameters,
     /// Their sizes in short, for lists that are gathered before each launch; like `verified`, it is the same as no other
     /// where there are rules beyond the limits.
-    pub(crate) shape: Shape,
+    pub(crate) shape: KernelShape,
     /// Stands for it in the list of what may be blamed for a fault.
     pub(crate) number: u32,
     name: String,
@@ -142,7 +148,7 @@ impl Kernel {
             required_block,
             required_cluster,
             grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
-            shape: if plain { parameters.shape() } else { Shape::UNKNOWN },
+            shape: if plain { parameters.shape() } else { KernelShape::UNKNOWN },
             parameters,
             number: context.fault().name(name),
             name: name.to_string(),

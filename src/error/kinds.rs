@@ -152,6 +152,9 @@ pub enum ErrorKind {
     /// A launch that the contract of its kernel does not allow.
     #[error(transparent)]
     Contract(#[from] super::ContractError),
+    /// A texture, surface or tensor map that does not go with the other arguments.
+    #[error(transparent)]
+    Object(#[from] super::ObjectError),
     /// A name that cannot be passed to the driver.
     #[error("{name:?} is no valid name: {reason}")]
     Name {
@@ -269,6 +272,13 @@ impl fmt::Display for ArgumentMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kernel, at) = (&self.kernel, self.at);
         match (self.given.get(at), self.wanted.get(at)) {
+            (Some(given), Some(wanted)) if given.size == wanted.size => write!(
+                f,
+                "{kernel}: argument {at} is of type `{}`; the kernel's parameter {at} is {}, {}",
+                given.type_name,
+                wanted.kind(),
+                wanted.describe()
+            )?,
             (Some(given), Some(wanted)) => write!(
                 f,
                 "{kernel}: argument {at} is {} ({}); the kernel's parameter {at} is {}",
@@ -319,6 +329,12 @@ impl ArgumentMismatch {
 impl std::error::Error for ArgumentMismatch {}
 
 impl Wanted {
+    /// In words, of one that is known to be either.
+    fn kind(&self) -> &'static str {
+        let is_float = self.ty.as_deref().is_some_and(|ty| ty.starts_with(".f") || ty.starts_with(".bf"));
+        if is_float { "a floating-point number" } else { "an integer" }
+    }
+
     fn describe(&self) -> String {
         match &self.ty {
             Some(ty) => format!("{} ({ty})", bytes(self.size)),

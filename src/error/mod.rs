@@ -40,7 +40,7 @@ pub use operation::OperationError;
 pub use region::{CastError, IndexRange, RegionError};
 pub use state::{Faulted, Forked, NotInCapture, Suspect};
 pub use texture::{TensorMapError, TextureError};
-pub use typed::{ArtifactRefusal, ContractError, NoArtifact};
+pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 
 /// An error of this crate.
 ///
@@ -106,7 +106,10 @@ impl Error {
     /// Grid, block, cluster, shared memory or an attribute is not what kernel and device allow, or the launch contract of a
     /// typed kernel is not met; nothing was launched.
     pub fn is_launch_refused(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Launch(_) | ErrorKind::Attribute(_) | ErrorKind::Contract(_))
+        matches!(
+            self.kind(),
+            ErrorKind::Launch(_) | ErrorKind::Attribute(_) | ErrorKind::Contract(_) | ErrorKind::Object(_)
+        )
     }
 
     /// The launch contract of a typed kernel is not met; nothing was launched.

@@ -55,3 +55,39 @@ pub struct ContractError {
     /// What the launch has.
     pub given: String,
 }
+
+/// A texture, surface or tensor map that a typed kernel cannot be given beside its other arguments; nothing was submitted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ObjectError {
+    /// The kernel writes what another argument reaches too.
+    #[error(
+        "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
+         help: give it two arrays or buffers, or declare a kernel that only reads both as `&`"
+    )]
+    Aliased {
+        /// The kernel.
+        kernel: String,
+        /// An argument.
+        first: &'static str,
+        /// The other one.
+        second: &'static str,
+    },
+    /// The host may have a reference to the memory, and write it while the kernel runs.
+    #[error(
+        "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
+         help: make it of a `DeviceBuffer`, or declare a kernel that takes a `TextureHandle`, whose method is `unsafe`"
+    )]
+    SeenByHost {
+        /// The kernel.
+        kernel: String,
+        /// The argument.
+        object: &'static str,
+    },
+}
+
+impl From<ObjectError> for super::Error {
+    fn from(error: ObjectError) -> Self {
+        super::ErrorKind::from(error).into()
+    }
+}

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use super::record::Report;
 use crate::driver::CudaContext;
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
+use crate::memory::{DeviceCopy, DevicePtr, ObjectParts, Shared, SliceParts};
 use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
@@ -30,6 +30,8 @@ pub struct ParameterType {
 pub enum Role {
     /// A value, whole.
     Value,
+    /// The bytes of a value, whatever they mean.
+    Bits,
     /// The address of a slice.
     Address,
     /// The length of a slice, in elements.
@@ -84,6 +86,11 @@ pub unsafe trait ArgumentList {
 #[derive(Clone, Copy, Debug)]
 pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
 
+/// An object whose users are remembered, in the list that [`ArgumentList::memory`] makes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Reached<'a, const WRITE: bool>(&'a dyn Shared);
+
 /// The device memory in a list.
 pub trait Memory {
     /// The bits that all of its words have. A launch that was announced on a stream may access all of it without waiting for
@@ -116,12 +123,17 @@ pub struct Nil;
 #[derive(Clone, Copy, Debug)]
 pub struct Cons<A, R>(pub A, pub R);
 
-/// A value where it stands, byte for byte: one parameter, or none if its size is zero.
+/// A value where it stands, byte for byte: one parameter, or none if its size is zero. Of a number it is compared whether the
+/// kernel takes a float or an integer, where that is known.
 ///
-/// `cuda_launch!` makes one only of types that are [`DeviceCopy`](crate::DeviceCopy), and of `Copy` types inside `byval(x)`.
+/// `cuda_launch!` makes one only of types that are [`DeviceCopy`](crate::DeviceCopy).
 /// It is not asked for here, because the compiler would then repeat each of its objections for the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
+
+/// The same of any `Copy` type, whatever its bytes mean to the kernel: `byval(x)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits<'a, T>(pub &'a T);
 
 /// The name of the argument after it, by which a launch plan can set it between replays; no parameter.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +146,11 @@ pub struct Slice<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 /// The address of a device slice, where it stands: one parameter of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
+
+/// A texture, a surface or a tensor map: one parameter, its handle, where it stands. `WRITE` where the kernel may write through it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Object<'a, H, const WRITE: bool>(pub(super) ObjectParts<'a, H>);
 
 // SAFETY: 1: nothing is written and nothing listed; 2: an empty array.
 unsafe impl ArgumentList for Nil {
@@ -170,27 +187,34 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
     }
 }
 
-// SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
-unsafe impl<T, R: ArgumentList> ArgumentList for Cons<Value<'_, T>, R> {
-    // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
-    const SIGNATURE: Option<&'static Signature> = [
-        R::SIGNATURE,
-        Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::Value), rest: R::SIGNATURE }),
-    ][(size_of::<T>() != 0) as usize];
-    type Slots = Slots<1, R::Slots>;
-    type Memory = R::Memory;
+/// Both forms of a value.
+macro_rules! value_list {
+    ($($form:ident)*) => {$(
+        // SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
+        unsafe impl<T, R: ArgumentList> ArgumentList for Cons<$form<'_, T>, R> {
+            // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
+            const SIGNATURE: Option<&'static Signature> = [
+                R::SIGNATURE,
+                Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::$form), rest: R::SIGNATURE }),
+            ][(size_of::<T>() != 0) as usize];
+            type Slots = Slots<1, R::Slots>;
+            type Memory = R::Memory;
 
-    #[inline(always)]
-    fn memory(&self) -> Self::Memory {
-        self.1.memory()
-    }
+            #[inline(always)]
+            fn memory(&self) -> Self::Memory {
+                self.1.memory()
+            }
 
-    #[inline(always)]
-    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: `Slots` has one more place than the rest needs.
-        unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
-    }
+            #[inline(always)]
+            unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+                // SAFETY: `Slots` has one more place than the rest needs.
+                unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
+            }
+        }
+    )*};
 }
+
+value_list! { Value Bits }
 
 // SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
 unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
@@ -233,6 +257,25 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
         // SAFETY: `Slots` has one more place than the rest needs.
         unsafe { self.1.pack(put(slots, self.0.0.address)) }
+    }
+}
+
+// SAFETY: 1: one pointer to the handle, and one entry; 2: by `Slots`.
+unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Object<'a, H, WRITE>, R> {
+    const SIGNATURE: Option<&'static Signature> =
+        Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Bits), rest: R::SIGNATURE });
+    type Slots = Slots<1, R::Slots>;
+    type Memory = Cons<Reached<'a, WRITE>, R::Memory>;
+
+    #[inline(always)]
+    fn memory(&self) -> Self::Memory {
+        Cons(Reached(self.0.0.of), self.1.memory())
+    }
+
+    #[inline(always)]
+    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+        // SAFETY: `Slots` has one more place than the rest needs.
+        unsafe { self.1.pack(put(slots, self.0.0.handle)) }
     }
 }
 
@@ -299,6 +342,29 @@ impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, W
 
     fn report(&self, report: &mut Report) {
         report.memory(self.0.0.home, WRITE);
+        self.1.report(report);
+    }
+}
+
+impl<R: Memory, const WRITE: bool> Memory for Cons<Reached<'_, WRITE>, R> {
+    #[inline(always)]
+    fn words(&self) -> u64 {
+        self.0.0.used().word(WRITE) & self.1.words()
+    }
+
+    #[inline(always)]
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+        let own = self.0.0.used().context();
+        if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
+    }
+
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
+        self.0.0.used().note(launch, WRITE)?;
+        self.1.note(launch)
+    }
+
+    fn report(&self, report: &mut Report) {
+        report.object(self.0.0);
         self.1.report(report);
     }
 }

@@ -109,10 +109,21 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         self.arg(slice_mut(memory))
     }
 
-    /// One parameter of the size of `value`, whatever `Copy` type it is, such as a closure; none if the size is 0.
+    /// One parameter of the size of `value`, whatever `Copy` type it is that borrows nothing, such as a closure; none if the size is
+    /// 0. What its bytes mean to the kernel is not compared.
     #[inline(always)]
     pub fn byval<T: ByValue>(&mut self, value: &'a T) -> &mut Self {
-        self.arguments.pass_value(value);
+        self.arguments.pass_bits(value);
+        self
+    }
+
+    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
+    ///
+    /// Nobody keeps or orders what they point to: to [`launch`](Self::launch) it is memory of duties 2 to 4, until the kernel is
+    /// done, and as long as a [`Launch`] that was [prepared](Self::prepare) with it is used.
+    #[inline(always)]
+    pub fn byval_borrowed<T: Copy>(&mut self, value: &'a T) -> &mut Self {
+        self.arguments.pass_bits(value);
         self
     }
 
@@ -165,8 +176,9 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// # Safety
     /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the
     /// call, that no argument is written that another one reads or writes. Yours:
-    /// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, an `i32`
-    ///    for a float, or a struct with other fields of the same size are not noticed.
+    /// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, or a struct with
+    ///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
+    ///    (PTX with `.f32`, `.u64`).
     /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
     ///    owns, and only inside it; it writes only what it was given as `&mut` or [`slice_mut`](Self::slice_mut).
     /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a

@@ -6,14 +6,17 @@ use std::ffi::c_void;
 use std::ptr::from_ref;
 use std::sync::Arc;
 
-use super::args::{Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
+use super::args::{Bits, Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
 use super::check;
 use super::few::Few;
 use super::given::Given;
 use super::record::Report;
-use crate::driver::{CudaContext, Kernel, NamedArgument, Shape};
+use super::site::ByValue;
+use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+#[cfg(feature = "async")]
+use crate::memory::{ObjectParts, Shared};
 use crate::ordering::Submission;
 
 /// Parameters that need no heap. Few kernels have more.
@@ -27,7 +30,8 @@ pub(super) const USUAL: usize = 16;
 /// | `&mut x` of a buffer or mutable view | the same, to be written |
 /// | `&x` of a number, array, device pointer or derived struct | one, of its size; none if that is 0 |
 /// | [`slice(&x)`](super::slice), [`slice_mut(&mut x)`](super::slice_mut) | two of 8 bytes: device address, length in elements |
-/// | [`Value(&x)`](Value) | one, of the size of `x`: any `Copy` value; none if that is 0 |
+/// | [`Value(&x)`](Value) | as `&x` of a number, array, device pointer or derived struct |
+/// | [`Bits(&x)`](Bits) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
 ///
 /// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
 /// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
@@ -92,8 +96,17 @@ pub struct Arguments<'a> {
     /// Their sizes.
     shape: Shape,
     memory: Few<Passed<'a>, (), USUAL>,
-    /// Each with its first parameter.
-    names: Few<&'a str, usize, 0>,
+    /// What few launches have, each with its first parameter.
+    labels: Few<Label<'a>, usize, 0>,
+}
+
+/// What is known of an argument besides.
+#[derive(Clone, Copy, Debug)]
+enum Label<'a> {
+    Name(&'a str),
+    /// A texture, surface or tensor map, written through or only read; not known yet if there is none.
+    #[cfg(feature = "async")]
+    Object(Option<&'a dyn Shared>, bool),
 }
 
 /// Memory among the arguments.
@@ -108,7 +121,7 @@ struct Passed<'a> {
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), names: Few::new() }
+        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), labels: Few::new() }
     }
 
     /// Names what `append` appends, if that is anything.
@@ -121,22 +134,22 @@ impl<'a> Arguments<'a> {
     /// Names the argument whose first parameter this is, if there is one.
     pub(super) fn name_from(&mut self, name: &'a str, first: usize) {
         if self.parameters.len() > first {
-            self.names.push(name, first);
+            self.labels.push(Label::Name(name), first);
         }
     }
 
     #[inline(always)]
-    fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType) {
+    fn pass<T>(&mut self, value: &'a T, of: &'static ParameterType, kind: Kind) {
         self.parameters.push(from_ref(value).cast_mut().cast(), of);
-        self.shape.push(of.size);
+        self.shape.push(of.size, kind);
     }
 
     /// A value that is not where it will be: [`pointers`](Self::pointers) are to be set.
     #[cfg(feature = "async")]
     #[inline(always)]
-    pub(super) fn pass_later(&mut self, of: &'static ParameterType) {
+    pub(super) fn pass_later(&mut self, of: &'static ParameterType, kind: Kind) {
         self.parameters.push(std::ptr::null_mut(), of);
-        self.shape.push(of.size);
+        self.shape.push(of.size, kind);
     }
 
     /// Where the values are, by parameter.
@@ -163,8 +176,8 @@ impl<'a> Arguments<'a> {
     /// A slice that is not known yet: [`fill`](Self::fill) says which.
     #[cfg(feature = "async")]
     pub(super) fn slice_later<T: DeviceCopy>(&mut self) {
-        self.pass_later(const { &parameter::<T>(8, Role::Address) });
-        self.pass_later(const { &parameter::<T>(8, Role::Length) });
+        self.pass_later(const { &parameter::<T>(8, Role::Address) }, Kind::Integer);
+        self.pass_later(const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
     }
 
     /// Says which is the first slice that is not known yet, if there is one.
@@ -180,6 +193,43 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// An object that is not known yet, as one parameter: [`fill_object`](Self::fill_object) says which.
+    #[cfg(feature = "async")]
+    pub(super) fn object_later<H>(&mut self) {
+        self.labels.push(Label::Object(None, false), self.count());
+        self.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Bits) }, Kind::Other);
+    }
+
+    /// Says which is the first object that is not known yet, if there is one.
+    #[cfg(feature = "async")]
+    pub(super) fn fill_object<H>(&mut self, object: ObjectParts<'a, H>, written: bool) {
+        let missing = |label: &Label<'_>| matches!(label, Label::Object(None, _));
+        let Some(index) = self.labels.as_slice().iter().position(missing) else { return };
+        if let Some(label) = self.labels.as_mut_slice().get_mut(index) {
+            *label = Label::Object(Some(object.of), written);
+        }
+        let parameter = self.labels.beside().get(index).copied();
+        if let Some(pointer) = parameter.and_then(|parameter| self.pointers().get_mut(parameter)) {
+            *pointer = from_ref(object.handle).cast_mut().cast();
+        }
+    }
+
+    /// Whether there may be objects among them.
+    #[cfg(feature = "async")]
+    #[inline(always)]
+    pub(super) fn is_labelled(&self) -> bool {
+        self.labels.len() != 0
+    }
+
+    /// The objects among them, and whether they may be written through.
+    #[cfg(feature = "async")]
+    pub(super) fn objects(&self) -> impl Iterator<Item = (&'a dyn Shared, bool)> {
+        self.labels.as_slice().iter().filter_map(|label| match label {
+            Label::Object(object, written) => object.map(|object| (object, *written)),
+            Label::Name(_) => None,
+        })
+    }
+
     /// Parameters so far.
     #[cfg(feature = "async")]
     #[inline(always)]
@@ -188,9 +238,16 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn pass_value<T>(&mut self, value: &'a T) {
+    fn pass_value<T: DeviceCopy>(&mut self, value: &'a T) {
         if size_of::<T>() != 0 {
-            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) });
+            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Value) }, T::KIND);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn pass_bits<T>(&mut self, value: &'a T) {
+        if size_of::<T>() != 0 {
+            self.pass(value, const { &parameter::<T>(size_of::<T>(), Role::Bits) }, Kind::Other);
         }
     }
 
@@ -202,7 +259,7 @@ impl<'a> Arguments<'a> {
         of: &'static ParameterType,
     ) {
         self.memory.push(Passed { home: parts.home, written, parameter: self.parameters.len() as u32 }, ());
-        self.pass(parts.address, of);
+        self.pass(parts.address, of, Kind::Integer);
     }
 
     #[inline(always)]
@@ -213,13 +270,13 @@ impl<'a> Arguments<'a> {
     #[inline(always)]
     fn pass_slice<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
         self.pass_address(parts, written, const { &parameter::<T>(8, Role::Address) });
-        self.pass(parts.len, const { &parameter::<T>(8, Role::Length) });
+        self.pass(parts.len, const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
     }
 
-    /// Whether they fit, size by size: for lists whose shape does not tell all.
+    /// Whether they fit, one by one: for lists whose shape does not tell all.
     #[cold]
     fn is_compared(&self, kernel: &Kernel) -> bool {
-        !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().iter().map(|p| p.size))
+        !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().into())
     }
 
     fn name(&self, name: &str, parameter: usize) -> Option<NamedArgument> {
@@ -278,10 +335,18 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Point
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T: Copy> BuilderArgument<'a, OfForm> for Value<'a, T> {
+impl<'a, T: DeviceCopy> BuilderArgument<'a, OfForm> for Value<'a, T> {
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
         list.pass_value(self.0);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: ByValue> BuilderArgument<'a, OfForm> for Bits<'a, T> {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_bits(self.0);
     }
 }
 
@@ -335,7 +400,12 @@ impl Memory for &Arguments<'_> {
 
     fn report(&self, report: &mut Report) {
         self.memory.as_slice().iter().for_each(|passed| report.memory(passed.home, passed.written));
-        let names = self.names.as_slice().iter().zip(self.names.beside());
-        names.filter_map(|(name, at)| self.name(name, *at)).for_each(|named| report.named(named));
+        for (label, at) in self.labels.as_slice().iter().zip(self.labels.beside()) {
+            match label {
+                Label::Name(name) => self.name(name, *at).into_iter().for_each(|named| report.named(named)),
+                #[cfg(feature = "async")]
+                Label::Object(object, _) => object.iter().for_each(|object| report.object(*object)),
+            }
+        }
     }
 }

@@ -9,11 +9,11 @@ use super::args::{ArgumentList, Memory, ParameterType, Role, Signature};
 use super::attributes::Attribute;
 use super::config::Dim3;
 use super::given::ParameterTypes;
-use super::guess::guess;
+use super::guess::{guess, kind};
 use super::submit::{MAX_ATTRIBUTES, Request};
-use crate::driver::{Kernel, biased};
+use crate::driver::{Kernel, Kind, biased, kind as parameter_kind};
 use crate::error::{
-    ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError,
+    ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError, Wanted,
 };
 
 /// Whether a list of these types was found to fit the kernel before.
@@ -52,23 +52,35 @@ pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<()
 
 /// The same, and remembers nothing: where no launch follows, whose list may have another address.
 pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
-    if fits(kernel, types.sizes()) { Ok(()) } else { Err(mismatch(kernel, types)) }
+    if fits(kernel, types) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
 
-/// Whether arguments of these sizes are as many and as large as the kernel's parameters, as far as these are known.
-#[inline(always)]
-pub(super) fn fits(kernel: &Kernel, mut sizes: impl Iterator<Item = usize>) -> bool {
-    kernel
-        .parameters
-        .list()
-        .is_none_or(|wanted| wanted.iter().all(|w| sizes.next() == Some(w.size)) && sizes.next().is_none())
+/// Whether arguments of these types are as many and as large as the kernel's parameters, and none a float for an integer or the other
+/// way round, as far as these are known.
+pub(super) fn fits(kernel: &Kernel, types: ParameterTypes<'_>) -> bool {
+    let mut types = types.iter();
+    kernel.parameters.list().is_none_or(|wanted| {
+        wanted.iter().all(|w| types.next().is_some_and(|g| fit(g, w))) && types.next().is_none()
+    })
+}
+
+/// One argument for one parameter.
+pub(super) fn fit(given: &ParameterType, wanted: &Wanted) -> bool {
+    given.size == wanted.size && !clash(given, wanted)
+}
+
+/// Whether one is a float and the other an integer, where both are known.
+pub(super) fn clash(given: &ParameterType, wanted: &Wanted) -> bool {
+    let of_kernel = parameter_kind(wanted);
+    // Names are compared only where the answer matters.
+    of_kernel != Kind::Other && kind(given).clashes(of_kernel)
 }
 
 #[cold]
 fn mismatch(kernel: &Kernel, types: ParameterTypes<'_>) -> Error {
     let given: Vec<ParameterType> = types.iter().copied().collect();
     let wanted = kernel.parameters.list().unwrap_or_default().to_vec();
-    let same = given.iter().zip(&wanted).take_while(|(g, w)| g.size == w.size).count();
+    let same = given.iter().zip(&wanted).take_while(|(g, w)| fit(g, w)).count();
     ErrorKind::Arguments(ArgumentMismatch {
         kernel: kernel.name().to_string(),
         at: same,
@@ -83,6 +95,7 @@ fn describe(parameter: &ParameterType) -> Given {
     let name = short_type_name((parameter.type_name)());
     let type_name = match parameter.role {
         Role::Value => name,
+        Role::Bits => format!("byval({name})"),
         Role::Address => format!("address of [{name}]"),
         Role::Length => format!("length of [{name}]"),
     };

@@ -3,39 +3,51 @@
 use std::any::type_name;
 
 use super::args::{ParameterType, Role};
-use super::check::short_type_name;
+use super::check::{self, short_type_name};
+use crate::driver::Kind;
 use crate::error::{Wanted, count};
 use crate::memory::{DevicePtr, DevicePtrMut};
 
-/// What a value is, as far as its type's name tells: enough for a guess.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Float,
-    Integer,
-    Address,
-    Other,
+/// Whether an argument is a float or an integer, as far as its type's name tells. That of [`DeviceCopy::KIND`], for lists that are
+/// not known to be of such types.
+///
+/// [`DeviceCopy::KIND`]: crate::DeviceCopy
+pub(super) fn kind(given: &ParameterType) -> Kind {
+    match (given.role, (given.type_name)()) {
+        (Role::Bits, _) => Kind::Other,
+        (Role::Address | Role::Length, _) => Kind::Integer,
+        (Role::Value, "f32" | "f64") => Kind::Float,
+        #[cfg(feature = "half")]
+        (Role::Value, name) if name == type_name::<half::f16>() || name == type_name::<half::bf16>() => {
+            Kind::Float
+        }
+        (Role::Value, "u8" | "u16" | "u32" | "u64" | "u128" | "usize") => Kind::Integer,
+        (Role::Value, "i8" | "i16" | "i32" | "i64" | "i128" | "isize") => Kind::Integer,
+        _ if is_address(given) => Kind::Integer,
+        _ => Kind::Other,
+    }
 }
 
-fn kind(given: &ParameterType) -> Kind {
+/// An address: of a slice, or alone.
+fn is_address(given: &ParameterType) -> bool {
     let full = (given.type_name)();
     // `path::DevicePtr<()>` without what is in the brackets.
     let is_pointer =
         |pointer: &str| pointer.split('<').next() == full.split('<').next() && full.contains('<');
-    match (given.role, full) {
-        (Role::Address, _) => Kind::Address,
-        (Role::Length, _) => Kind::Integer,
-        (Role::Value, "f32" | "f64") => Kind::Float,
-        (Role::Value, "u8" | "u16" | "u32" | "u64" | "u128" | "usize") => Kind::Integer,
-        (Role::Value, "i8" | "i16" | "i32" | "i64" | "i128" | "isize") => Kind::Integer,
-        _ if is_pointer(type_name::<DevicePtr<()>>()) || is_pointer(type_name::<DevicePtrMut<()>>()) => {
-            Kind::Address
+    match given.role {
+        Role::Address => true,
+        Role::Length | Role::Bits => false,
+        Role::Value => {
+            is_pointer(type_name::<DevicePtr<()>>()) || is_pointer(type_name::<DevicePtrMut<()>>())
         }
-        _ => Kind::Other,
     }
 }
 
 /// One sentence, or nothing where no guess is better than the others.
 pub(super) fn guess(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+    if fits(given.iter().map(|g| g.size), wanted) {
+        return wrong_kind(given, wanted, at);
+    }
     slices_for_pointers(given, wanted)
         .or_else(|| pointers_for_slices(given, wanted))
         .or_else(|| swapped(given, wanted, at))
@@ -68,7 +80,7 @@ fn pointers_for_slices(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
 }
 
 fn is_bare_pointer(given: &ParameterType) -> bool {
-    given.role == Role::Value && kind(given) == Kind::Address
+    given.role == Role::Value && is_address(given)
 }
 
 fn swapped(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
@@ -103,14 +115,35 @@ fn are(n: usize, what: &str) -> String {
     format!("{} {}", count(n, what), if n == 1 { "is" } else { "are" })
 }
 
+/// The sizes are right: a float for an integer, or the other way round.
+fn wrong_kind(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {
+    let mut swapped: Vec<&ParameterType> = given.iter().collect();
+    for other in at + 1..given.len() {
+        swapped.swap(at, other);
+        if swapped.iter().zip(wanted).all(|(g, w)| check::fit(g, w)) {
+            return Some(format!("Arguments {at} and {other} look swapped"));
+        }
+        swapped.swap(at, other);
+    }
+    let bits = wanted.get(at)?.size * 8;
+    Some(match kind(given.get(at)?) {
+        Kind::Float => format!("Pass a `u{bits}` or an `i{bits}`; `byval(x)` passes the bits as they are"),
+        _ if bits == 16 => {
+            "Pass a `half::f16` or `half::bf16`; `byval(x)` passes the bits as they are".into()
+        }
+        _ => format!("Pass an `f{bits}`; `byval(x)` passes the bits as they are"),
+    })
+}
+
 fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
     let name = short_type_name((given.type_name)());
-    let scalar = given.role == Role::Value && matches!(kind(given), Kind::Float | Kind::Integer);
+    if is_bare_pointer(given) {
+        let cause = "The argument is a device address: did you mean the value itself, or another position?";
+        return Some(cause.into());
+    }
+    let scalar = matches!(given.role, Role::Value) && kind(given) != Kind::Other;
     let ty = wanted.ty.as_deref().unwrap_or("");
     match (kind(given), wanted.size) {
-        (Kind::Address, _) if given.role == Role::Value => Some(
-            "The argument is a device address: did you mean the value itself, or another position?".into(),
-        ),
         (_, 4 | 8) if scalar && ty.starts_with(".f") => {
             Some(format!("Did you mean an `f{}`?", wanted.size * 8))
         }
@@ -123,5 +156,29 @@ fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
             "Is `{name}` `repr(C)`, with the fields of the kernel's parameter in the same order and of the same types?"
         )),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind;
+    use crate::launch::args::{Role, parameter};
+    use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
+
+    fn agrees<T: DeviceCopy>() {
+        let named = kind(&parameter::<T>(size_of::<T>(), Role::Value));
+        assert_eq!(named, T::KIND, "{}", std::any::type_name::<T>());
+    }
+
+    /// Lists that are types know the names only, builders the constant: both refuse the same.
+    #[test]
+    fn the_name_of_a_type_says_what_its_constant_says() {
+        macro_rules! all {
+            ($($ty:ty),* $(,)?) => {$( agrees::<$ty>(); )*};
+        }
+        all! { u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, [f32; 1], [u32; 2] }
+        all! { std::num::Wrapping<u32>, DevicePtr<f32>, DevicePtrMut<[u8; 3]>, crate::TextureHandle, crate::TensorMap }
+        #[cfg(feature = "half")]
+        all! { half::f16, half::bf16 }
     }
 }

@@ -53,7 +53,8 @@
 /// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
 /// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
 /// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address of what `slice(x)`, `slice_mut(x)` take |
-/// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value, such as a closure; none if the size is zero |
+/// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value that borrows nothing, such as a closure; none if the size is zero |
+/// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices follow addresses of the host: what they point to is memory of duties 2 to 4 |
 /// | `named("n", x)` | those of `x`, which is one of these: a [`LaunchPlan`](crate::LaunchPlan) can set it by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
@@ -61,7 +62,8 @@
 ///
 /// # Errors
 /// - [`is_argument_mismatch`](crate::Error::is_argument_mismatch): number or sizes of the arguments are not those of the
-///   kernel's parameters. Where neither driver nor image knows them,
+///   kernel's parameters, or one is an integer where PTX says that the parameter is a float, or the other way round; `byval(x)`
+///   passes bits whatever they mean. Where neither driver nor image knows them,
 ///   [`CudaFunction::parameters`](crate::CudaFunction::parameters) says why, and the launch goes ahead.
 /// - [`is_launch_refused`](crate::Error::is_launch_refused): a dimension is zero or over a limit, too much shared memory, a
 ///   cluster that does not fit, an attribute that this driver lacks.
@@ -71,8 +73,9 @@
 ///
 /// # Safety
 /// Checked for you: number and sizes of the arguments, the dimensions, contexts, lifetimes during the call. Yours:
-/// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, an `i32`
-///    for a float, or a struct with other fields of the same size are not noticed.
+/// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, or a struct with
+///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
+///    (PTX with `.f32`, `.u64`).
 /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
 ///    owns, and only inside it.
 /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
@@ -349,6 +352,12 @@ macro_rules! __cuda_launch_args {
             $crate::__cuda_launch_args!($($($rest)*)?),
         )
     };
+    (byval_borrowed($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::launch::Cons(
+            $crate::__cuda_launch_value!(by_value_borrowed $x),
+            $crate::__cuda_launch_args!($($($rest)*)?),
+        )
+    };
     (named($name:expr, $x:expr, $($more:tt)*) $(, $($rest:tt)*)?) => {
         $crate::__cuda_launch_args!(named())
     };
@@ -367,6 +376,7 @@ macro_rules! __cuda_launch_args {
     (ptr($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr", $($x)*) };
     (ptr_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr_mut", $($x)*) };
     (byval($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval", $($x)*) };
+    (byval_borrowed($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval_borrowed", $($x)*) };
     ($x:expr $(, $($rest:tt)*)?) => {
         $crate::launch::Cons($crate::__cuda_launch_value!(plain $x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
@@ -395,8 +405,10 @@ macro_rules! __cuda_launch_one {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_value {
-    ($check:ident $x:expr) => {
-        $crate::launch::Value(
+    (plain $x:expr) => { $crate::__cuda_launch_value!(Value plain $x) };
+    ($check:ident $x:expr) => { $crate::__cuda_launch_value!(Bits $check $x) };
+    ($form:ident $check:ident $x:expr) => {
+        $crate::launch::$form(
             (
                 if false {
                     $crate::launch::$check($x);

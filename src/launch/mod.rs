@@ -52,12 +52,14 @@ mod typed_contract;
 mod typed_expect;
 mod typed_load;
 mod typed_macros;
+mod typed_object;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod typed_source;
 
 pub use crate::ordering::Submission;
 pub use args::{
-    ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
+    ArgumentList, Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Signature, Slice,
+    Value,
 };
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
@@ -73,7 +75,7 @@ pub use prepared::Launch;
 pub use record::Report;
 pub use site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    config, kernel_by_name, plain, ptr, slice, slice_mut,
+    by_value_borrowed, config, kernel_by_name, plain, ptr, slice, slice_mut,
 };
 pub use submit::submit;
 pub use timed::LaunchTimes;

@@ -13,9 +13,9 @@ use super::args::{Role, Signature};
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use super::submit::Request;
-use crate::driver::{Capture, CudaStream, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
+use crate::driver::{Capture, CudaStream, Keep, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
 use crate::error::Error;
-use crate::memory::Home;
+use crate::memory::{Home, Shared};
 
 /// What the arguments of a recorded launch tell about themselves, in order.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Report {
     count: usize,
     named: Vec<NamedArgument>,
     memory: Vec<(Arc<Home>, bool)>,
+    /// Handles of objects, which the recorded launch uses whenever it runs.
+    objects: Vec<Keep>,
     /// The last name stands for memory that is not yet told.
     expecting: bool,
 }
@@ -31,7 +33,7 @@ pub struct Report {
 impl Report {
     /// Nothing told yet of so many parameters.
     pub(super) fn new(count: usize) -> Self {
-        Self { count, named: Vec::new(), memory: Vec::new(), expecting: false }
+        Self { count, named: Vec::new(), memory: Vec::new(), objects: Vec::new(), expecting: false }
     }
 
     /// The argument whose parameters `rest` begins with has this name.
@@ -63,6 +65,11 @@ impl Report {
         self.memory.push((home.clone(), written));
     }
 
+    /// The next argument that passes memory passes an object. What is behind it was ordered, and so is kept.
+    pub(super) fn object(&mut self, object: &dyn Shared) {
+        self.objects.extend(object.share());
+    }
+
     /// The memory that the arguments pass, and whether it may be written; and the named arguments.
     pub(super) fn into_parts(self) -> (Vec<(Arc<Home>, bool)>, Vec<NamedArgument>) {
         (self.memory, self.named)
@@ -90,6 +97,7 @@ pub(super) unsafe fn record(
     sizes: impl Iterator<Item = usize>,
     report: Report,
 ) -> Result<(), Error> {
+    capture.add_objects(report.objects);
     if report.named.is_empty() {
         return Ok(());
     }

@@ -154,7 +154,8 @@ impl<'event, T: AsRef<[Attribute<'event>]> + ?Sized> AttributeList<'event> for T
     }
 }
 
-/// What `byval(x)` takes: any `Copy` value.
+/// What `byval(x)` takes: any `Copy` value that borrows nothing, since the device cannot follow an address of the host. Where it can,
+/// on a machine whose host and devices share their memory, `byval_borrowed(x)` takes those that do.
 #[diagnostic::on_unimplemented(
     message = "`byval(x)` takes a value that is `Copy`, not `{Self}`",
     label = "not `Copy`",
@@ -162,10 +163,10 @@ impl<'event, T: AsRef<[Attribute<'event>]> + ?Sized> AttributeList<'event> for T
     note = "a buffer is passed as `slice(x)`, `slice_mut(x)` or `x.as_device_ptr()`; host memory is copied into one first: \
             `DeviceBuffer::from_host(&stream, &data)?`"
 )]
-pub trait ByValue {}
+pub trait ByValue: Copy + 'static {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Copy> ByValue for T {}
+impl<T: Copy + 'static> ByValue for T {}
 
 /// `slice(x)`: device address and length in elements of memory that the kernel reads.
 #[inline(always)]
@@ -242,3 +243,7 @@ pub fn plain<T: DeviceCopy>(_: T) {}
 /// The same for `byval(x)`.
 #[doc(hidden)]
 pub fn by_value<T: ByValue>(_: T) {}
+
+/// The same for `byval_borrowed(x)`.
+#[doc(hidden)]
+pub fn by_value_borrowed<T: Copy>(_: T) {}

@@ -2,17 +2,23 @@
 
 #![allow(unsafe_code)] // Copying the bytes of values, and handing out pointers to them.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use super::args::{Cons, Name, Nil, Pointer, Role, Slice, Value, parameter};
+use super::args::{
+    Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter,
+};
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument, USUAL};
 use super::config::LaunchConfig;
 use super::few::Few;
+use super::given::Given;
+use super::record::Report;
 use super::submit::submit_given;
-use crate::driver::{CudaStream, Kernel};
+use crate::driver::{CudaContext, CudaStream, Kernel, Kind};
 use crate::error::Error;
 use crate::memory::DeviceCopy;
+use crate::ordering::Submission;
 
 /// Words of values that need no heap: 256 bytes.
 const WORDS: usize = 32;
@@ -28,8 +34,8 @@ pub struct StoredArguments<'a> {
     values: Few<(u32, u32), (), USUAL>,
 }
 
-// SAFETY: the pointers inside are to the address and the length of memory that is borrowed for `'a`, which are `Sync`; those to
-// values are not used before `launch` sets them. The rest is Send.
+// SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is borrowed for
+// `'a`, which are `Sync`; those to values are not used before `launch` sets them. The rest is Send.
 unsafe impl Send for StoredArguments<'_> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for StoredArguments<'_> {}
@@ -42,7 +48,18 @@ impl<'a> StoredArguments<'a> {
 
     /// The bytes of `value`; nothing if there are none.
     #[inline(always)]
-    pub(crate) fn value<T: Copy>(&mut self, value: T) {
+    pub(crate) fn value<T: DeviceCopy>(&mut self, value: T) {
+        self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Value) }, T::KIND);
+    }
+
+    /// The same whatever they mean to the kernel.
+    #[inline(always)]
+    pub(crate) fn bits<T: Copy>(&mut self, value: T) {
+        self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Bits) }, Kind::Other);
+    }
+
+    #[inline(always)]
+    fn store<T: Copy>(&mut self, value: T, of: &'static ParameterType, kind: Kind) {
         let size = size_of::<T>();
         if size == 0 {
             return;
@@ -58,7 +75,7 @@ impl<'a> StoredArguments<'a> {
             }
             self.words.push(word, ());
         }
-        self.list.pass_later(const { &parameter::<T>(size_of::<T>(), Role::Value) });
+        self.list.pass_later(of, kind);
     }
 
     /// Memory, as one or two parameters.
@@ -77,6 +94,22 @@ impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, slice: Slice<'a, T, WRITE>) {
         self.list.fill(slice.0, WRITE);
+    }
+
+    /// A texture, surface or tensor map, as one parameter.
+    fn object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
+        self.object_later::<H>();
+        self.fill_object(object);
+    }
+
+    /// An object that is not known yet, as one parameter.
+    pub(crate) fn object_later<H>(&mut self) {
+        self.list.object_later::<H>();
+    }
+
+    /// Says which is the first object that is not known yet.
+    pub(crate) fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
+        self.list.fill_object(object.0, WRITE);
     }
 
     /// Parameters so far.
@@ -130,8 +163,79 @@ impl<'a> StoredArguments<'a> {
         attributes: &[Attribute<'_>],
     ) -> Result<(), Error> {
         self.point();
+        if self.list.is_labelled() {
+            // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
+            return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
+        }
         // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
+    }
+}
+
+/// # Safety
+/// 1. The duties of [`submit`](super::submit).
+#[cold]
+#[inline(never)]
+unsafe fn launch_with_objects(
+    kernel: &Kernel,
+    stream: &CudaStream,
+    config: LaunchConfig,
+    attributes: &[Attribute<'_>],
+    list: &Arguments<'_>,
+) -> Result<(), Error> {
+    // SAFETY: the caller's duty 1.
+    unsafe { submit_given(kernel, stream, config, &[], attributes, WithObjects(list)) }
+}
+
+/// A list with its objects, if it has any.
+#[derive(Clone, Copy, Debug)]
+struct WithObjects<'l, 'a>(&'l Arguments<'a>);
+
+impl<'l> Given<'l> for WithObjects<'l, '_> {
+    type Memory = Self;
+    type Packet = *mut *mut c_void;
+    type Types = &'l [&'static ParameterType];
+
+    fn memory(self) -> Self {
+        self
+    }
+
+    fn is_verified(self, kernel: &Kernel) -> bool {
+        self.0.is_verified(kernel)
+    }
+
+    fn types(self) -> Self::Types {
+        self.0.types()
+    }
+
+    fn packet(self) -> *mut *mut c_void {
+        self.0.packet()
+    }
+
+    fn kernel_params(packet: &mut *mut *mut c_void) -> *mut *mut c_void {
+        *packet
+    }
+}
+
+impl Memory for WithObjects<'_, '_> {
+    fn words(&self) -> u64 {
+        let objects = self.0.objects().map(|(object, written)| object.used().word(written));
+        objects.fold(self.0.words(), |all, word| all & word)
+    }
+
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+        let mut contexts = self.0.objects().map(|(object, _)| object.used().context());
+        let object = contexts.find(|own| !own.is_same(context));
+        self.0.stranger(context).or(object)
+    }
+
+    fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
+        self.0.note(launch)?;
+        self.0.objects().try_for_each(|(object, written)| object.used().note(launch, written))
+    }
+
+    fn report(&self, report: &mut Report) {
+        self.0.report(report);
     }
 }
 
@@ -147,10 +251,18 @@ impl<'a> Store<'a> for Nil {
     fn store(self, _: &mut StoredArguments<'a>) {}
 }
 
-impl<'a, T: Copy, R: Store<'a>> Store<'a> for Cons<Value<'_, T>, R> {
+impl<'a, T: DeviceCopy, R: Store<'a>> Store<'a> for Cons<Value<'_, T>, R> {
     #[inline(always)]
     fn store(self, list: &mut StoredArguments<'a>) {
         list.value(*self.0.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, T: Copy + 'a, R: Store<'a>> Store<'a> for Cons<Bits<'_, T>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.bits(*self.0.0);
         self.1.store(list);
     }
 }
@@ -167,6 +279,14 @@ impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Poin
     #[inline(always)]
     fn store(self, list: &mut StoredArguments<'a>) {
         list.memory(self.0);
+        self.1.store(list);
+    }
+}
+
+impl<'a, H, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Object<'a, H, WRITE>, R> {
+    #[inline(always)]
+    fn store(self, list: &mut StoredArguments<'a>) {
+        list.object(self.0);
         self.1.store(list);
     }
 }

@@ -69,7 +69,7 @@ macro_rules! __cuda_module_async {
             {
                 $($crate::__cuda_module_parameter! { $kind $argument [$($element)*] })*
                 {
-                    $($crate::__cuda_module_borrow! { $kind $argument })*
+                    $($crate::__cuda_module_borrow! { $kind $argument [$($element)*] })*
                     $($checks)*
                 }
                 let function: &$crate::CudaFunction = $($function)*;
@@ -84,7 +84,7 @@ macro_rules! __cuda_module_async {
                 // SAFETY: 1: as above; 2: each slice was pushed, and is filled, in the order of the parameters.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::OwnedKernelLaunch::typed($($given)*, launch, |$($given)*, launch| {
-                        $($crate::__cuda_module_fill! { launch $kind $argument })*
+                        $($crate::__cuda_module_fill! { launch $kind $argument [$($element)*] })*
                     })
                 })
             }
@@ -102,16 +102,22 @@ macro_rules! __cuda_module_async {
 #[macro_export]
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_borrow {
-    (slice $argument:ident) => {
+    (slice $argument:ident [$($element:tt)*]) => {
         let $argument = &$argument;
     };
-    (slice_mut $argument:ident) => {
+    (slice_mut $argument:ident [$($element:tt)*]) => {
         let $argument = &$argument;
     };
-    ($kind:ident $argument:ident) => {};
+    (object $argument:ident [$($ty:tt)*]) => {
+        let $argument: &$($ty)* = $crate::launch::typed::HeldObject::held(&$argument);
+    };
+    (object_mut $argument:ident [$($ty:tt)*]) => {
+        let $argument: &$($ty)* = $crate::launch::typed::HeldObject::held(&$argument);
+    };
+    ($kind:ident $argument:ident [$($element:tt)*]) => {};
 }
 
-/// Values are pushed as they are, slices when the launch runs.
+/// Values are pushed as they are, slices and objects when the launch runs.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(feature = "async")]
@@ -124,6 +130,14 @@ macro_rules! __cuda_module_push {
         // SAFETY: 1: by `__cuda_module_fill`.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
+    ($launch:ident object $argument:ident [$($ty:tt)*]) => {
+        // SAFETY: 1: by `__cuda_module_fill`.
+        unsafe { $launch.push_object_later::<$($ty)*>() };
+    };
+    ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
+        // SAFETY: 1: by `__cuda_module_fill`.
+        unsafe { $launch.push_object_later::<$($ty)*>() };
+    };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {
         $launch.push_byval($argument);
     };
@@ -134,13 +148,23 @@ macro_rules! __cuda_module_push {
 #[macro_export]
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_fill {
-    ($launch:ident slice $argument:ident) => {
+    ($launch:ident slice $argument:ident [$($element:tt)*]) => {
         $launch.fill_slice($argument);
     };
-    ($launch:ident slice_mut $argument:ident) => {
+    ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
         $launch.fill_slice_mut($argument);
     };
-    ($launch:ident $kind:ident $argument:ident) => {};
+    ($launch:ident object $argument:ident [$($ty:tt)*]) => {
+        let object: &$($ty)* = $crate::launch::typed::HeldObject::held(&*$argument);
+        // SAFETY: 1: it goes into the operation.
+        $launch.fill_object(unsafe { $crate::launch::typed::object(object) });
+    };
+    ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
+        let object: &mut $($ty)* = $crate::launch::typed::HeldObjectMut::held_mut($argument);
+        // SAFETY: 1: it goes into the operation.
+        $launch.fill_object(unsafe { $crate::launch::typed::object_mut(object) });
+    };
+    ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {};
 }
 
 /// None: this crate was built without feature `async`.

@@ -95,6 +95,15 @@ macro_rules! __cuda_module_list {
             $crate::__cuda_module_list!($($rest)*),
         )
     };
+    (object $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons($crate::launch::typed::object($argument), $crate::__cuda_module_list!($($rest)*))
+    };
+    (object_mut $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons($crate::launch::typed::object_mut($argument), $crate::__cuda_module_list!($($rest)*))
+    };
+    (open $argument:ident $($rest:tt)*) => {
+        $crate::launch::Cons($crate::launch::Bits(&$argument), $crate::__cuda_module_list!($($rest)*))
+    };
     ($kind:ident $argument:ident $($rest:tt)*) => {
         $crate::launch::Cons($crate::launch::Value(&$argument), $crate::__cuda_module_list!($($rest)*))
     };

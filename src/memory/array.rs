@@ -317,6 +317,14 @@ impl ArrayInner {
         }
     }
 
+    /// What notes its uses.
+    pub(super) fn resource(self: &Arc<Self>) -> Arc<dyn Resource> {
+        match &self.level_of {
+            Some(mipmap) => mipmap.clone(),
+            None => self.clone(),
+        }
+    }
+
     /// Whether it was made for surfaces.
     pub(super) fn is_surface(&self) -> bool {
         self.flags.contains(ArrayFlags::SURFACE)

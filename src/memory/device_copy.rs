@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::num::Wrapping;
 
 use super::pointer::{DevicePtr, DevicePtrMut};
+use crate::driver::Kind;
 
 /// Plain data: may be copied to and from the device byte for byte.
 ///
@@ -41,21 +42,82 @@ use super::pointer::{DevicePtr, DevicePtrMut};
     note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool` and `char` are kept \
             as `u8` and `u32`; closures, enums, tuples and types of other crates are passed to a kernel as `byval(x)`"
 )]
-pub unsafe trait DeviceCopy: Copy + 'static {}
+pub unsafe trait DeviceCopy: Copy + 'static {
+    /// Whether it is a float or an integer, of the types that launches tell apart.
+    #[doc(hidden)]
+    const KIND: Kind = Kind::Other;
+}
+
+/// What is no address or handle of the device, and holds none: what a `safe fn` of a typed module takes by value, and
+/// what its slices are of.
+///
+/// Implemented for numbers, arrays of them, and structs that derive [`DeviceCopy`] and whose fields all are `NoAddress`. Not for
+/// [`DevicePtr`], texture and surface handles and tensor maps, nor for what holds one: the caller could pass any, and no kernel
+/// can promise to be safe with it. [`cuda_module`](macro@crate::cuda_module) says what stands for them.
+///
+/// ```
+/// use cuda_launch::{DeviceCopy, NoAddress};
+/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[repr(C)]
+/// struct Body { position: [f32; 3], mass: f32 }
+/// fn any_value_will_do<T: NoAddress>() {}
+/// any_value_will_do::<[Body; 4]>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// use cuda_launch::{DeviceCopy, DevicePtr, NoAddress};
+/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[repr(C)]
+/// struct Table { rows: DevicePtr<f32>, len: u64 }
+/// fn any_value_will_do<T: NoAddress>() {}
+/// any_value_will_do::<[Table; 4]>();
+/// ```
+///
+/// # Safety
+/// 1. No value of the type holds what a kernel follows: an address, or the handle of a texture, surface or other object. A number
+///    is not one, whatever a kernel does with it: that is the promise of whoever declares the kernel as `safe fn`.
+#[diagnostic::on_unimplemented(
+    message = "a `safe fn` cannot take `{Self}`, which may be or hold an address or a handle: the caller could pass any",
+    label = "not `NoAddress`",
+    note = "memory is taken as a slice, `&[T]` or `&mut [T]`; a texture as `&TextureObject`, a surface as `&SurfaceObject` or \
+            `&mut SurfaceObject`, a tensor map as `&TensorMapObject` or `&mut TensorMapObject`; or declare the kernel as `fn`, \
+            whose method is `unsafe`",
+    note = "a struct that derives `DeviceCopy` is `NoAddress` if all its fields are"
+)]
+pub unsafe trait NoAddress {}
 
 macro_rules! plain {
-    ($($ty:ty),* $(,)?) => {$(
+    ($kind:ident: $($ty:ty),* $(,)?) => {$(
         // Not recommended, here and below: a list of some of them would not help in a message.
         #[diagnostic::do_not_recommend]
         // SAFETY: 1, 2: every bit pattern of this number is a value; 3: it is no address of the host.
-        unsafe impl DeviceCopy for $ty {}
+        unsafe impl DeviceCopy for $ty {
+            const KIND: Kind = Kind::$kind;
+        }
+
+        #[diagnostic::do_not_recommend]
+        // SAFETY: 1: a number.
+        unsafe impl NoAddress for $ty {}
     )*};
 }
 
-plain! { u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64 }
+plain! { Integer: u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize }
+plain! { Float: f32, f64 }
 
 #[cfg(feature = "half")]
-plain! { half::f16, half::bf16 }
+plain! { Float: half::f16, half::bf16 }
+
+// SAFETY: 1: the number inside is none.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: NoAddress> NoAddress for Wrapping<T> {}
+
+// SAFETY: 1: none of the elements is one.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: NoAddress, const N: usize> NoAddress for [T; N] {}
+
+// SAFETY: 1: it holds nothing.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: ?Sized + 'static> NoAddress for PhantomData<T> {}
 
 // SAFETY: 1 to 3 hold for the number inside; `Wrapping` is transparent.
 #[diagnostic::do_not_recommend]
@@ -67,11 +129,15 @@ unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
 // SAFETY: 1, 2: a transparent u64; 3: an address of the device.
 #[diagnostic::do_not_recommend]
-unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
+unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {
+    const KIND: Kind = Kind::Integer;
+}
 
 // SAFETY: as for `DevicePtr`.
 #[diagnostic::do_not_recommend]
-unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {}
+unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {
+    const KIND: Kind = Kind::Integer;
+}
 
 // SAFETY: 1, 2: nothing, in a place of size zero; 3: so it holds nothing.
 #[diagnostic::do_not_recommend]

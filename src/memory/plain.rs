@@ -4,13 +4,14 @@
 
 use bytemuck::{AnyBitPattern, Pod};
 
-use super::device_copy::DeviceCopy;
+use super::device_copy::{DeviceCopy, NoAddress};
 
 /// A `bytemuck::Pod` value as an element of a buffer or as an argument of a kernel.
 ///
 /// Rust's coherence rules let this crate implement [`DeviceCopy`] for its own types and for named ones only, not for
 /// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices of `T` are slices of it
-/// and back without a copy.
+/// and back without a copy. It is [`NoAddress`](crate::NoAddress): do not implement `Pod` by hand for a type that holds an address of
+/// the device.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer, Plain};
@@ -32,6 +33,11 @@ pub struct Plain<T>(pub T);
 // SAFETY: 1: `Pod` says so, and `Plain` is transparent; 2: as for 1; 3: a `Pod` type has no references, and host
 // pointers are not `Pod`.
 unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
+
+#[diagnostic::do_not_recommend]
+// SAFETY: 1: numbers, as all that `bytemuck` derives `Pod` for: neither pointers nor the addresses and handles of this crate are
+// `Pod`. Whoever implements it by hand for a type with one of these vouches for this too, as `Plain` says.
+unsafe impl<T: Pod> NoAddress for Plain<T> {}
 
 impl<T: AnyBitPattern> Plain<T> {
     /// The same elements, wrapped.

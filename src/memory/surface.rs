@@ -8,8 +8,9 @@ use std::sync::Arc;
 use super::array::{ArrayInner, CudaArray};
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
+use super::object::{KernelObject, KernelObjectMut, ObjectParts, Shared, Used, sealed::Sealed};
 use super::texture::of_array;
-use crate::driver::{CudaContext, CudaStream, try_again};
+use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::{Error, ErrorKind, TextureError};
 use crate::ordering::Submission;
 
@@ -33,9 +34,9 @@ impl SurfaceHandle {
 
 /// An array that kernels read and write by bytes and rows, without filtering.
 ///
-/// It keeps the array alive. Kernels take [`SurfaceObject::handle`]; their use is
-/// noted only by [`SurfaceObject::write_on`].
-/// Dropping it waits for all work of its context.
+/// It keeps the array alive. Kernels of typed modules take `&SurfaceObject`, or `&mut SurfaceObject` to write through it, and their
+/// launches order it and keep it as they do buffers. Other launches take [`SurfaceObject::handle`]; their use is noted only by
+/// [`SurfaceObject::write_on`]. Dropping it waits for all work of its context.
 ///
 /// ```
 /// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext, SurfaceObject};
@@ -49,8 +50,15 @@ impl SurfaceHandle {
 #[derive(Debug)]
 #[doc(alias = "cuSurfObjectCreate")]
 pub struct SurfaceObject {
-    raw: sys::CUsurfObject,
-    context: CudaContext,
+    inner: Arc<SurfaceInner>,
+}
+
+/// The object of the driver, and the array.
+#[derive(Debug)]
+struct SurfaceInner {
+    handle: SurfaceHandle,
+    used: Arc<Used>,
+    // Dropped after the object.
     array: Arc<ArrayInner>,
 }
 
@@ -72,7 +80,9 @@ impl SurfaceObject {
         context.call("cuSurfObjectCreate", String::new, |driver| unsafe {
             driver.cuSurfObjectCreate(&mut raw, &resource)
         })?;
-        Ok(Self { raw, context, array: owner })
+        let used = Arc::new(Used::array(owner.resource(), &context, Some(array.raw().addr())));
+        let inner = SurfaceInner { handle: SurfaceHandle(raw), used, array: owner };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Makes work given to `stream` from now on wait for all work that is known to use the array, and work on other
@@ -83,52 +93,82 @@ impl SurfaceObject {
     /// # Errors
     /// Whatever the driver answers.
     pub fn write_on(&self, stream: &CudaStream) -> Result<(), Error> {
-        stream.same_context(&self.context, "the surface")?;
-        self.array.note(&mut Submission::on(stream), true)
+        stream.same_context(self.context(), "the surface")?;
+        self.inner.used.note(&mut Submission::on(stream), true)
     }
 
     /// What a kernel takes.
     pub fn handle(&self) -> SurfaceHandle {
-        SurfaceHandle(self.raw)
+        self.inner.handle
     }
 
     /// The context.
     pub fn context(&self) -> &CudaContext {
-        &self.context
+        self.inner.used.context()
     }
 
-    /// Destroys the surface now, after all work of its context, and says what the driver answered.
+    /// Destroys the surface now, after all work of its context, and says what the driver answered. A graph with a launch that was
+    /// given the surface has a share in it: then it ends with that.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuSurfObjectDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the surface is gone in any case.
+    /// Whatever the driver answers; this handle is gone in any case.
     #[doc(alias = "cuSurfObjectDestroy")]
-    pub fn close(mut self) -> Result<(), Error> {
-        self.destroy()
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+}
+
+impl Sealed for SurfaceObject {}
+
+#[diagnostic::do_not_recommend]
+impl KernelObject for SurfaceObject {
+    type Handle = SurfaceHandle;
+
+    #[inline]
+    fn parts(&self) -> ObjectParts<'_, SurfaceHandle> {
+        ObjectParts { handle: &self.inner.handle, of: self }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl KernelObjectMut for SurfaceObject {}
+
+impl Shared for SurfaceObject {
+    fn used(&self) -> &Used {
+        &self.inner.used
     }
 
+    fn share(&self) -> Option<Keep> {
+        Some(self.inner.clone())
+    }
+}
+
+impl SurfaceInner {
     fn destroy(&mut self) -> Result<(), Error> {
-        if self.raw == 0 {
+        let raw = self.handle.0;
+        if raw == 0 {
             return Ok(());
         }
-        self.context.may_give_back("cuSurfObjectDestroy")?;
+        let context = self.used.context();
+        context.may_give_back("cuSurfObjectDestroy")?;
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
-        self.context.end_of_work()?;
-        let raw = std::mem::take(&mut self.raw);
+        context.end_of_work()?;
+        self.handle = SurfaceHandle(0);
         // SAFETY: this value owned the object, and nothing uses it any more.
-        self.context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
+        context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
             driver.cuSurfObjectDestroy(raw)
         })
     }
 }
 
-impl Drop for SurfaceObject {
+impl Drop for SurfaceInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && self.raw != 0 {
-            let (raw, context) = (std::mem::take(&mut self.raw), self.context.clone());
-            try_again(Self { raw, context, array: self.array.clone() });
+        if self.destroy().is_err() && self.handle.0 != 0 {
+            let handle = std::mem::replace(&mut self.handle, SurfaceHandle(0));
+            try_again(Self { handle, used: self.used.clone(), array: self.array.clone() });
         }
     }
 }

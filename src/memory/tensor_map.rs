@@ -16,7 +16,8 @@ use crate::error::Error;
 /// A tensor map: a by-value argument of 128 bytes at a multiple of 128, `const __grid_constant__ CUtensorMap`.
 ///
 /// A value that holds an address, as a [`DevicePtr`](crate::DevicePtr) does: keep the memory until the kernels that were
-/// given the map are done. It may be copied freely.
+/// given the map are done. It may be copied freely. [`TensorMapObject`](crate::TensorMapObject) keeps the memory, and launches of
+/// typed modules order it.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer, Swizzle, TensorMap};
@@ -199,7 +200,16 @@ impl TiledMap {
         memory: &impl DeviceSlice<Element = T>,
     ) -> Result<TensorMap, Error> {
         context.same_driver(memory.context(), "the memory", "the context")?;
-        let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
+        self.encode_at::<T>(context, memory.address(), memory.len() * size_of::<T>())
+    }
+
+    pub(super) fn encode_at<T: DeviceCopy>(
+        &self,
+        context: &CudaContext,
+        address: u64,
+        bytes: usize,
+    ) -> Result<TensorMap, Error> {
+        let known = self.layout.check::<T>(address, bytes)?;
         self.layout.check_tile(&self.tile, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
         context.call(
@@ -211,7 +221,7 @@ impl TiledMap {
                     &mut map,
                     known.data_type.raw(),
                     known.rank,
-                    pointer(memory.address()),
+                    pointer(address),
                     layout.dims.as_ptr(),
                     known.strides.as_ptr(),
                     self.tile.as_ptr(),
@@ -242,7 +252,16 @@ impl Im2colMap {
         memory: &impl DeviceSlice<Element = T>,
     ) -> Result<TensorMap, Error> {
         context.same_driver(memory.context(), "the memory", "the context")?;
-        let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
+        self.encode_at::<T>(context, memory.address(), memory.len() * size_of::<T>())
+    }
+
+    pub(super) fn encode_at<T: DeviceCopy>(
+        &self,
+        context: &CudaContext,
+        address: u64,
+        bytes: usize,
+    ) -> Result<TensorMap, Error> {
+        let known = self.layout.check::<T>(address, bytes)?;
         self.layout.check_pixels([&self.lower, &self.upper], self.channels, self.pixels, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
         context.call(
@@ -255,7 +274,7 @@ impl Im2colMap {
                     &mut map,
                     known.data_type.raw(),
                     known.rank,
-                    pointer(memory.address()),
+                    pointer(address),
                     layout.dims.as_ptr(),
                     known.strides.as_ptr(),
                     self.lower.as_ptr(),

@@ -8,17 +8,19 @@ use cuda_driver_sys::{
     CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype,
 };
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::array::{ArrayInner, CudaArray};
+use super::array::CudaArray;
 use super::array_format::ArrayElement;
 use super::device_copy::DeviceCopy;
-use super::home::Home;
-use super::mipmap::{MipmapInner, MipmappedArray};
+use super::mipmap::MipmappedArray;
+use super::object::{KernelObject, ObjectParts, Shared, Used, sealed::Sealed};
 use super::pitched::PitchedBuffer;
+use super::pointer_attributes::{MemoryType, PointerAttributes};
 use super::texture_descriptor::TextureDescriptor;
 use super::view::DeviceSlice;
-use crate::driver::{CudaContext, CudaStream, try_again};
+use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
 use crate::ordering::Submission;
 
@@ -44,9 +46,9 @@ impl TextureHandle {
 
 /// An array or linear memory that kernels read with filtering, bounds and normalized coordinates.
 ///
-/// It keeps what it is made of alive. Kernels take [`TextureObject::handle`]; a launch does not know what
-/// the handle means, so that on another stream than the copy that filled the array [`TextureObject::read_on`] comes first.
-/// Dropping it waits for all work of its context.
+/// It keeps what it is made of alive. Kernels of typed modules take `&TextureObject`, and their launches order it and keep it as
+/// they do buffers. Other launches take [`TextureObject::handle`] and do not know what the handle means, so that on another stream
+/// than the copy that filled the array [`TextureObject::read_on`] comes first. Dropping it waits for all work of its context.
 ///
 /// ```
 /// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext, TextureDescriptor, TextureObject};
@@ -59,18 +61,15 @@ impl TextureHandle {
 /// ```
 #[doc(alias = "cuTexObjectCreate")]
 pub struct TextureObject {
-    raw: sys::CUtexObject,
-    context: CudaContext,
-    // Dropped after the object.
-    of: Option<Kept>,
+    inner: Arc<TextureInner>,
 }
 
-/// What a texture keeps alive.
-enum Kept {
-    Home(Arc<Home>),
-    Array(Arc<ArrayInner>),
-    Mipmap(Arc<MipmapInner>),
-    Other { _owner: Box<dyn Any + Send + Sync> },
+/// The object of the driver, and what it reads.
+struct TextureInner {
+    handle: TextureHandle,
+    used: Arc<Used>,
+    // Dropped after the object.
+    owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl TextureObject {
@@ -87,9 +86,9 @@ impl TextureObject {
         descriptor.fits::<T>()?;
         let owner = array.share();
         owner.escape();
-        let resource = of_array(array.raw());
+        let used = Used::array(owner.resource(), array.context(), Some(array.raw().addr()));
         // SAFETY: 1: the array is live; 2: `owner` keeps it.
-        unsafe { Self::make(array.context(), &resource, &descriptor.raw(), None, Kept::Array(owner)) }
+        unsafe { Self::make(&of_array(array.raw()), &descriptor.raw(), None, used, Some(Box::new(owner))) }
     }
 
     /// A texture of all levels of a mipmapped array; the descriptor's `mipmap_clamp` says which of them are read.
@@ -112,14 +111,15 @@ impl TextureObject {
             },
             flags: 0,
         };
-        // SAFETY: 1: the mipmapped array is live; 2: `owner` keeps it.
-        unsafe { Self::make(mipmap.context(), &resource, &descriptor.raw(), None, Kept::Mipmap(owner)) }
+        let used = Used::array(owner, mipmap.context(), None);
+        // SAFETY: 1: the mipmapped array is live; 2: `used` keeps it.
+        unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
     /// A texture of device memory, in one dimension, read by index (`tex1Dfetch`).
     ///
     /// The memory stays allocated as long as the texture lives, also when its buffer is dropped. Address mode and filter
-    /// mean nothing here. Driver call: `cuTexObjectCreate`.
+    /// mean nothing here. Driver calls: `cuPointerGetAttributes`, `cuTexObjectCreate`.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` if the memory does not start at a multiple of the device's texture alignment
@@ -141,9 +141,15 @@ impl TextureObject {
             res: CUDA_RESOURCE_DESC_res { linear },
             flags: 0,
         };
-        let (context, owner) = (parts.home.context(), parts.home.clone());
-        // SAFETY: 1: the memory is live; 2: `owner` keeps it.
-        unsafe { Self::make(context, &resource, &descriptor.raw(), None, Kept::Home(owner)) }
+        let (context, addresses) =
+            (parts.home.context(), addresses(*parts.address, *parts.len * size_of::<T>()));
+        let known = PointerAttributes::of(context, *parts.address)?;
+        let of_device =
+            |known: PointerAttributes| known.memory_type == MemoryType::Device && !known.is_managed;
+        let used = Used::memory(parts.home.clone(), context, addresses);
+        let used = used.seen_by_host(!known.is_some_and(of_device));
+        // SAFETY: 1: the memory is live; 2: `used` keeps it.
+        unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
     /// A texture of pitched rows, in two dimensions.
@@ -172,9 +178,10 @@ impl TextureObject {
             res: CUDA_RESOURCE_DESC_res { pitch2D },
             flags: 0,
         };
-        let owner = Kept::Home(rows.share());
-        // SAFETY: 1: the memory is live; 2: `owner` keeps it.
-        unsafe { Self::make(rows.context(), &resource, &descriptor.raw(), None, owner) }
+        let addresses = addresses(rows.cu_deviceptr(), rows.pitch() * rows.height());
+        let used = Used::memory(rows.share(), rows.context(), addresses);
+        // SAFETY: 1: the memory is live; 2: `used` keeps it.
+        unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
     /// A texture by the driver's own structures, for what the other functions cannot say, such as a resource view.
@@ -184,6 +191,8 @@ impl TextureObject {
     /// # Safety
     /// 1. The resource is live and of `context`.
     /// 2. It stays so as long as `owner` lives.
+    /// 3. Nobody notes what kernels read through the texture: whoever writes the resource, or has a mutable reference to it, waits
+    ///    for the launches that were given the texture, and those wait for it.
     ///
     /// # Errors
     /// Whatever the driver answers.
@@ -194,28 +203,29 @@ impl TextureObject {
         view: Option<&CUDA_RESOURCE_VIEW_DESC>,
         owner: impl Any + Send + Sync,
     ) -> Result<Self, Error> {
-        let of = Kept::Other { _owner: Box::new(owner) };
+        let used = Used::unknown(context);
         // SAFETY: the caller's duties.
-        unsafe { Self::make(context, resource, descriptor, view, of) }
+        unsafe { Self::make(resource, descriptor, view, used, Some(Box::new(owner))) }
     }
 
     /// # Safety
-    /// 1. The resource is live and of `context`.
-    /// 2. It stays so as long as `of` lives.
+    /// 1. The resource is live and of the context that `used` names.
+    /// 2. It stays so as long as `used` and `owner` live.
     unsafe fn make(
-        context: &CudaContext,
         resource: &CUDA_RESOURCE_DESC,
         descriptor: &CUDA_TEXTURE_DESC,
         view: Option<&CUDA_RESOURCE_VIEW_DESC>,
-        of: Kept,
+        used: Used,
+        owner: Option<Box<dyn Any + Send + Sync>>,
     ) -> Result<Self, Error> {
         let (mut raw, view) = (0, view.map_or(std::ptr::null(), std::ptr::from_ref));
         let asked = || format!("{:?}, {descriptor:?}", resource.resType);
         // SAFETY: the caller's duty 1; all structures outlive the call.
-        context.call("cuTexObjectCreate", asked, |driver| unsafe {
+        used.context().call("cuTexObjectCreate", asked, |driver| unsafe {
             driver.cuTexObjectCreate(&mut raw, resource, descriptor, view)
         })?;
-        Ok(Self { raw, context: context.clone(), of: Some(of) })
+        let inner = TextureInner { handle: TextureHandle(raw), used: Arc::new(used), owner };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Makes work given to `stream` from now on wait for the work that wrote what the texture reads, and later writers for
@@ -226,65 +236,91 @@ impl TextureObject {
     /// # Errors
     /// The stream is of another context, or whatever the driver answers.
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
-        stream.same_context(&self.context, "the texture")?;
-        let mut work = Submission::on(stream);
-        match &self.of {
-            Some(Kept::Home(home)) => work.reads(home),
-            Some(Kept::Array(array)) => array.note(&mut work, false),
-            Some(Kept::Mipmap(mipmap)) => work.reads(mipmap),
-            Some(Kept::Other { .. }) | None => Ok(()),
-        }
+        stream.same_context(self.context(), "the texture")?;
+        self.inner.used.note(&mut Submission::on(stream), false)
     }
 
     /// What a kernel takes.
     pub fn handle(&self) -> TextureHandle {
-        TextureHandle(self.raw)
+        self.inner.handle
     }
 
     /// The context.
     pub fn context(&self) -> &CudaContext {
-        &self.context
+        self.inner.used.context()
     }
 
-    /// Destroys the texture now, after all work of its context, and says what the driver answered.
+    /// Destroys the texture now, after all work of its context, and says what the driver answered. A graph with a launch that was
+    /// given the texture has a share in it: then it ends with that.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuTexObjectDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the texture is gone in any case.
+    /// Whatever the driver answers; this handle is gone in any case.
     #[doc(alias = "cuTexObjectDestroy")]
-    pub fn close(mut self) -> Result<(), Error> {
-        self.destroy()
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+}
+
+impl Sealed for TextureObject {}
+
+#[diagnostic::do_not_recommend]
+impl KernelObject for TextureObject {
+    type Handle = TextureHandle;
+
+    #[inline]
+    fn parts(&self) -> ObjectParts<'_, TextureHandle> {
+        ObjectParts { handle: &self.inner.handle, of: self }
+    }
+}
+
+impl Shared for TextureObject {
+    fn used(&self) -> &Used {
+        &self.inner.used
     }
 
+    fn share(&self) -> Option<Keep> {
+        Some(self.inner.clone())
+    }
+}
+
+impl TextureInner {
     fn destroy(&mut self) -> Result<(), Error> {
-        if self.raw == 0 {
+        let raw = self.handle.0;
+        if raw == 0 {
             return Ok(());
         }
-        self.context.may_give_back("cuTexObjectDestroy")?;
+        let context = self.used.context();
+        context.may_give_back("cuTexObjectDestroy")?;
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
-        self.context.end_of_work()?;
-        let raw = std::mem::take(&mut self.raw);
+        context.end_of_work()?;
+        self.handle = TextureHandle(0);
         // SAFETY: this value owned the object, and nothing uses it any more.
-        self.context
+        context
             .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }
 }
 
-impl Drop for TextureObject {
+impl Drop for TextureInner {
     fn drop(&mut self) {
         // Nobody can be told here; `close` tells.
-        if self.destroy().is_err() && self.raw != 0 {
-            let (raw, of) = (std::mem::take(&mut self.raw), self.of.take());
-            try_again(Self { raw, context: self.context.clone(), of });
+        if self.destroy().is_err() && self.handle.0 != 0 {
+            let handle = std::mem::replace(&mut self.handle, TextureHandle(0));
+            try_again(Self { handle, used: self.used.clone(), owner: self.owner.take() });
         }
     }
 }
 
 impl std::fmt::Debug for TextureObject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TextureObject").field("raw", &self.raw).finish_non_exhaustive()
+        f.debug_struct("TextureObject").field("raw", &self.inner.handle.0).finish_non_exhaustive()
     }
+}
+
+/// So many bytes from there on. They are allocated: the sum is an address.
+fn addresses(start: u64, bytes: usize) -> Range<u64> {
+    start..start.saturating_add(bytes as u64)
 }
 
 /// The description of an array.

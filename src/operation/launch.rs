@@ -11,7 +11,7 @@ use super::typed::{Describe, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
 use crate::launch::stored::{Store, StoredArguments};
-use crate::launch::{Attribute, Dim3, LaunchConfig, ptr, slice, slice_mut};
+use crate::launch::{Attribute, ByValue, Dim3, LaunchConfig, ptr, slice, slice_mut};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
 /// A kernel launch that is described now and submitted later, on the stream of its chain.
@@ -71,10 +71,21 @@ impl<'a> AsyncKernelLaunch<'a> {
         self
     }
 
-    /// One parameter: any `Copy` value, such as a closure or a struct of another crate; none if its size is zero.
+    /// One parameter: any `Copy` value that borrows nothing, such as a closure or a struct of another crate; none if its size is
+    /// zero. What its bytes mean to the kernel is not compared.
     #[inline]
-    pub fn push_byval<T: Copy>(&mut self, value: T) -> &mut Self {
-        self.arguments.value(value);
+    pub fn push_byval<T: ByValue>(&mut self, value: T) -> &mut Self {
+        self.arguments.bits(value);
+        self
+    }
+
+    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
+    ///
+    /// Nobody keeps or orders what they point to: to [`execute`](Self::execute) and [`into_operation`](Self::into_operation) it is
+    /// memory of duties 2 to 4 of [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as a graph replays it.
+    #[inline]
+    pub fn push_byval_borrowed<T: Copy + 'a>(&mut self, value: T) -> &mut Self {
+        self.arguments.bits(value);
         self
     }
 

@@ -6,8 +6,8 @@ use std::fmt;
 
 use super::launch::{AsyncKernelLaunch, OwnedKernelLaunch};
 use crate::error::Error;
-use crate::launch::{slice, slice_mut};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::launch::{Object, slice, slice_mut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, KernelObject};
 
 /// How an [`OwnedKernelLaunch`] comes to its launch: a closure, or what a method of a typed module left.
 pub trait Describe<R>: Send {
@@ -75,7 +75,7 @@ impl<R> OwnedKernelLaunch<R> {
     ///
     /// # Safety
     /// 1. As [`OwnedKernelLaunch::new`].
-    /// 2. `fill` fills each slice that was pushed for later, in order, with one of its element.
+    /// 2. `fill` fills each slice and each object that was pushed for later, in order, with one of its element or handle.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn typed(resources: R, launch: AsyncKernelLaunch<'static>, fill: Fill<R>) -> Self {
@@ -95,7 +95,22 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arguments.slice_later::<T>();
     }
 
-    /// The first that was not.
+    /// An object that is filled before the launch runs.
+    ///
+    /// # Safety
+    /// 1. It is, with one of this handle.
+    #[inline]
+    pub unsafe fn push_object_later<O: KernelObject + ?Sized>(&mut self) {
+        self.arguments.object_later::<O::Handle>();
+    }
+
+    /// The first object that was not.
+    #[inline]
+    pub fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
+        self.arguments.fill_object(object);
+    }
+
+    /// The first slice that was not.
     #[inline]
     pub fn fill_slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) {
         self.arguments.fill(slice(memory));

@@ -35,9 +35,9 @@ pub(super) fn taken(kernel: &Kernel, module: &Module) -> TokenStream {
     Error::new(other.span(), message).into_compile_error()
 }
 
-/// What an owned launch keeps and gives back: its slices, each of a type that the caller chooses.
+/// What an owned launch keeps and gives back: its slices and objects, each of a type that the caller chooses.
 pub(super) struct Owned {
-    /// Of each parameter, if it is a slice.
+    /// Of each parameter, if it is one.
     pub(super) types: Vec<Option<Ident>>,
     values: Vec<Ident>,
     /// Those of the kernel, then the types.
@@ -48,8 +48,13 @@ impl Owned {
     pub(super) fn of(kernel: &Kernel, generics: &[TokenStream], path: &Path) -> Self {
         let (mut taken, mut generics, mut values) = (Vec::new(), generics.to_vec(), Vec::new());
         let types = kernel.parameters.iter().map(|parameter| {
-            let Kind::Slice { element, mutable } = &parameter.kind else { return None };
-            let (name, memory) = (type_name(parameter, &taken), memory(element, *mutable, path));
+            let memory = match &parameter.kind {
+                Kind::Slice { element, mutable } => memory(element, *mutable, path),
+                Kind::Object { ty, mutable: false } => quote!(#path::launch::typed::HeldObject<#ty>),
+                Kind::Object { ty, mutable: true } => quote!(#path::launch::typed::HeldObjectMut<#ty>),
+                _ => return None,
+            };
+            let name = type_name(parameter, &taken);
             generics.push(quote!(#name: #memory + ::core::marker::Send));
             values.push(parameter.ident.clone());
             taken.push(name.clone());

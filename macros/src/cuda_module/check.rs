@@ -110,7 +110,7 @@ impl Check<'_> {
                 let what = format!("kernel `{name}` has no parameter for `{ident}` ({line}{image})");
                 let ty = parameter.ty.to_token_stream();
                 let help = "\nhelp: pass a closure that captures nothing";
-                verdict.open.push(self.expectation(parameter, &ty, &what, (0, 0), help));
+                verdict.open.push(self.expectation(parameter, (&ty, &show(&ty)), &what, (0, 0), help));
                 continue;
             }
             let count = parameter.kind.count();
@@ -158,6 +158,13 @@ impl Check<'_> {
             }
             (Kind::Pointer { .. }, [address]) => {
                 fixed(place, address, &format!("`{}`", show(&parameter.ty)), 8, false);
+            }
+            (Kind::Object { ty, .. }, [handle]) => {
+                let ty = substitute(ty.to_token_stream(), self.types);
+                let handle_type = object_handle(&ty, self.path);
+                let shown = show(&ty);
+                let assertion = self.assertion_shown(place, parameter, (&handle_type, &shown), handle);
+                verdict.assertions.push(quote! { const _: () = #assertion; });
             }
             (Kind::Value(ty), [value]) => {
                 let ty = substitute(ty.to_token_stream(), self.types);
@@ -224,6 +231,17 @@ impl Check<'_> {
         ty: &TokenStream,
         wanted: &ImageParameter,
     ) -> TokenStream {
+        self.assertion_shown(place, parameter, (ty, &show(ty)), wanted)
+    }
+
+    /// The same of a type that is called otherwise.
+    fn assertion_shown(
+        &self,
+        place: usize,
+        parameter: &Parameter,
+        ty: (&TokenStream, &str),
+        wanted: &ImageParameter,
+    ) -> TokenStream {
         let what = self.start(place, &parameter.ident, wanted);
         // Only of what is declared as bytes: other types have the alignment of their size.
         let align = wanted.text.filter(|text| text.array).map_or(0, |text| text.align);
@@ -233,12 +251,12 @@ impl Check<'_> {
     fn expectation(
         &self,
         parameter: &Parameter,
-        ty: &TokenStream,
+        (ty, given): (&TokenStream, &str),
         what: &str,
         (size, align): (usize, usize),
         help: &str,
     ) -> TokenStream {
-        let (path, given) = (self.path, show(ty));
+        let path = self.path;
         // Over the type as it was written: in a generic kernel `ty` is another.
         let (first, last) = spans::ends(&parameter.ty);
         spans::call(
@@ -248,6 +266,14 @@ impl Check<'_> {
             quote!(#what, #given, #size, #align, #help),
         )
     }
+}
+
+/// What the kernel gets of an object of this type.
+pub(super) fn object_handle(ty: &TokenStream, path: &Path) -> TokenStream {
+    let (first, last) = spans::ends(ty);
+    let (open, close) =
+        (spans::at(first, &quote!(<)), spans::at(last, &quote!(as #path::KernelObject>::Handle)));
+    quote!(#open #ty #close)
 }
 
 /// Declared as an array of bytes, as structs are.

@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::{AttrStyle, Attribute, Error, Ident, Path};
 
 use super::arguments::ImagePath;
-use super::check::{Known, Verdict, check};
+use super::check::{Known, Verdict, check, object_handle};
 use super::entry::Entry;
 use super::image::Code;
 use super::parameter::{Kind, show, substitute};
@@ -30,6 +30,7 @@ pub(super) fn module(
         parts.push(method::method(kernel, module, path, &verdict.open));
         parts.push(element::element(kernel, path));
         parts.push(findings(kernel, verdict));
+        parts.push(safe_types(kernel, path));
     }
     parts.extend(variables.iter().map(|v| variable::variable(v, known, path)));
     let images = found.iter().zip(known).map(|(image, known)| artifact(image, known, path));
@@ -59,6 +60,29 @@ fn findings(kernel: &Kernel, verdict: Verdict) -> TokenStream {
         #(#cfgs const _: () = { #errors };)*
         #(#cfgs #assertions)*
     }
+}
+
+/// For the compiler: that nothing which a `safe fn` takes is or holds an address.
+fn safe_types(kernel: &Kernel, path: &Path) -> TokenStream {
+    if !kernel.safe {
+        return TokenStream::new();
+    }
+    let cfgs = cfgs(&kernel.attributes);
+    let without_address = quote!(#path::launch::typed::without_address);
+    let mut assertions = TokenStream::new();
+    for (_, types) in kernel.entry.instances() {
+        for parameter in &kernel.parameters {
+            let Some(ty) = parameter.kind.data() else { continue };
+            let assertion = spans::call(
+                &without_address,
+                &substitute(ty.to_token_stream(), &types),
+                spans::ends(ty),
+                quote!(),
+            );
+            assertions.extend(quote!(#cfgs const _: () = #assertion;));
+        }
+    }
+    assertions
 }
 
 fn artifact(image: &ImagePath, known: &Known, path: &Path) -> TokenStream {
@@ -199,6 +223,11 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
                 let (element, pointer) = (of(element), pointer(*mutable));
                 let (value, pointer) = (at(quote!(#launch::Value)), at(quote!(#path::#pointer)));
                 quote!(#value<'static, #pointer<#element>>)
+            }
+            Kind::Object { ty, mutable } => {
+                let (object, handle) = (at(quote!(#launch::Object<'static,)), object_handle(&of(ty), path));
+                let close = spans::at(last, &quote!(, #mutable>));
+                quote!(#object #handle #close)
             }
             Kind::Value(ty) => {
                 let (value, ty, close) =

@@ -76,6 +76,11 @@ fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenS
             let any = quote!((#slice + ?::core::marker::Sized));
             quote!((#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]))
         }
+        Kind::Object { ty, mutable } => {
+            let (kind, reference) =
+                if *mutable { (quote!(object_mut), quote!(mut)) } else { (quote!(object), quote!()) };
+            quote!((#ident #kind [#ty] [& #reference #ty] [&'launch #reference #ty] [#owned]))
+        }
         Kind::Pointer { element, mutable } => {
             let pointer = pointer(*mutable);
             value(quote!(#path::#pointer<#element>))
@@ -111,6 +116,12 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
         {
             let plain = spans::at(spans::ends(element).1, &quote!(: #path::DeviceCopy));
             bounds.push(quote!(#element #plain));
+        }
+        if let Kind::Object { ty, mutable } = &parameter.kind {
+            // Assumed, too.
+            let of = if *mutable { quote!(KernelObjectMut) } else { quote!(KernelObject) };
+            let object = spans::at(spans::ends(ty).1, &quote!(: #path::#of));
+            bounds.push(quote!(#ty #object));
         }
         if let Kind::Open(ty) = &parameter.kind {
             // Plain, and no borrow: the device cannot follow an address of the host.
@@ -158,7 +169,25 @@ fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
     let slices = (!contract.requires.is_empty()).then(|| {
         quote! { #[allow(unused_imports)] use #path::DeviceSlice as _; }
     });
-    quote!(#bounds #block #grid #shared { #slices #(#requires)* })
+    let apart = apart(&name, &kernel.parameters, &typed);
+    quote!(#bounds #block #grid #shared { #slices #(#requires)* } #apart)
+}
+
+/// That no object reaches what another argument writes, or the other way round.
+fn apart(name: &str, parameters: &[Parameter], typed: &TokenStream) -> Option<TokenStream> {
+    if !parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Object { .. })) {
+        return None;
+    }
+    let arguments = parameters.iter().filter_map(|Parameter { ident, kind, .. }| {
+        let (of, mutable) = match kind {
+            Kind::Slice { mutable, .. } => (quote!(of_slice), mutable),
+            Kind::Object { mutable, .. } => (quote!(of_object), mutable),
+            _ => return None,
+        };
+        let name = ident.unraw().to_string();
+        Some(quote!(#typed::#of(#name, &*#ident, #mutable)))
+    });
+    Some(quote!(#typed::apart(#name, &[#(#arguments),*])?;))
 }
 
 /// A condition; of a comparison both sides are told when it fails.

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Slice { element: Type, mutable: bool },
     /// `*const T`, `*mut T`.
     Pointer { element: Type, mutable: bool },
+    /// `&T`, `&mut T` of a texture, a surface or a tensor map: the handle.
+    Object { ty: Type, mutable: bool },
     /// A value, whole.
     Value(Type),
     /// A value of a type that the caller chooses.
@@ -31,6 +33,10 @@ impl Kind {
                 let mutable = reference.mutability.is_some();
                 match plain(&reference.elem) {
                     Type::Slice(slice) => Ok(Self::Slice { element: (*slice.elem).clone(), mutable }),
+                    // Whether it is an object of the device, the compiler knows.
+                    elem @ Type::Path(path) if may_be_object(path, open) => {
+                        Ok(Self::Object { ty: elem.clone(), mutable })
+                    }
                     elem => Err(Error::new_spanned(ty, reference_help(elem, mutable))),
                 }
             }
@@ -64,18 +70,36 @@ impl Kind {
     }
 
     pub(super) fn is_written(&self) -> bool {
-        matches!(self, Self::Slice { mutable: true, .. } | Self::Pointer { mutable: true, .. })
-            || matches!(self, Self::Value(Type::Path(path)) if last(path) == "DevicePtrMut")
+        matches!(
+            self,
+            Self::Slice { mutable: true, .. }
+                | Self::Pointer { mutable: true, .. }
+                | Self::Object { mutable: true, .. }
+        )
     }
 
-    /// An address that may be any number.
+    /// An address that may be any number. Types by other names are the compiler's to judge.
     pub(super) fn is_unchecked_address(&self) -> bool {
+        matches!(self, Self::Pointer { .. })
+    }
+
+    /// The type that a `safe fn` must not take if it holds an address: of a value, or of each element.
+    pub(super) fn data(&self) -> Option<&Type> {
         match self {
-            Self::Pointer { .. } => true,
-            Self::Value(Type::Path(path)) => matches!(last(path).as_str(), "DevicePtr" | "DevicePtrMut"),
-            _ => false,
+            Self::Slice { element, .. } => Some(element),
+            Self::Value(ty) => Some(ty),
+            Self::Object { .. } | Self::Pointer { .. } | Self::Open(_) => None,
         }
     }
+}
+
+/// Whether `&T` may be an object: `T` is no number, none of what `refused` knows, and not chosen by the caller.
+fn may_be_object(path: &TypePath, open: &[&Ident]) -> bool {
+    let object = matches!(last(path).as_str(), "TextureObject" | "SurfaceObject");
+    object
+        || super::check::primitive(&Type::Path(path.clone())).is_none()
+            && refused(path).is_none()
+            && !open.iter().any(|name| mentions(path.to_token_stream(), name))
 }
 
 /// Refuses what a variable cannot be, where its type says so; the compiler does the rest.
@@ -180,8 +204,11 @@ fn refused(path: &TypePath) -> Option<String> {
         "DeviceViewMut" => format!(
             "a kernel takes device memory that it writes as `&mut [{of}]`; the method then takes buffers and views"
         ),
-        "TextureObject" => "declare `TextureHandle`; the method takes `&TextureObject` for it".into(),
-        "SurfaceObject" => "declare `SurfaceHandle`; the method takes `&SurfaceObject` for it".into(),
+        "TextureObject" => "a texture is borrowed: declare `&TextureObject`".into(),
+        "SurfaceObject" => {
+            "a surface is borrowed: declare `&SurfaceObject`, or `&mut SurfaceObject` to write through it"
+                .into()
+        }
         _ => return None,
     })
 }

@@ -129,8 +129,8 @@ fn types_that_no_kernel_takes() {
             "a kernel cannot take a reference to one value of the host\nhelp: `f32` passes the value, `&[f32]` a slice",
         ),
         (
-            "&mut Params",
-            "`&mut [Params]` a slice of device memory (address and length), `*mut Params` an address alone",
+            "&mut u32",
+            "`&mut [u32]` a slice of device memory (address and length), `*mut u32` an address alone",
         ),
         ("&str", "a kernel cannot take `&str`"),
         ("&[f32; 4]", "a reference to an array of the host"),
@@ -142,7 +142,8 @@ fn types_that_no_kernel_takes() {
         ("Vec<f32>", "a kernel takes device memory as `&[f32]`"),
         ("cuda_launch::DeviceBuffer<f32>", "a kernel takes device memory as `&[f32]`"),
         ("DeviceViewMut<'_, f32>", "`&mut [T]`"),
-        ("TextureObject", "declare `TextureHandle`"),
+        ("TextureObject", "declare `&TextureObject`"),
+        ("SurfaceObject", "or `&mut SurfaceObject` to write through it"),
         ("(f32, u32)", "a tuple is no kernel parameter"),
         ("()", "leave it out"),
         ("[f32]", "write `&[f32]`"),
@@ -167,15 +168,31 @@ fn safe_kernels_take_no_bare_addresses() {
         ],
     );
     refused(
-        SAXPY,
-        "safe fn saxpy(x: cuda_launch::DevicePtr<f32>);",
-        &["a `safe fn` cannot take the address `x`"],
-    );
-    refused(
         IMAGE,
         "safe fn apply<F: Copy>(f: F, out: &mut [u32]);",
         &["a `safe fn` cannot take a value of any type"],
     );
+}
+
+/// Whatever a type is called, the compiler is asked whether it holds an address; in a `fn` it is not.
+#[test]
+fn types_of_safe_kernels_are_left_to_the_compiler() {
+    let written = |declaration: &str| {
+        let block: proc_macro2::TokenStream = declaration.parse().unwrap();
+        expand(quote!("../examples/kernels/saxpy.ptx"), quote!(mod kernels { unsafe extern "C" { #block } }))
+            .to_string()
+    };
+    let safe = written("safe fn saxpy(n: u32, alpha: f32, x: Anything, y: &mut [Element]);");
+    for ty in ["u32", "f32", "Anything", "Element"] {
+        let asked = format!(":: cuda_launch :: launch :: typed :: without_address :: < {ty} > ()");
+        assert!(safe.contains(&asked), "{ty}: {safe}");
+    }
+    assert!(!written("fn saxpy(n: u32, alpha: f32, x: Anything, y: u64);").contains("without_address"));
+    let generic = written(
+        "#[entry(f32 = \"saxpy\", Other = \"saxpy\")] safe fn any<T>(n: u32, a: f32, x: [T; 1], y: u64);",
+    );
+    assert!(generic.contains("without_address :: < [f32 ; 1] >"), "{generic}");
+    assert!(generic.contains("without_address :: < [Other ; 1] >"), "{generic}");
 }
 
 #[test]

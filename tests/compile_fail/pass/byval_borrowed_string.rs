@@ -1,0 +1,16 @@
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream, text: String) -> Result<(), Error> {
+    // SAFETY: compiled, never run.
+    unsafe {
+        cuda_launch! {
+            kernel: k,
+            module: module,
+            stream: stream,
+            config: LaunchConfig::for_num_elems(100),
+            args: [byval_borrowed(text.as_bytes())],
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+type Surface = cuda_launch::SurfaceObject;
+
+macro_rules! kernels {
+    ($name:ident, $ty:ty) => {
+        #[cuda_launch::cuda_module("tests/kernels/objects.ptx")]
+        mod $name {
+            use super::Surface;
+
+            unsafe extern "C" {
+                pub safe fn add_one(source: $ty, target: &mut cuda_launch::SurfaceObject);
+            }
+        }
+    };
+}
+kernels!(kernels, &Surface);
+
+fn main() {}

@@ -1,0 +1,16 @@
+use cuda_launch::cuda_module;
+
+mod names {
+    pub use cuda_launch::TextureObject as Picture;
+}
+
+#[cuda_module("tests/kernels/objects.ptx")]
+mod kernels {
+    use super::names::Picture;
+
+    unsafe extern "C" {
+        pub safe fn sample(texture: &Picture, out: &mut [f32]);
+    }
+}
+
+fn main() {}

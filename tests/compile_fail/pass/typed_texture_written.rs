@@ -1,0 +1,12 @@
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/kernels/objects.ptx")]
+mod kernels {
+    use cuda_launch::TextureObject;
+
+    unsafe extern "C" {
+        pub safe fn sample(texture: &TextureObject, out: &mut [f32]);
+    }
+}
+
+fn main() {}

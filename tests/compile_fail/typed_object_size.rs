@@ -1,0 +1,15 @@
+// A tensor map has 128 bytes, the handle of a texture 8.
+
+use cuda_launch::cuda_module;
+
+#[cuda_module("tests/kernels/objects.ptx")]
+mod kernels {
+    use cuda_launch::{TensorMapObject, TextureObject};
+
+    unsafe extern "C" {
+        pub safe fn map_words(map: &TextureObject, out: &mut [u64]);
+        pub safe fn sample(texture: &TensorMapObject, out: &mut [f32]);
+    }
+}
+
+fn main() {}

@@ -42,31 +42,31 @@ pub use driver::{
 #[cfg(feature = "async")]
 pub use error::OperationError;
 pub use error::{
-    ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError, CastError,
-    CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic, DlPackError,
-    DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError, HostAccess,
-    HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch, LoadError,
-    ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal, RegionError, Severity, Suspect,
-    TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
+    AliasedMemory, ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError,
+    CastError, CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic,
+    DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError,
+    HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch,
+    LoadError, Misaligned, ModuleNotFound, NoArtifact, NoDriver, NotInCapture, PlanError, Refusal,
+    RegionError, Severity, Suspect, TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal, Wanted,
 };
 pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
 pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, Dim3, KernelArgument, KernelNode,
-    Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
+    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, DeviceNode, Dim3, KernelArgument,
+    KernelNode, Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
     SynchronizationPolicy,
 };
 #[cfg(feature = "bytemuck")]
 pub use memory::Plain;
 pub use memory::{
     AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks,
-    ChunksExact, ChunksExactMut, ChunksMut, CopyBatch, CopySource, CopyTarget, CudaArray, DeviceBuffer,
-    DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, Extent,
-    ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, FillElement,
-    FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, L2Promotion, ManagedAttach,
-    ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool, MemoryType,
-    MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, OsHandle, OsHandleKinds,
-    OutOfBoundsFill, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView,
-    PinnedViewMut, PitchedBuffer, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
+    ChunksExact, ChunksExactMut, ChunksMut, ConstantViewMut, CopyBatch, CopySource, CopyTarget, CudaArray,
+    DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
+    DeviceViewMut, Extent, ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle,
+    FillElement, FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, L2Promotion,
+    ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
+    MemoryType, MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding, MulticastObject, OsHandle,
+    OsHandleKinds, OutOfBoundsFill, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags,
+    PinnedView, PinnedViewMut, PitchedBuffer, PointerAttributes, PoolOptions, PoolReuse, PoolUse, RangeState,
     RawOwnership, RegionBatch, RegisterFlags, RowLayout, SliceParts, StreamMemoryOp, StreamValue,
     SurfaceHandle, SurfaceObject, Swizzle, TensorDataType, TensorMap, TextureDescriptor, TextureFlags,
     TextureHandle, TextureObject, TiledMap, Until, VirtualReservation, WaitValueFlags, WriteValueFlags,

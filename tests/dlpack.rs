@@ -3,10 +3,18 @@
 #![allow(unsafe_code)] // Plays the other library.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
+#[path = "support/inject.rs"]
+mod inject;
+
 use cuda_launch::dlpack_abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
 };
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DlTensor, ErrorKind, PointerAttributes};
+use cuda_launch::{
+    ContextOptions, CudaContext, CudaStream, DeviceBuffer, DlTensor, Error, ErrorKind, PointerAttributes,
+    RawOwnership,
+};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -120,8 +128,19 @@ fn a_foreign_tensor_becomes_a_buffer() {
         let error = tensor.into_buffer::<u16>(stream.context()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == what), "{error}");
     }
+    // Numbers that no memory has.
+    for (shape, what) in [([i64::MAX, 2], "layout"), ([-1, -1], "layout"), ([i64::MIN, i64::MIN], "layout")] {
+        let tensor = foreign(&stream, None, |t| unsafe { t.dl_tensor.shape.cast::<[i64; 2]>().write(shape) });
+        let error = tensor.into_buffer::<u16>(stream.context()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == what), "{error}");
+    }
+    let wide = foreign(&stream, None, |t| unsafe {
+        (t.dl_tensor.dtype.bits, t.dl_tensor.byte_offset) = (64, 0);
+        t.dl_tensor.shape.cast::<[i64; 2]>().write([i64::MAX, 1]);
+    });
+    assert!(wide.into_buffer::<u64>(stream.context()).unwrap_err().is_out_of_memory());
     // Each was given back once, also those that were refused.
-    assert_eq!(GIVEN_BACK.load(Ordering::SeqCst) - before, 8);
+    assert_eq!(GIVEN_BACK.load(Ordering::SeqCst) - before, 12);
 }
 
 #[test]
@@ -143,4 +162,89 @@ fn layouts_of_c() {
     assert_eq!((size_of::<DLManagedTensor>(), size_of::<DLManagedTensorVersioned>()), (64, 80));
     assert_eq!(std::mem::offset_of!(DLTensor, shape), 24);
     assert_eq!(std::mem::offset_of!(DLManagedTensorVersioned, dl_tensor), 32);
+}
+
+/// The buffer of a tensor in one of the ways that lead back: as it is, or handed around in either form.
+fn back(tensor: DlTensor, form: usize, context: &CudaContext) -> Result<DeviceBuffer<f32>, Error> {
+    let raw = |tensor: DlTensor| unsafe { DlTensor::from_raw(tensor.into_raw()) };
+    let legacy = |tensor: DlTensor| unsafe { DlTensor::from_raw_legacy(tensor.into_raw_legacy()) };
+    let tensor = match form {
+        0 => tensor,
+        1 => raw(tensor),
+        2 => legacy(tensor),
+        _ => raw(legacy(legacy(raw(tensor)))),
+    };
+    tensor.into_buffer(context)
+}
+
+#[test]
+fn a_round_trip_keeps_the_order() {
+    let _alone = alone::alone();
+    let context = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+    for form in 0..4 {
+        let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 1 << 10).unwrap();
+        let mut copy = DeviceBuffer::<f32>::zeroed(&other, 1 << 10).unwrap();
+        context.synchronize().unwrap();
+        let held = alone::hold(&stream);
+        buffer.fill(&stream, 7.0).unwrap();
+        let tensor = buffer.into_dlpack(&stream, &[1 << 10]).unwrap();
+        let buffer = back(tensor, form, &context).unwrap();
+        inject::watch();
+        copy.view_mut().copy_from_device(&other, &buffer).unwrap();
+        let calls = inject::calls();
+        assert!(calls.contains(&"cuStreamWaitEvent"), "form {form}: nobody waits for the fill: {calls:?}");
+        drop(held);
+        assert_eq!(copy.to_host_vec(&other).unwrap(), [7.0; 1 << 10], "form {form}");
+        // Nothing but the buffer has the memory any more.
+        let (address, len) = buffer.into_raw_parts().unwrap();
+        drop(unsafe {
+            DeviceBuffer::<f32>::from_raw_parts(&context, address, len, RawOwnership::Pool(stream.clone()))
+        });
+    }
+}
+
+#[test]
+fn memory_of_another_context_or_driver_is_refused() {
+    let _alone = alone::alone();
+    let ours = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let driver = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let context = ours.device().create_context(&ContextOptions::default()).unwrap();
+    let stream = ours.new_stream().unwrap();
+    for other in [&driver, &context] {
+        assert_eq!(other.raw_device(), ours.raw_device());
+        for form in 0..4 {
+            let buffer = DeviceBuffer::<f32>::zeroed(&stream, 16).unwrap();
+            let tensor = buffer.into_dlpack(&stream, &[16]).unwrap();
+            let error = back(tensor, form, other).unwrap_err();
+            assert!(error.is_context_mismatch(), "form {form}: {error}");
+        }
+    }
+}
+
+#[test]
+fn shapes_of_large_numbers_are_errors_or_empty() {
+    let stream = stream();
+    let numbers = [0, 1, 2, 1 << 32, 1 << 40, 1 << 62, 1 << 63, usize::MAX - 1, usize::MAX];
+    for number in 0..numbers.len().pow(3) {
+        let digit = |place: u32| numbers[number / numbers.len().pow(place) % numbers.len()];
+        let (a, b, c) = (digit(0), digit(1), digit(2));
+        let shape = [a, b, c];
+        let counts = shape.iter().all(|len| i64::try_from(*len).is_ok());
+        for len in [0, 1, 2] {
+            let buffer = DeviceBuffer::<u8>::zeroed(&stream, len).unwrap();
+            let product =
+                if shape.contains(&0) { Some(0) } else { a.checked_mul(b).and_then(|ab| ab.checked_mul(c)) };
+            match buffer.into_dlpack(&stream, &shape) {
+                Ok(tensor) => {
+                    assert!(counts && product == Some(len), "{shape:?} of {len}");
+                    assert_eq!(tensor.into_buffer::<u8>(stream.context()).unwrap().len(), len);
+                }
+                Err(error) => {
+                    assert!(!counts || product != Some(len), "{shape:?} of {len}: {error}");
+                    assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == "shape"), "{error}");
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,10 @@
 
 mod references;
 
-use cuda_launch::{CudaModule, DeviceBuffer, Error, ErrorKind, GlobalError, LaunchConfig, cuda_launch};
+use cuda_launch::{
+    CopySource, CudaModule, DeviceBuffer, Error, ErrorKind, Extent, GlobalError, LaunchConfig, PinnedBuffer,
+    PinnedFlags, RowLayout, cuda_launch,
+};
 use references::{Gpu, each, line};
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
@@ -99,6 +102,32 @@ fn constants_are_written_by_the_host_and_read_by_kernels() {
     assert_eq!(words.to_host_vec(&gpu.stream).unwrap(), [9; 16]);
     let error = module.constant::<f32>("table").unwrap_err();
     assert!(matches!(global_error(&error), GlobalError::NotConstant { .. }), "{error}");
+    // Else it would be a slice that kernels write.
+    let error = module.global::<u32>("from_host").unwrap_err();
+    assert!(matches!(global_error(&error), GlobalError::Constant { .. }), "{error}");
+}
+
+#[test]
+fn every_copy_writes_a_constant() {
+    let gpu = Gpu::new();
+    let module = gpu.module(GLOBALS);
+    let mut words = module.constant::<u32>("from_host").unwrap();
+    assert_eq!((words.view_mut().len(), words.view_mut().byte_len()), (16, 64));
+    words.view_mut().set_zero(&gpu.stream).unwrap();
+    words.view_mut().slice(1..3).fill(&gpu.stream, 5).unwrap();
+    words.view_mut().slice(3..5).copy_from_host(&gpu.stream, &[6, 7]).unwrap();
+    let pinned = PinnedBuffer::from_slice(&gpu.ctx, &[8u32, 9], PinnedFlags::empty()).unwrap();
+    words.view_mut().slice(5..7).copy_from_pinned(&gpu.stream, &pinned).unwrap();
+    let staged = gpu.put(&[10u32, 11]);
+    let mut view = words.view_mut();
+    view.view_mut().slice(7..9).copy_from_device(&gpu.stream, &staged).unwrap();
+    view.view_mut().slice(9..11).copy_from_peer(&gpu.stream, &staged).unwrap();
+    let layout = RowLayout::packed::<u32>(16, 1);
+    let mut target = view.as_target(layout).at(12, 0, 0);
+    gpu.stream.copy_region(&CopySource::device(&staged, layout), &mut target, Extent::rows(2, 1)).unwrap();
+    assert!(view.as_view().try_slice(..17).is_none() && view.try_slice(..17).is_none());
+    let all = [0, 5, 5, 6, 7, 8, 9, 10, 11, 10, 11, 0, 10, 11, 0, 0];
+    assert_eq!(words.to_host_vec(&gpu.stream).unwrap(), all);
 }
 
 #[test]

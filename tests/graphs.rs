@@ -153,6 +153,76 @@ fn a_conditional_node_runs_the_graph_that_its_value_says() {
     }
 }
 
+/// `decide`: adds one to `*p`, and sets the condition to whether it is below the limit.
+const DECIDE: &str = "
+.version 7.0
+.target sm_52
+.address_size 64
+.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
+.visible .entry decide(.param .u64 handle, .param .u64 p, .param .u32 limit)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [handle];
+    ld.param.u64 %rd2, [p];
+    ld.param.u32 %r1, [limit];
+    cvta.to.global.u64 %rd3, %rd2;
+    ld.global.u32 %r2, [%rd3];
+    add.u32 %r3, %r2, 1;
+    st.global.u32 [%rd3], %r3;
+    setp.lt.u32 %p1, %r3, %r1;
+    selp.u32 %r4, 1, 0, %p1;
+    {
+    .param .b64 handle_;
+    st.param.b64 [handle_], %rd1;
+    .param .b32 value_;
+    st.param.b32 [value_], %r4;
+    call.uni cudaGraphSetConditional, (handle_, value_);
+    }
+    ret;
+}
+";
+
+#[test]
+fn a_while_node_runs_its_graph_until_a_kernel_says_no() {
+    let gpu = Gpu::new();
+    if !gpu.ctx.device_name().unwrap().contains("emulator") {
+        // A GPU's kernels are linked with the library of the device's that has the function.
+        return println!("skipped: the kernel is not linked with libcudadevrt");
+    }
+    let decide = gpu.ctx.load_module(DECIDE).unwrap().load_function("decide").unwrap();
+    let run = |default: u32, limit: u32, launches: usize| {
+        let (mut count, mut others) = (gpu.zeros(), gpu.zeros());
+        let mut graph = gpu.graph();
+        let condition = graph.add_condition(Some(default)).unwrap();
+        let (node, mut bodies) = graph.add_conditional(&[], condition, Branches::While).unwrap();
+        let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
+        let handle = condition.handle();
+        let counting =
+            KernelNode::new(&decide, one, &[], kernel_args![handle, ptr_mut(count), limit]).unwrap();
+        let counted = unsafe { bodies[0].add_kernel(&[], counting) }.unwrap();
+        let copy = CopyNode::device_to_device(&count, &mut others).unwrap();
+        bodies[0].add_copy(&[counted], copy).unwrap();
+        drop(bodies);
+        // What comes after the node comes after the last round.
+        let result = HostMemory::new(vec![0u32; N]);
+        graph.add_copy(&[node], CopyNode::device_to_host(&others, &result).unwrap()).unwrap();
+        let mut exec = exec(&graph);
+        drop((graph, count, others));
+        for _ in 0..launches {
+            exec.launch(&gpu.stream).unwrap();
+        }
+        exec.synchronize().unwrap();
+        let results = unsafe { result.to_vec() };
+        results[0]
+    };
+    assert_eq!(run(1, 7, 1), 7, "six times more than once");
+    assert_eq!(run(1, 1, 1), 1, "once");
+    assert_eq!(run(0, 7, 1), 0, "not at all");
+    assert_eq!(run(1, 7, 3), 9, "each launch begins with the default, and finds the count too high");
+}
+
 #[test]
 fn a_graph_inside_another_does_not_outlive_its_node() {
     let gpu = Gpu::new();

@@ -6,6 +6,7 @@
 #[path = "support/failures.rs"]
 mod failures;
 
+use cuda_launch::sys::CUresult;
 use cuda_launch::{
     ArrayFlags, ArrayShape, CopyBatch, CudaArray, CudaContext, DeviceBuffer, Error, GrowableBuffer,
     ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
@@ -13,7 +14,8 @@ use cuda_launch::{
     PoolOptions, RegionBatch, RegisterFlags, SurfaceObject, TextureDescriptor, TextureObject,
     VirtualReservation,
 };
-use failures::each_call_fails;
+use cuda_launch::{CaptureMode, CudaGraph};
+use failures::{each_call_fails, inject};
 
 const N: usize = 1000;
 
@@ -180,4 +182,53 @@ fn arrays_textures_and_surfaces() {
 #[test]
 fn batches_and_fills() {
     assert!(each_call_fails("batches", batches).names.len() >= 8);
+}
+
+/// A stream that cannot be waited for, in a context that must not be waited for until a capture of another thread is over.
+#[test]
+fn borrowed_memory_is_waited_for_also_where_that_has_to_wait() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    let _alone = failures::alone();
+    let context = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let (stream, before) = (context.new_stream().unwrap(), inject::live());
+    let ones = DeviceBuffer::from_host(&stream, &[1u32; 4096]).unwrap();
+    for panics in [false, true] {
+        let mut data = vec![0u32; 4096];
+        let done = AtomicBool::new(false);
+        let (capturing, is_capturing) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let result = std::thread::scope(|threads| {
+            let (context, done) = (&context, &done);
+            let capture = threads.spawn(move || {
+                CudaGraph::capture(context, CaptureMode::Relaxed, |_| {
+                    capturing.send(()).unwrap();
+                    // Until the work is let go.
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                    done.store(true, Ordering::SeqCst);
+                    drop(release);
+                    Ok(())
+                })
+            });
+            is_capturing.recv().unwrap();
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                context.with_registered(&mut data, RegisterFlags::empty(), |mut pinned| {
+                    stream.call_host(move || released.recv().unwrap_or_default())?;
+                    ones.view().copy_to_pinned(&stream, pinned.view_mut())?;
+                    // The wait for the stream fails, and nothing else.
+                    inject::fail_calls_of("cuStreamSynchronize", CUresult::CUDA_ERROR_UNKNOWN);
+                    assert!(!panics, "on purpose");
+                    Ok(())
+                })
+            }));
+            assert!(done.load(Ordering::SeqCst), "the borrow ended before the copy");
+            inject::watch();
+            capture.join().unwrap().unwrap();
+            result
+        });
+        assert_eq!(result.is_err(), panics);
+        assert!(result.is_err() || result.unwrap().is_ok(), "the context was waited for");
+        assert_eq!(data, [1; 4096]);
+        assert_eq!(inject::live().get("registered memory"), before.get("registered memory"));
+    }
 }

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ErrorKind, GrowableBuffer, LaunchConfig, Mapping, MemoryAccess,
-    MemoryLocation, PhysicalAllocation, PhysicalOptions, VirtualReservation, cuda_launch,
+    AliasedMemory, CudaContext, CudaStream, DeviceBuffer, ErrorKind, GrowableBuffer, LaunchConfig, Mapping,
+    MemoryAccess, MemoryLocation, PhysicalAllocation, PhysicalOptions, VirtualReservation, cuda_launch,
 };
 
 fn stream() -> CudaStream {
@@ -71,11 +71,46 @@ fn one_memory_at_two_addresses() {
     let map = |index: usize| {
         let mapping = Mapping::new(&addresses, index * part, &memory).unwrap();
         mapping.set_access(context.into(), MemoryAccess::ReadWrite).unwrap();
-        DeviceBuffer::<u32>::from_mapping(mapping, 16).unwrap()
+        mapping
     };
-    let (mut first, second) = (map(0), map(1));
+    let mut first = DeviceBuffer::<u32>::from_mapping(map(0), 16).unwrap();
+    // SAFETY: 1: one after the other uses them, and waits.
+    let second = unsafe { DeviceBuffer::<u32>::from_shared_mapping(map(1), 16) }.unwrap();
     first.copy_from_host(&stream, &[5; 16]).unwrap();
     assert_eq!(second.to_host_vec(&stream).unwrap(), [5; 16]);
+}
+
+#[test]
+fn one_buffer_at_a_time_has_the_memory() {
+    let stream = stream();
+    let context = stream.context();
+    let part = granularity(context);
+    let (addresses, memory) = (VirtualReservation::new(context, 2 * part, 0).unwrap(), memory(context, 1));
+    let buffer = |index: usize, memory: &PhysicalAllocation| {
+        let mapping = Mapping::new(&addresses, index * part, memory).unwrap();
+        mapping.set_access(context.into(), MemoryAccess::ReadWrite).unwrap();
+        DeviceBuffer::<u32>::from_mapping(mapping, 16)
+    };
+    for round in 0..3 {
+        let mut first = buffer(0, &memory).unwrap();
+        let error = buffer(1, &memory.clone()).unwrap_err();
+        let ErrorKind::Aliased(AliasedMemory::Mapped { address, bytes }) = error.kind() else {
+            panic!("{error}")
+        };
+        assert_eq!((*address, *bytes), (addresses.address() + part as u64, part));
+        assert!(error.to_string().contains("from_shared_mapping"), "{error}");
+        first.fill(&stream, round).unwrap();
+        // What was written is there for whoever has the memory next, and comes first.
+        drop(first);
+        let next = buffer(1, &memory).unwrap();
+        assert_eq!(next.to_host_vec(&stream).unwrap(), [round; 16]);
+        // Its view keeps it, and a part of it is enough.
+        assert!(buffer(0, &memory).is_err());
+    }
+    // What leaves this crate's hands is never anybody's alone again.
+    let (_, len) = buffer(0, &memory).unwrap().into_raw_parts().unwrap();
+    assert_eq!(len, 16);
+    assert!(matches!(buffer(1, &memory).unwrap_err().kind(), ErrorKind::Aliased(_)));
 }
 
 #[test]

@@ -148,10 +148,11 @@ pub unsafe extern "C" fn array_into_dlpack(array: *mut Array, versioned: bool) -
 /// # Safety
 /// 1. It is a live tensor of that form, this is its only owner, and its memory is as it says.
 /// 2. Work that wrote it is ordered before the legacy default stream.
+/// 3. Its device's number is that of the default driver, whose primary context reaches it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn array_from_dlpack(tensor: *mut c_void, versioned: bool) -> *mut Array {
     boxed(|| {
-        // SAFETY: 1 to 3: the caller's duties.
+        // SAFETY: 1 to 4: the caller's duties.
         let tensor = unsafe { owned(tensor, versioned) }?;
         Ok(Array(tensor.into_buffer(device()?.stream.context())?))
     })
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn array_from_dlpack(tensor: *mut c_void, versioned: bool)
 /// As [`array_from_dlpack`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlpack_delete(tensor: *mut c_void, versioned: bool) {
-    // SAFETY: 1 to 3: the caller's duties.
+    // SAFETY: 1 to 4: the caller's duties.
     drop(unsafe { owned(tensor, versioned) });
 }
 
@@ -171,7 +172,7 @@ pub unsafe extern "C" fn dlpack_delete(tensor: *mut c_void, versioned: bool) {
 /// As [`array_from_dlpack`].
 unsafe fn owned(tensor: *mut c_void, versioned: bool) -> Answer<DlTensor> {
     let tensor = NonNull::new(tensor).ok_or("a tensor that is null")?;
-    // SAFETY: 1 to 3: the caller's duties.
+    // SAFETY: 1 to 4: the caller's duties.
     let new = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw(tensor.cast()) };
     // SAFETY: as above.
     let old = |tensor: NonNull<c_void>| unsafe { DlTensor::from_raw_legacy(tensor.cast()) };

@@ -237,7 +237,7 @@ fn preload_builtins(folder: &Path, (major, minor): (u32, u32)) {
     };
     let file = folder.join(name);
     if file.is_file() {
-        // SAFETY: it is a part of NVRTC, from whose folder it comes. Where it does not load, NVRTC says so when it compiles.
+        // SAFETY: 1: it is a part of NVRTC, from whose folder it comes. Where it does not load, NVRTC says so when it compiles.
         let _ = unsafe { preload(file) };
     }
 }

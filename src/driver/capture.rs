@@ -126,7 +126,6 @@ impl Capture {
     }
 
     /// Notes what else captured work uses.
-    #[cfg(feature = "async")]
     pub(crate) fn add_objects(&self, objects: impl IntoIterator<Item = Keep>) {
         self.rest().objects.extend(objects);
     }

@@ -518,26 +518,3 @@ impl Drop for ContextInner {
         host_call::outside(move || drop(debt.pay()));
     }
 }
-
-impl CudaContext {
-    /// An error unless `other`, the context of `what`, is of this one's driver: handles of one mean nothing to another.
-    #[inline]
-    pub(crate) fn same_driver(&self, other: &Self, what: &str, with: &str) -> Result<(), Error> {
-        if Arc::ptr_eq(self.driver(), other.driver()) {
-            return Ok(());
-        }
-        Err(context_mismatch((&format!("{what}, of another driver"), other), (with, self)))
-    }
-}
-
-/// The error for objects of two contexts in one call: each named with its context, the object that does not fit first.
-#[cold]
-pub(crate) fn context_mismatch(object: (&str, &CudaContext), with: (&str, &CudaContext)) -> Error {
-    ErrorKind::Context(crate::error::ContextMismatch {
-        what: object.0.into(),
-        with: with.0.into(),
-        object: object.1.ordinal(),
-        stream: with.1.ordinal(),
-    })
-    .into()
-}

@@ -10,10 +10,13 @@ use super::context::CudaContext;
 use super::open_captures::forbid_anywhere;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::Error;
+use crate::ordering::{self, NO_KEY, QUEUES};
 
 /// What a context knows of its streams.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Work {
+    /// What stands for the context in words of memory and keys of streams; 0 if too many contexts are open.
+    owner: u64,
     /// The bits that stand for streams.
     bits: AtomicU64,
     /// So many streams are gone whose work may still have run, and so many of them have been waited for since.
@@ -32,6 +35,35 @@ unsafe impl Send for OwnStream {}
 // SAFETY: as above; it is never changed.
 unsafe impl Sync for OwnStream {}
 
+/// The numbers of the contexts that are open, of all drivers.
+static OWNERS: AtomicU64 = AtomicU64::new(0);
+
+/// The lowest bit below this one that `set` does not have; takes it. `None` if it has all.
+fn take_bit(set: &AtomicU64, below: u32) -> Option<u32> {
+    let free = |bits: u64| Some(bits.trailing_ones()).filter(|bit| *bit < below);
+    // Acquire, and Release where bits are given back: no memory has what stood for something that is gone, and who gets the bit
+    // must see that.
+    let take = |bits| free(bits).map(|bit| bits | 1 << bit);
+    free(set.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).unwrap_or(u64::MAX))
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        let owner = take_bit(&OWNERS, ordering::OWNERS).map_or(0, ordering::owner);
+        let (bits, lost, found) = Default::default();
+        Self { owner, bits, lost, found, freeing: OnceLock::new() }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let mine = |number: &u32| ordering::owner(*number) == self.owner;
+        if let Some(number) = (0..ordering::OWNERS).find(mine) {
+            OWNERS.fetch_and(!(1 << number), Ordering::Release);
+        }
+    }
+}
+
 impl Work {
     /// Destroys the stream; its work still runs. The context is current, and about to go.
     pub(super) fn end(&mut self, driver: &Driver) {
@@ -43,19 +75,24 @@ impl Work {
 }
 
 impl CudaContext {
-    /// A bit that stands for no other live stream of this context; 0 if there is none.
-    pub(super) fn claim_bit(&self) -> u64 {
-        let take = |bits: u64| (bits != u64::MAX).then_some(bits | (bits + 1));
-        // Acquire, and Release below: no memory has the bit of a stream that is gone, and who gets the bit must see that.
-        match self.work().bits.fetch_update(Ordering::Acquire, Ordering::Relaxed, take) {
-            Ok(bits) => !bits & (bits + 1),
-            Err(_) => 0,
+    /// What stands for the context in the words of its memory.
+    pub(crate) fn owner(&self) -> u64 {
+        self.work().owner
+    }
+
+    /// A key that no other live stream of this context has; [`NO_KEY`] if there is none.
+    pub(super) fn claim_key(&self) -> u64 {
+        match self.owner() {
+            0 => NO_KEY,
+            owner => take_bit(&self.work().bits, QUEUES).map_or(NO_KEY, |bit| owner | 1 << bit),
         }
     }
 
-    /// The stream that had this bit is gone, or needs none.
-    pub(super) fn release_bit(&self, bit: u64) {
-        self.work().bits.fetch_and(!bit, Ordering::Release);
+    /// The stream that had this key is gone, or needs none.
+    pub(super) fn release_key(&self, key: u64) {
+        if key != NO_KEY {
+            self.work().bits.fetch_and(!key, Ordering::Release);
+        }
     }
 
     /// A stream is gone whose work may still run.

@@ -131,6 +131,8 @@ impl SmResource {
             let asked = format!("0 groups of {least}");
             return Err(crate::error::failed(CUresult::CUDA_ERROR_INVALID_VALUE, call, asked));
         }
+        // A part has at least one multiprocessor, so that there are never more.
+        let groups = groups.min(self.count().max(1));
         let mut parts = vec![CUdevResource::default(); groups as usize];
         let (mut made, mut rest) = (groups, CUdevResource::default());
         // SAFETY: there are `made` places for parts; all outputs outlive the call.

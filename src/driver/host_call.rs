@@ -1,11 +1,14 @@
-//! Host functions in streams: closures that the driver calls on a thread of its own.
+//! Host functions in streams and graphs: closures that the driver calls on a thread of its own.
 //!
 //! The driver is given a number, not a pointer: what it stands for is in a table here. So a function that the driver never
 //! calls, because a kernel in front of it faulted, can be dropped at any time, and one that it calls after that is nothing.
+//!
+//! Code of the program that runs below the driver, host functions and listeners of its log, runs in [`inside`]: nothing unwinds
+//! out of it, whatever panics, and what it drops is given back on another thread.
 
 #![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
 
-use cuda_driver_sys::{CUresult, Driver};
+use cuda_driver_sys::{CUDA_HOST_NODE_PARAMS, CUresult, Driver};
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,7 +16,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use super::context::CudaContext;
@@ -21,6 +24,8 @@ use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, NotInCapture};
 
 type Call = Box<dyn FnOnce() + Send>;
+/// What a panic gave.
+pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// How a thread of the driver waits until a stream comes to a host function (`CUhostTaskSyncMode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +36,14 @@ pub enum HostWait {
     Blocking = 0,
     /// It spins: the function is called sooner, and a core is busy until then.
     Spin = 1,
+}
+
+/// What a number that the driver has stands for.
+enum Entry {
+    /// A function that was given to a stream: it is called once.
+    Once(Pending),
+    /// A function of graphs, called by each launch that comes to it.
+    Again(Weak<GraphFunction>),
 }
 
 /// A function that the driver has not called yet.
@@ -64,7 +77,7 @@ impl Place {
 }
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
-static PENDING: Mutex<BTreeMap<usize, Pending>> = Mutex::new(BTreeMap::new());
+static ENTRIES: Mutex<BTreeMap<usize, Entry>> = Mutex::new(BTreeMap::new());
 static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
 /// How many panics wait to be raised, so that a wait without any takes no lock.
 static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -161,30 +174,110 @@ impl CudaStream {
             let help = "a graph calls its functions each time it runs: add a host node to it";
             return Err(ErrorKind::NotInCapture(NotInCapture { call: name, help }).into());
         }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (place, context) = (Place::of(self), self.context().clone());
-        locked(&PENDING).insert(number, Pending { call: function, place, context });
+        let number = enter(Entry::Once(Pending { call: function, place, context }));
         let given = self.context().call(name, String::new, |driver| call(driver, number));
         if given.is_err() {
             // The lock is not held while the function is dropped: its drop may do anything.
-            let refused = locked(&PENDING).remove(&number);
+            let refused = locked(&ENTRIES).remove(&number);
             drop(refused);
         }
         given
     }
 }
 
-/// What the driver calls. Nothing unwinds out of it.
-extern "C" fn run(data: *mut c_void) {
-    let Some(Pending { call, place, context }) = locked(&PENDING).remove(&data.addr()) else { return };
-    let outer = RUNNING.replace(true);
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
-        let text = text(&*payload);
-        locked(&PANICS).push((place, text));
-        PANIC_COUNT.fetch_add(1, Ordering::Release);
+/// Enters a function in the table; returns its number.
+fn enter(entry: Entry) -> usize {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    locked(&ENTRIES).insert(number, entry);
+    number
+}
+
+/// A function that graphs call, as often as they are launched, on several threads at once perhaps; and the panic that it left.
+///
+/// The graphs keep it. A launch that runs when the last of them lets go calls nothing.
+pub(crate) struct GraphFunction {
+    number: usize,
+    /// `None` only while it is dropped.
+    function: Option<Box<dyn Fn() + Send + Sync>>,
+    panic: Mutex<Option<Payload>>,
+}
+
+impl GraphFunction {
+    pub(crate) fn new(function: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        let (function, panic) = (Some(Box::new(function) as _), Mutex::new(None));
+        Arc::new_cyclic(|this| Self { number: enter(Entry::Again(this.clone())), function, panic })
+    }
+
+    /// The driver's form. It may be used at any time: after the end of `self` it does nothing.
+    pub(crate) fn params(&self) -> CUDA_HOST_NODE_PARAMS {
+        CUDA_HOST_NODE_PARAMS { fn_: Some(run), userData: without_provenance_mut(self.number) }
+    }
+
+    /// The first panic since the last time that this was asked.
+    pub(crate) fn take_panic(&self) -> Option<Payload> {
+        locked(&self.panic).take()
+    }
+
+    /// After a panic the function is called again by the next launch: what it captured has to be fit for that.
+    fn call(&self) {
+        let Some(function) = &self.function else { return };
+        let Err(payload) = catch_unwind(AssertUnwindSafe(function)) else { return };
+        let mut first = locked(&self.panic);
+        if first.is_none() {
+            *first = Some(payload);
+            return;
+        }
+        drop(first);
         end(payload);
     }
-    drop(context);
+}
+
+impl Drop for GraphFunction {
+    fn drop(&mut self) {
+        locked(&ENTRIES).remove(&self.number);
+        // Where this happens has nothing to do with the function: a panic of its end must not keep other ends from happening.
+        drop_quietly(self.function.take());
+        drop_quietly(self.take_panic());
+    }
+}
+
+/// What the driver calls, with whatever number. Nothing unwinds out of it.
+extern "C" fn run(data: *mut c_void) {
+    inside(|| {
+        let mut entries = locked(&ENTRIES);
+        if let Some(Entry::Again(function)) = entries.get(&data.addr()) {
+            let function = function.upgrade();
+            // Called and, where the graphs have let go meanwhile, dropped outside of the lock.
+            drop(entries);
+            return function.iter().for_each(|function| function.call());
+        }
+        let entry = entries.remove(&data.addr());
+        drop(entries);
+        if let Some(Entry::Once(pending)) = entry {
+            pending.run();
+        }
+    });
+}
+
+impl Pending {
+    fn run(self) {
+        let Self { call, place, context } = self;
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+            let text = text(&*payload);
+            locked(&PANICS).push((place, text));
+            PANIC_COUNT.fetch_add(1, Ordering::Release);
+            end(payload);
+        }
+        drop(context);
+    }
+}
+
+/// Runs code of the program that the driver has called: calls of CUDA in it are refused by name, what it drops is given back
+/// on another thread, and a panic in it ends here.
+pub(super) fn inside(code: impl FnOnce()) {
+    let outer = RUNNING.replace(true);
+    quietly(code);
     RUNNING.set(outer);
 }
 
@@ -216,9 +309,8 @@ pub(crate) fn outside(end: impl FnOnce() + Send + 'static) {
     // Where there is no thread to be had, the next one does it.
     let _ = named.spawn(|| {
         let ends = std::mem::take(&mut *locked(&LATER));
-        for end in ends {
-            end();
-        }
+        // What ends may be the program's, and panic; the others still have to go.
+        ends.into_iter().for_each(quietly);
     });
 }
 
@@ -249,11 +341,12 @@ fn raise<T>(wanted: impl FnOnce() -> T, is: impl Fn(&Place, &T) -> bool) -> Resu
 /// A kernel faulted: the functions that wait behind it are dropped. Where the driver calls one all the same, that does nothing.
 #[cold]
 pub(super) fn reclaim(context: usize) {
-    let mut pending = locked(&PENDING);
+    let behind = |entry: &Entry| matches!(entry, Entry::Once(pending) if pending.place.context == context);
+    let mut entries = locked(&ENTRIES);
     let numbers: Vec<usize> =
-        pending.iter().filter(|(_, p)| p.place.context == context).map(|(number, _)| *number).collect();
-    let dropped: Vec<_> = numbers.iter().filter_map(|number| pending.remove(number)).collect();
-    drop(pending);
+        entries.iter().filter(|(_, entry)| behind(entry)).map(|(number, _)| *number).collect();
+    let dropped: Vec<_> = numbers.iter().filter_map(|number| entries.remove(number)).collect();
+    drop(entries);
     if dropped.is_empty() || !WATCHES.get() {
         return drop_all(dropped);
     }
@@ -262,18 +355,25 @@ pub(super) fn reclaim(context: usize) {
     let _ = named.spawn(move || drop_all(dropped));
 }
 
-fn drop_all(pending: Vec<Pending>) {
-    for Pending { call, context, .. } in pending {
-        // What a function owns may panic when dropped; the others still have to go.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(call))) {
-            end(payload);
-        }
-        drop(context);
+/// What a function owns may panic when dropped; the others still have to go.
+fn drop_all(entries: Vec<Entry>) {
+    entries.into_iter().for_each(drop_quietly);
+}
+
+/// Drops what is the program's: nobody could be told of a panic in that.
+fn drop_quietly<T>(value: T) {
+    quietly(|| drop(value));
+}
+
+/// Runs code of the program. A panic in it ends here.
+pub(super) fn quietly(code: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+        end(payload);
     }
 }
 
 /// Drops what a panic gave.
-fn end(payload: Box<dyn Any + Send>) {
+fn end(payload: Payload) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         // Whoever panics with a value that panics when dropped gets no third chance.
         std::mem::forget(another);

@@ -321,13 +321,7 @@ impl CudaLibrary {
 
     /// Handles of one driver mean nothing to another.
     pub(super) fn same_driver(&self, context: &CudaContext) -> Result<(), Error> {
-        if Arc::ptr_eq(self.driver(), context.driver()) {
-            return Ok(());
-        }
-        Err(super::context::context_mismatch(
-            ("a library of another driver", context),
-            ("the context", context),
-        ))
+        context.of_driver(self.driver(), "the library", "the context")
     }
 
     /// Unloads the library now if this is the last handle to it and what is in it, and says what the driver answered.

@@ -3,16 +3,17 @@
 #![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
 
 use cuda_driver_sys::{CUlogIterator, CUlogLevel, CUlogsCallbackHandle, Driver};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::choice::initialise;
+use super::host_call;
 use crate::error::{Error, ErrorKind, check};
 
 /// How bad it is (`CUlogLevel`).
@@ -63,7 +64,8 @@ unsafe impl Sync for LogListener {}
 impl LogListener {
     /// Makes the driver call `listener`, on whatever thread something is logged: not on two at once.
     ///
-    /// The listener must not call the driver. If it panics, the panic ends there.
+    /// The listener must not call the driver. What is logged on its own thread meanwhile is told to no listener, and what it drops
+    /// is given back on another thread. If it panics, the panic ends there.
     ///
     /// Driver call: `cuLogsRegisterCallback`.
     ///
@@ -130,7 +132,8 @@ fn listeners() -> std::sync::MutexGuard<'static, BTreeMap<usize, Arc<Mutex<Liste
 
 /// What the driver calls.
 unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut c_char, length: usize) {
-    let Some(listener) = listeners().get(&number.addr()).cloned() else { return };
+    // In a listener there already: what it does wrong is not told, or this thread would wait for itself.
+    let Some(_listening) = Listening::begin() else { return };
     let bytes = if message.is_null() {
         &[]
     } else {
@@ -144,11 +147,35 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
         CUlogLevel(number) => LogLevel::Other(number),
     };
     // A panic must not reach the driver, which is C.
-    let call = || {
-        let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
-        (*listener)(level, text.trim_end_matches(['\0', '\n']));
-    };
-    let _ = catch_unwind(AssertUnwindSafe(call));
+    host_call::inside(|| {
+        let Some(listener) = listeners().get(&number.addr()).cloned() else { return };
+        host_call::quietly(|| {
+            let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
+            (*listener)(level, text.trim_end_matches(['\0', '\n']));
+        });
+        // It may have been taken off meanwhile, and end here; not while another panic unwinds.
+        drop(listener);
+    });
+}
+
+thread_local! {
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread is in a listener.
+struct Listening;
+
+impl Listening {
+    /// `None` where it is already.
+    fn begin() -> Option<Self> {
+        (!LISTENING.replace(true)).then_some(Self)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        LISTENING.set(false);
+    }
 }
 
 /// A place in the driver's log: what was logged after it can be read, as far as the driver still has it (about the last

@@ -48,6 +48,7 @@ mod stream;
 mod stream_info;
 mod symbols;
 mod thread_stream;
+mod together;
 
 pub use cache_config::CacheConfig;
 pub(crate) use capture::{Capture, NamedArgument, RecordedLaunch, Resource};
@@ -55,7 +56,6 @@ pub use capturing::CaptureStatus;
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
-pub(crate) use context::context_mismatch;
 pub use context_create::ContextOptions;
 pub use context_flags::{ContextFlags, ContextSchedule};
 pub use context_primary::PrimaryContextState;

@@ -12,7 +12,7 @@ use super::capturing::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
 use super::host_call;
 use super::open_captures::{is_capturing, outside_captures};
-use super::stream::CudaStream;
+use super::thread_stream::ThreadStream;
 use crate::error::Error;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.
@@ -29,7 +29,7 @@ enum Until {
     /// This event is done.
     Done(CudaEvent),
     /// This stream is idle: where the driver made no event.
-    Idle(CudaStream),
+    Idle(ThreadStream),
     /// Any later call: its end is tried again.
     Again,
 }
@@ -39,7 +39,7 @@ impl Until {
     fn has_come(&self) -> bool {
         let answer = match self {
             Self::Done(event) => outside_captures(event.context(), || event.query()),
-            Self::Idle(stream) => outside_captures(stream.context(), || is_idle(stream)),
+            Self::Idle(work) => outside_captures(work.context(), || is_idle(work)),
             Self::Again => Ok(true),
         };
         answer.unwrap_or_else(|error| error.is_sticky())
@@ -50,19 +50,20 @@ static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
 /// Whether the list may hold something: one load tells that there is nothing to do.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Keeps `what` until all work given to `stream` so far is done; does not wait.
+/// Keeps `what` until all work given to a stream so far is done; does not wait, unless the stream is another thread's.
 ///
-/// Driver calls: `cuStreamIsCapturing`, `cuStreamQuery`, and for a busy stream `cuEventCreate`, `cuEventRecord`.
-pub(crate) fn until_done(stream: &CudaStream, what: Vec<Keep>) {
+/// Driver calls: `cuStreamIsCapturing`, `cuStreamQuery`, and for a busy stream `cuEventCreate`, `cuEventRecord`; for another
+/// thread's `cuCtxSynchronize`.
+pub(crate) fn until_done(work: &ThreadStream, what: Vec<Keep>) {
     if what.is_empty() {
         return;
     }
-    match outside_captures(stream.context(), || marked(stream)) {
+    match outside_captures(work.context(), || marked(work)) {
         // Nothing runs any more; a sticky fault ends all work, too.
         Ok(None) => drop(what),
         Err(e) if e.is_sticky() => drop(what),
         Ok(Some(event)) => park(Until::Done(event), what),
-        Err(_) => park(Until::Idle(stream.clone()), what),
+        Err(_) => park(Until::Idle(work.clone()), what),
     }
 }
 
@@ -82,18 +83,25 @@ fn park(until: Until, what: Vec<Keep>) {
     ANY.store(true, Ordering::Release);
 }
 
-/// An event behind the work of `stream`, if there is work.
-fn marked(stream: &CudaStream) -> Result<Option<CudaEvent>, Error> {
-    if is_idle(stream)? {
-        return Ok(None);
+/// An event behind the work, if there is any.
+fn marked(work: &ThreadStream) -> Result<Option<CudaEvent>, Error> {
+    match work.handle() {
+        Some(stream) if !is_idle(work)? => {
+            let event = CudaEvent::new(stream.context(), EventFlags::empty())?;
+            event.record(stream)?;
+            Ok(Some(event))
+        }
+        Some(_) => Ok(None),
+        None => is_idle(work).map(|_| None),
     }
-    let event = CudaEvent::new(stream.context(), EventFlags::empty())?;
-    event.record(stream)?;
-    Ok(Some(event))
 }
 
-fn is_idle(stream: &CudaStream) -> Result<bool, Error> {
-    Ok(stream.capture_status()? == CaptureStatus::None && stream.is_done()?)
+/// Whether it is done. Where this thread has no handle of the stream, it waits to know that.
+fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
+    match work.handle() {
+        Some(stream) => Ok(stream.capture_status()? == CaptureStatus::None && stream.is_done()?),
+        None => work.drain().map(|()| true),
+    }
 }
 
 /// Drops what may be dropped by now; not in a host function, nor where this thread captures. One load if nothing is parked.

@@ -5,7 +5,7 @@
 use cuda_driver_sys::{CUdevice_P2PAttribute, CUresult};
 use std::sync::Arc;
 
-use super::context::{CudaContext, context_mismatch};
+use super::context::CudaContext;
 use super::device::CudaDevice;
 use crate::error::{Error, check};
 
@@ -152,10 +152,7 @@ impl CudaContext {
 
     /// A handle of one driver means nothing to another.
     fn one_driver(&self, peer: &CudaContext) -> Result<(), Error> {
-        if Arc::ptr_eq(self.driver(), peer.driver()) {
-            return Ok(());
-        }
-        Err(context_mismatch(("the peer", peer), ("this context", self)))
+        self.same_driver(peer, "the peer", "this context")
     }
 
     fn to(&self, peer: &CudaContext) -> String {

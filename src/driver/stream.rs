@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
-use super::context::{CudaContext, context_mismatch};
+use super::context::CudaContext;
 use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
 use super::fault::Launches;
 use super::host_call;
 use super::open_captures::{despite_captures, outside_captures};
 use crate::error::{Error, ErrorKind, NotInCapture};
-use crate::ordering::{Key, Submissions};
+use crate::ordering::{NO_KEY, Submissions};
 
 bitflags! {
     /// How a stream is created (`CUstream_flags`).
@@ -47,17 +47,12 @@ pub struct CudaStream {
 }
 
 pub(super) struct StreamInner {
-    raw: CUstream,
     context: CudaContext,
-    /// The context's identity, or 0 while the stream captures: what a warm launch compares.
-    warm: usize,
     owned: bool,
     /// A number that no other stream has; 0 where it is somebody else's, who may have other handles.
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
-    /// The bit that stands for it in the memory of its context ([`CudaContext::claim_bit`]); 0 before it accessed any.
-    bit: AtomicU64,
     queue: StreamQueue,
     /// The host has seen the end of so many submissions, wherever they run.
     settled: AtomicUsize,
@@ -72,10 +67,15 @@ pub(super) struct StreamInner {
     mark: OnceLock<CudaEvent>,
 }
 
-/// What a stream is given.
-#[derive(Debug, Default)]
+/// What a launch needs of a stream.
+#[derive(Debug)]
 pub(crate) struct StreamQueue {
-    /// How much, and how much of that the driver has taken.
+    pub(crate) raw: CUstream,
+    /// The context's identity, or 0 while the stream captures: a capture keeps what its launches use, which takes longer.
+    pub(crate) warm: usize,
+    /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
+    key: AtomicU64,
+    /// How much it is given, and how much of that the driver has taken.
     pub(crate) submissions: Submissions,
     /// What may be blamed for a fault.
     pub(crate) launches: Launches,
@@ -133,17 +133,19 @@ impl CudaStream {
         capture: Option<Arc<Capture>>,
     ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        let context = context.clone();
         let warm = if capture.is_some() { 0 } else { context.identity() };
         let inner = Arc::new(StreamInner {
-            raw,
-            context,
-            warm,
+            context: context.clone(),
             owned,
             serial,
             capture,
-            bit: AtomicU64::new(0),
-            queue: StreamQueue::default(),
+            queue: StreamQueue {
+                raw,
+                warm,
+                key: AtomicU64::new(NO_KEY),
+                submissions: Submissions::default(),
+                launches: Launches::default(),
+            },
             settled: AtomicUsize::new(0),
             #[cfg(feature = "async")]
             marks: Default::default(),
@@ -183,7 +185,7 @@ impl CudaStream {
     pub fn into_raw(self) -> Result<CUstream, Self> {
         let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
         inner.owned = false;
-        Ok(inner.raw)
+        Ok(inner.queue.raw)
     }
 
     /// The context.
@@ -195,7 +197,7 @@ impl CudaStream {
     /// The raw stream, valid as long as a handle to it.
     #[inline]
     pub fn raw(&self) -> CUstream {
-        self.inner.raw
+        self.inner.queue.raw
     }
 
     /// Waits until all work given to the stream so far is done.
@@ -330,35 +332,24 @@ impl CudaStream {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
     }
 
-    /// Whether it is of the context of this identity and does not capture: the capture keeps what its launches use, which takes longer.
-    #[inline(always)]
-    pub(crate) fn is_warm_for(&self, context: usize) -> bool {
-        self.inner.warm == context
-    }
-
     /// What tells this stream from all others, as long as a handle lives.
     #[inline(always)]
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// What stands for it in the memory of its context; no bit before it accessed any.
-    #[inline(always)]
-    pub(crate) fn key(&self) -> Key {
-        // Acquire: what had this bit before is gone.
-        Key { owner: self.inner.warm, bit: self.inner.bit.load(Ordering::Acquire) }
-    }
-
-    /// The same; takes a free bit, if there is one. None for a handle that means another stream on every thread, or a capture.
-    pub(super) fn claim_key(&self) -> Key {
-        if self.key().bit == 0 && !self.is_per_thread() && self.inner.capture.is_none() {
-            let bit = self.context().claim_bit();
-            if self.inner.bit.compare_exchange(0, bit, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+    /// What stands for it in the memory of its context; takes a free bit, if there is one. None for a handle that means another
+    /// stream on every thread, or a capture.
+    pub(super) fn claim_key(&self) -> u64 {
+        let key = &self.queue().key;
+        if self.queue().key() == NO_KEY && !self.is_per_thread() && self.inner.capture.is_none() {
+            let claimed = self.context().claim_key();
+            if key.compare_exchange(NO_KEY, claimed, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 // Another thread was first.
-                self.context().release_bit(bit);
+                self.context().release_key(claimed);
             }
         }
-        self.key()
+        self.queue().key()
     }
 
     /// What it is given.
@@ -388,7 +379,7 @@ impl CudaStream {
 
     /// Whether the handle means another stream on every thread.
     pub(crate) fn is_per_thread(&self) -> bool {
-        self.inner.raw == sys::CU_STREAM_PER_THREAD
+        self.inner.queue.raw == sys::CU_STREAM_PER_THREAD
     }
 
     /// Whether both are streams of one context.
@@ -462,11 +453,16 @@ impl CudaStream {
     /// An error unless `what`, of context `context`, may meet this stream in one call.
     #[inline]
     pub(crate) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) {
-            Ok(())
-        } else {
-            Err(context_mismatch((what, context), ("the stream", self.context())))
-        }
+        self.context().same_context(context, what, "the stream")
+    }
+}
+
+impl StreamQueue {
+    /// What stands for the stream in the memory of its context.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> u64 {
+        // Acquire: what had this bit before is gone.
+        self.key.load(Ordering::Acquire)
     }
 }
 
@@ -500,21 +496,21 @@ impl StreamInner {
             return Ok(());
         }
         // SAFETY: this crate made the stream, and no handle is left.
-        let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.raw) };
+        let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.raw) };
         self.context.give_back("cuStreamDestroy", String::new, destroy)
     }
 }
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
-        self.context.release_bit(*self.bit.get_mut());
+        self.context.release_key(self.queue.key());
         if self.is_unsettled() {
             self.context.lose_work();
         }
         self.context.fault().unwatch();
         if self.owned && host_call::is_running() {
             self.owned = false;
-            let rest = CudaStream::wrap(&self.context, self.raw, true, None);
+            let rest = CudaStream::wrap(&self.context, self.queue.raw, true, None);
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

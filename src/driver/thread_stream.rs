@@ -2,10 +2,11 @@
 
 use std::thread::{self, ThreadId};
 
+use super::context::CudaContext;
 use super::open_captures::outside_captures;
 use super::stream::CudaStream;
 use crate::error::Error;
-use crate::ordering::{Accesses, Key, Queue, Submissions, Waits};
+use crate::ordering::{Accesses, Queue, Submissions, Waits};
 
 /// A stream, kept alive: its work is what others wait for.
 #[derive(Clone, Debug)]
@@ -32,6 +33,23 @@ impl ThreadStream {
         self.thread.is_none_or(|thread| thread == thread::current().id()).then_some(&self.stream)
     }
 
+    /// Its context.
+    pub(crate) fn context(&self) -> &CudaContext {
+        self.stream.context()
+    }
+
+    /// Whether it is what this thread means by `stream`.
+    pub(crate) fn means(&self, stream: &CudaStream) -> bool {
+        self.handle().is_some_and(|own| own.identity() == stream.identity())
+    }
+
+    /// Waits on the host until it is idle, and tells of panics in its host functions where it has a handle here.
+    ///
+    /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream.
+    pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        self.handle().map_or_else(|| self.drain(), CudaStream::synchronize)
+    }
+
     /// Waits on the host until it is idle.
     ///
     /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream, which has no handle here.
@@ -50,11 +68,11 @@ impl Queue for ThreadStream {
         &self.stream.queue().submissions
     }
 
-    fn key(&self) -> Key {
-        self.stream.key()
+    fn key(&self) -> u64 {
+        self.stream.queue().key()
     }
 
-    fn claim_key(&self) -> Key {
+    fn claim_key(&self) -> u64 {
         self.stream.claim_key()
     }
 

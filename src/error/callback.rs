@@ -3,11 +3,11 @@
 use std::fmt;
 use thiserror::Error;
 
-/// A call that was made in a host function of a stream, where CUDA cannot be used.
+/// A call that was made in a host function of a stream or graph, or in a listener of the driver's log, where CUDA cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: this thread runs a host function of a stream, in which CUDA cannot be used: what waits there may wait for the \
-     function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
+    "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), \
+     in which CUDA cannot be used: what waits there may wait for the function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
 )]
 pub struct InHostCallback {
     /// The driver function that was to be called.

@@ -36,6 +36,11 @@ pub enum GraphError {
         /// The rule that is broken.
         why: String,
     },
+    /// A capture records into the graph, or into another one of its family: one with the graphs inside it.
+    #[error(
+        "a capture records into the graph, or into one inside or around it\n  help: wait for the end of `CudaGraph::capture_into`"
+    )]
+    Recording,
     /// The driver cannot make the graph executable.
     #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
     Instantiate {

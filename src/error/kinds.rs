@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-use super::memory::{BadMapping, DlPackError, HostAccess};
+use super::memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 use super::state::{Faulted, Forked, NotInCapture};
 /// What an [`Error`](crate::Error) holds.
 #[derive(Debug, Error)]
@@ -140,6 +140,12 @@ pub enum ErrorKind {
     /// Memory cannot be mapped there.
     #[error(transparent)]
     Mapping(#[from] BadMapping),
+    /// Memory that does not start where its elements must.
+    #[error(transparent)]
+    Alignment(#[from] Misaligned),
+    /// Memory that another buffer has or may have.
+    #[error(transparent)]
+    Aliased(#[from] AliasedMemory),
     /// None of the images of a typed module is for the device.
     #[error(transparent)]
     Artifacts(#[from] super::NoArtifact),
@@ -480,12 +486,16 @@ pub struct ContextMismatch {
     pub object: u32,
     /// Ordinal of the device that the call runs on.
     pub stream: u32,
+    /// Whether they are of two drivers: then the ordinals have nothing to do with each other.
+    pub other_driver: bool,
 }
 
 impl fmt::Display for ContextMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, with, object, stream } = self;
-        if object == stream {
+        let Self { what, with, object, stream, other_driver } = self;
+        if *other_driver {
+            write!(f, "{what} belongs to another driver than {with}")?;
+        } else if object == stream {
             write!(f, "{what} belongs to another context of device {object} than {with}")?;
         } else {
             write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;

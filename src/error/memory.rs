@@ -20,6 +20,50 @@ pub enum HostAccess {
     Managed,
 }
 
+/// Memory that does not start where its elements must.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{call}: memory at {address:#x} for elements of {element}, which start at multiples of {align} bytes\n  help: {help}"
+)]
+pub struct Misaligned {
+    /// The driver function that gave the address.
+    pub call: &'static str,
+    /// The address.
+    pub address: u64,
+    /// The type of the elements.
+    pub element: &'static str,
+    /// Their alignment, in bytes.
+    pub align: usize,
+    /// What to do instead.
+    pub help: &'static str,
+}
+
+/// Memory that another buffer has already, or may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AliasedMemory {
+    /// A buffer was made of another mapping of the same memory.
+    #[error(
+        "a buffer has this memory at another address: {bytes} bytes, mapped at {address:#x} too\n  help: drop that buffer first, or \
+         make this one with `from_shared_mapping`, and see to it that nobody else uses the bytes meanwhile"
+    )]
+    Mapped {
+        /// Where the memory was to become a buffer.
+        address: u64,
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// It is a multicast object: its bytes are those of the memory that is bound to it.
+    #[error(
+        "a multicast object, mapped at {address:#x}, has the bytes of the memory that is bound to it\n  help: make the buffer with \
+         `from_shared_mapping`, and see to it that nobody else uses the bytes meanwhile"
+    )]
+    Multicast {
+        /// Where it was to become a buffer.
+        address: u64,
+    },
+}
+
 /// A tensor of another library that is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(

@@ -33,7 +33,7 @@ pub use kinds::{
     ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
     KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
 };
-pub use memory::{BadMapping, DlPackError, HostAccess};
+pub use memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;
@@ -114,7 +114,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Contract(_))
     }
 
-    /// Objects of two contexts met in one call.
+    /// Objects of two contexts, or of two drivers, met in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
     }
@@ -152,7 +152,7 @@ impl Error {
 
     /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
     pub fn is_wrong_device(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Context(e) if e.object != e.stream)
+        matches!(self.kind(), ErrorKind::Context(e) if !e.other_driver && e.object != e.stream)
     }
 
     /// A primary context was to be reset while handles of it are there.
@@ -201,11 +201,21 @@ impl Error {
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
-    /// The driver is older than what was asked of it, or its device runs other code.
+    /// The driver gave memory at an address that the elements cannot start at; it was given back.
+    pub fn is_misaligned(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Alignment(_))
+    }
+
+    /// The driver or the device is older than what was asked of it, or lacks it: a program may do without, or in another way. A
+    /// mistake in what was asked is something else, such as an attribute that no launch has.
     pub fn is_unsupported(&self) -> bool {
         use ErrorKind as K;
-        matches!(self.kind(), K::Attribute(_) | K::Unsupported(_) | K::Compile(CompileError::PtxOnly { .. }))
-            || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
+        matches!(
+            self.kind(),
+            K::Attribute(AttributeError::TooNew { .. })
+                | K::Unsupported(_)
+                | K::Compile(CompileError::PtxOnly { .. })
+        ) || self.code() == Some(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
@@ -278,4 +288,34 @@ pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> 
 #[cold]
 pub(crate) fn failed(code: CUresult, call: &'static str, asked: String) -> Error {
     ErrorKind::Driver(DriverError { call, code, asked, hint: device_hint(code) }).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_lacking_is_unsupported() {
+        let kernel = || "k".to_string();
+        let lacking: [Error; 4] = [
+            ErrorKind::from(AttributeError::TooNew {
+                kernel: kernel(),
+                attribute: "A",
+                since: 13000,
+                driver: 12000,
+            })
+            .into(),
+            ErrorKind::from(Unsupported { what: kernel(), since: 13000, driver: 12000 }).into(),
+            failed(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER, "cuX", String::new()),
+            failed(CUresult::CUDA_ERROR_NOT_SUPPORTED, "cuX", String::new()),
+        ];
+        assert!(lacking.iter().all(Error::is_unsupported));
+        let mistakes: [Error; 4] = [
+            ErrorKind::from(AttributeError::StreamOnly { kernel: kernel(), attribute: "A" }).into(),
+            ErrorKind::from(AttributeError::LaunchOnly { attribute: "A" }).into(),
+            ErrorKind::from(AttributeError::TooMany { kernel: kernel(), count: 99, limit: 24 }).into(),
+            failed(CUresult::CUDA_ERROR_INVALID_VALUE, "cuX", String::new()),
+        ];
+        assert!(!mistakes.iter().any(Error::is_unsupported));
+    }
 }

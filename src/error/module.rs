@@ -69,6 +69,14 @@ pub enum GlobalError {
         /// The module.
         module: String,
     },
+    /// Asked for as a variable that kernels write, and it is a constant.
+    #[error("variable {name:?} of {module} is a constant, which kernels only read\n  help: use `constant`")]
+    Constant {
+        /// The variable.
+        name: String,
+        /// The module.
+        module: String,
+    },
     /// Asked for as a constant, and it is none, as far as the image tells.
     #[error("variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`")]
     NotConstant {

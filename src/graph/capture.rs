@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live streams; the scope ends what it began.
 
-use cuda_driver_sys::{CUgraph, CUgraphNode, CUstreamCaptureMode, CUstreamCaptureStatus};
+use cuda_driver_sys::{CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use std::sync::Arc;
 
 use super::graph::CudaGraph;
-use super::node::{GraphNode, Share, Use, lock};
+use super::node::{Share, Use, lock};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 
@@ -24,7 +24,7 @@ pub enum CaptureMode {
 }
 
 impl CaptureMode {
-    fn raw(self) -> CUstreamCaptureMode {
+    pub(super) fn raw(self) -> CUstreamCaptureMode {
         match self {
             Self::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
             Self::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
@@ -102,14 +102,15 @@ impl CudaGraph {
         mode: CaptureMode,
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
     ) -> Result<(CudaGraph, Vec<RecordedLaunch>), Error> {
-        let scope = Scope::new(context, mode)?;
-        let stream = &scope.stream;
-        let asked = || format!("{}, {mode:?}", stream.label());
+        let mut scope = Scope::new(context, mode)?;
+        let (raw, label) = (scope.stream.raw(), scope.stream.label());
+        let asked = || format!("{label}, {mode:?}");
         // SAFETY: the stream is live.
         context.call("cuStreamBeginCapture", asked, |driver| unsafe {
-            driver.cuStreamBeginCapture(stream.raw(), mode.raw())
+            let code = driver.cuStreamBeginCapture(raw, mode.raw());
+            scope.begun = code == CUresult::SUCCESS;
+            code
         })?;
-        let scope = scope.begun(true);
         record(&scope.stream)?;
         let (raw, share, launches) = scope.end()?;
         let graph = CudaGraph::adopt(context, raw, true);
@@ -117,50 +118,11 @@ impl CudaGraph {
         lock(&graph.table).rest = share;
         Ok((graph, launches))
     }
-
-    /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise as [`CudaGraph::capture`];
-    /// after an error the nodes recorded so far are removed again.
-    ///
-    /// Driver calls: `cuStreamBeginCaptureToGraph`, in drivers since CUDA 12.3, and those of [`CudaGraph::capture`].
-    ///
-    /// # Errors
-    /// A node of `after` is not of this graph, and those of [`CudaGraph::capture`].
-    #[doc(alias = "cuStreamBeginCaptureToGraph")]
-    pub fn capture_into(
-        &mut self,
-        after: &[GraphNode],
-        mode: CaptureMode,
-        record: impl FnOnce(&CudaStream) -> Result<(), Error>,
-    ) -> Result<Vec<GraphNode>, Error> {
-        let after = lock(&self.table).raw(after)?;
-        let scope = Scope::new(self.context(), mode)?;
-        let stream = &scope.stream;
-        let asked = || format!("{}, {mode:?}, after {} nodes", stream.label(), after.len());
-        // SAFETY: stream and graph are live, and the nodes are the graph's; no edge data means plain dependencies.
-        self.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
-            let (count, data, mode) = (after.len(), std::ptr::null(), mode.raw());
-            driver.cuStreamBeginCaptureToGraph(stream.raw(), self.raw, after.as_ptr(), data, count, mode)
-        })?;
-        let scope = scope.begun(false);
-        let recorded = record(&scope.stream).and_then(|()| scope.end());
-        let new = self.learn_nodes()?;
-        match recorded {
-            Ok((_, share, _)) => {
-                lock(&self.table).rest.extend(&share);
-                Ok(new)
-            }
-            Err(error) => {
-                // The last first, because others may depend on the first; the error to tell is the one above.
-                new.into_iter().rev().for_each(|node| drop(self.remove(node)));
-                Err(error)
-            }
-        }
-    }
 }
 
 impl Share {
     /// Ends a record: what the captured work uses, and the launches with named arguments.
-    fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
+    pub(super) fn captured(capture: &Capture) -> (Self, Vec<RecordedLaunch>) {
         let (memory, recorded) = capture.end();
         let memory = memory.into_iter().map(|m| Use { resource: m.resource, written: m.written }).collect();
         (Self { memory, objects: recorded.objects, kernels: recorded.kernels }, recorded.launches)
@@ -168,32 +130,30 @@ impl Share {
 }
 
 /// A capture that ends with this value.
-struct Scope {
-    stream: CudaStream,
-    capture: Arc<Capture>,
-    /// Whether the driver was told to begin, and not yet to end.
-    begun: bool,
+pub(super) struct Scope {
+    pub(super) stream: CudaStream,
+    pub(super) capture: Arc<Capture>,
+    /// Whether the driver has begun to record, and was not yet told to end.
+    pub(super) begun: bool,
     /// Whether the graph that comes out is ours alone.
-    owned: bool,
+    pub(super) owned: bool,
 }
 
 impl Scope {
-    fn new(context: &CudaContext, mode: CaptureMode) -> Result<Self, Error> {
+    pub(super) fn new(context: &CudaContext, mode: CaptureMode) -> Result<Self, Error> {
         let capture = Arc::new(Capture::new(context, mode.raw()));
         let stream = CudaStream::made_for(context, StreamFlags::NON_BLOCKING, 0, Some(capture.clone()))?;
         Ok(Self { stream, capture, begun: false, owned: true })
     }
 
-    /// The driver has begun to record, into a new graph or one that somebody has.
-    fn begun(self, owned: bool) -> Self {
-        let mut scope = self;
-        (scope.begun, scope.owned) = (true, owned);
-        scope
+    /// Streams that take part and have not been joined are.
+    pub(super) fn join_forks(&self) -> Result<(), Error> {
+        self.capture.forks().iter().try_for_each(|fork| self.stream.join(fork))
     }
 
     /// Ends the capture. The graph, what its work uses, and the launches with named arguments.
     fn end(mut self) -> Result<(CUgraph, Share, Vec<RecordedLaunch>), Error> {
-        let joined = self.capture.forks().iter().try_for_each(|fork| self.stream.join(fork));
+        let joined = self.join_forks();
         let raw = self.finish()?;
         if let Err(error) = joined {
             self.discard(raw);
@@ -204,7 +164,7 @@ impl Scope {
     }
 
     /// Tells the driver to end, once.
-    fn finish(&mut self) -> Result<CUgraph, Error> {
+    pub(super) fn finish(&mut self) -> Result<CUgraph, Error> {
         self.begun = false;
         self.capture.close(&self.stream);
         let mut raw = std::ptr::null_mut();
@@ -296,7 +256,11 @@ impl CudaStream {
         );
         // It is over also where the driver says that it was broken.
         let share = capture.map(|capture| Share::captured(&capture).0);
-        ended?;
+        if let Err(error) = ended {
+            // A driver that tells an error of earlier work has made a graph all the same.
+            drop((!raw.is_null()).then(|| CudaGraph::adopt(self.context(), raw, true)));
+            return Err(error);
+        }
         let graph = CudaGraph::adopt(self.context(), raw, true);
         if let Some(share) = share {
             lock(&graph.table).rest = share;

@@ -9,10 +9,10 @@ use cuda_driver_sys::{CUgraphExec, CUgraphNode, CUresult, Driver};
 use super::copy::CopyNode;
 use super::exec::GraphExec;
 use super::graph::CudaGraph;
-use super::host::HostCall;
 use super::memset::MemsetNode;
-use super::node::{GraphNode, NodeKind, Share, lock};
-use crate::driver::{CudaContext, CudaEvent, context_mismatch};
+use super::node::{GraphNode, NodeKind, Share, Sharing, lock};
+use crate::driver::host_call::GraphFunction;
+use crate::driver::{CudaContext, CudaEvent};
 use crate::error::Error;
 use crate::launch::KernelNode;
 
@@ -37,12 +37,13 @@ impl GraphExec {
             "cuGraphExecKernelNodeSetParams",
             node,
             NodeKind::Kernel,
-            share,
+            || share,
             |driver, exec, node| unsafe { driver.cuGraphExecKernelNodeSetParams(exec, node, &params) },
         )
     }
 
-    /// Gives a memcpy node another copy, between the same kinds of memory.
+    /// Gives a memcpy node another copy, between the same kinds of memory. It is ordered against other nodes as
+    /// [`CudaGraph::add_copy`] says.
     ///
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
     ///
@@ -57,14 +58,14 @@ impl GraphExec {
             "cuGraphExecMemcpyNodeSetParams",
             node,
             NodeKind::Memcpy,
-            copy.share,
+            || copy.share,
             |driver, exec, node| unsafe {
                 driver.cuGraphExecMemcpyNodeSetParams(exec, node, &params, context)
             },
         )
     }
 
-    /// Gives a memset node other memory or another value.
+    /// Gives a memset node other memory or another value. It is ordered against other nodes as [`CudaGraph::add_memset`] says.
     ///
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///
@@ -79,7 +80,7 @@ impl GraphExec {
             "cuGraphExecMemsetNodeSetParams",
             node,
             NodeKind::Memset,
-            memset.share,
+            || memset.share,
             |driver, exec, node| unsafe {
                 driver.cuGraphExecMemsetNodeSetParams(exec, node, &params, context)
             },
@@ -98,12 +99,16 @@ impl GraphExec {
         node: GraphNode,
         function: impl Fn() + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let host = HostCall::new(function);
+        let host = GraphFunction::new(function);
         let (params, share) = (host.params(), Share::object(host));
         // SAFETY: the function and its data are kept; the rest are those of `set`.
-        self.set("cuGraphExecHostNodeSetParams", node, NodeKind::Host, share, |driver, exec, node| unsafe {
-            driver.cuGraphExecHostNodeSetParams(exec, node, &params)
-        })
+        self.set(
+            "cuGraphExecHostNodeSetParams",
+            node,
+            NodeKind::Host,
+            || share,
+            |driver, exec, node| unsafe { driver.cuGraphExecHostNodeSetParams(exec, node, &params) },
+        )
     }
 
     /// Gives a node that records an event another event.
@@ -117,9 +122,13 @@ impl GraphExec {
         self.same_context(event.context(), "the event")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventRecord);
         // SAFETY: the event is kept; the rest are those of `set`.
-        self.set("cuGraphExecEventRecordNodeSetEvent", node, kind, share, |driver, exec, node| unsafe {
-            driver.cuGraphExecEventRecordNodeSetEvent(exec, node, raw)
-        })
+        self.set(
+            "cuGraphExecEventRecordNodeSetEvent",
+            node,
+            kind,
+            || share,
+            |driver, exec, node| unsafe { driver.cuGraphExecEventRecordNodeSetEvent(exec, node, raw) },
+        )
     }
 
     /// Gives a node that waits for an event another event.
@@ -127,14 +136,19 @@ impl GraphExec {
     /// Driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
-    /// The node waits for no event of this graph, or whatever the driver answers.
+    /// The node waits for no event of this graph, the event is of another driver, or whatever the driver answers.
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
+        self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventWait);
         // SAFETY: the event is kept; the rest are those of `set`.
-        self.set("cuGraphExecEventWaitNodeSetEvent", node, kind, share, |driver, exec, node| unsafe {
-            driver.cuGraphExecEventWaitNodeSetEvent(exec, node, raw)
-        })
+        self.set(
+            "cuGraphExecEventWaitNodeSetEvent",
+            node,
+            kind,
+            || share,
+            |driver, exec, node| unsafe { driver.cuGraphExecEventWaitNodeSetEvent(exec, node, raw) },
+        )
     }
 
     /// Gives a child graph node another graph of the same nodes and dependencies.
@@ -146,9 +160,12 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     pub fn set_child(&mut self, node: GraphNode, child: &CudaGraph) -> Result<(), Error> {
         self.same_context(child.context(), "the child graph")?;
-        let (raw, share, kind) = (child.raw(), lock(&child.table).share(), NodeKind::Child);
         let _both = super::graph::two_families();
-        let _other = (!Arc::ptr_eq(&self.family, &child.family)).then(|| child.family.lock());
+        let other = !Arc::ptr_eq(&self.family, &child.family);
+        let _other = other.then(|| child.family.lock()).transpose()?;
+        let (raw, kind) = (child.raw(), NodeKind::Child);
+        // Where the two are of one family, its lock is taken by `set` before it asks for the share.
+        let share = || lock(&child.table).share();
         // SAFETY: the child is live, and copied by the call; the rest are those of `set`.
         self.set("cuGraphExecChildGraphNodeSetParams", node, kind, share, |driver, exec, node| unsafe {
             driver.cuGraphExecChildGraphNodeSetParams(exec, node, raw)
@@ -163,8 +180,8 @@ impl GraphExec {
     /// The node is not of this graph, or whatever the driver answers: nodes of other kinds cannot be switched off.
     #[doc(alias = "cuGraphNodeSetEnabled")]
     pub fn set_enabled(&mut self, node: GraphNode, enabled: bool) -> Result<(), Error> {
+        let _family = self.family.lock()?;
         let (raw, label) = self.find(node, None)?;
-        let _family = self.family.lock();
         self.context().call(
             "cuGraphNodeSetEnabled",
             || label,
@@ -181,8 +198,8 @@ impl GraphExec {
     /// As [`GraphExec::set_enabled`].
     #[doc(alias = "cuGraphNodeGetEnabled")]
     pub fn is_enabled(&self, node: GraphNode) -> Result<bool, Error> {
+        let (_family, mut enabled) = (self.family.lock()?, 0);
         let (raw, label) = self.find(node, None)?;
-        let (_family, mut enabled) = (self.family.lock(), 0);
         self.context().call(
             "cuGraphNodeGetEnabled",
             || label,
@@ -192,24 +209,28 @@ impl GraphExec {
         Ok(enabled != 0)
     }
 
-    /// Changes a node of this kind, which from then on uses `share`.
+    /// Changes a node of this kind, which from then on uses `share`; that is asked for where nobody can change the graphs.
     fn set(
         &mut self,
         call: &'static str,
         node: GraphNode,
         kind: NodeKind,
-        share: Share,
+        share: impl FnOnce() -> Share,
         change: impl FnOnce(&Driver, CUgraphExec, CUgraphNode) -> CUresult,
     ) -> Result<(), Error> {
+        let family = self.family.clone();
+        let locked = family.lock()?;
         let (raw, label) = self.find(node, Some(kind))?;
-        let family = self.family.lock();
-        self.context().call(call, || label, |driver| change(driver, self.raw(), raw))?;
-        drop(family);
-        self.replace_share(node, share);
-        Ok(())
+        let (exec, share) = (self.raw(), share());
+        // Kept also where the call unwinds: the node may be changed.
+        let sharing = Sharing::new(self.rest_mut(), share);
+        let changed = family.context.call(call, || label, |driver| change(driver, exec, raw));
+        let share = sharing.end();
+        drop(locked);
+        changed.map(|()| self.replace_share(node, share))
     }
 
-    /// The driver's handle of a node, and what it is called in messages.
+    /// The driver's handle of a node, and what it is called in messages. Good as long as the family is locked.
     fn find(&self, node: GraphNode, kind: Option<NodeKind>) -> Result<(CUgraphNode, String), Error> {
         let mut table = lock(&self.table);
         let record = match kind {
@@ -220,10 +241,6 @@ impl GraphExec {
     }
 
     fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) {
-            Ok(())
-        } else {
-            Err(context_mismatch((what, context), ("the graph", self.context())))
-        }
+        self.context().same_context(context, what, "the graph")
     }
 }

@@ -27,14 +27,17 @@ impl CudaGraph {
     #[doc(alias = "cuGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {
         self.same_context(child.context(), "the child graph")?;
-        let share = lock(&child.table).share();
-        let what = What::new("cuGraphAddChildGraphNode", NodeKind::Child).using(share);
+        let mut what = What::new("cuGraphAddChildGraphNode", NodeKind::Child);
         let _both = two_families();
-        // The body of a conditional node may get a copy of a graph of its own family, whose lock `add` takes.
-        let _other = (!std::sync::Arc::ptr_eq(&self.family, &child.family)).then(|| child.family.lock());
+        let _own = self.family.lock()?;
+        // The body of a conditional node may get a copy of a graph of its own family.
+        let other = !std::sync::Arc::ptr_eq(&self.family, &child.family);
+        let _other = other.then(|| child.family.lock()).transpose()?;
+        // Nobody changes the child between this and the call.
+        what.share = lock(&child.table).share();
         let inner = child.raw;
         // SAFETY: the child is live, and copied by the call; the rest are those of `add`.
-        self.add(after, what, |driver, node, graph, after, count| unsafe {
+        self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddChildGraphNode(node, graph, after, count, inner)
         })
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, lock};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, GraphError};
 
 /// A value on the device that one conditional node looks at when it starts.
 ///
@@ -19,6 +19,8 @@ use crate::error::Error;
 #[doc(alias = "CUgraphConditionalHandle")]
 pub struct Conditional {
     raw: CUgraphConditionalHandle,
+    /// The family of its graph.
+    family: u64,
 }
 
 impl Conditional {
@@ -52,7 +54,7 @@ impl CudaGraph {
     /// Whatever the driver answers.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     pub fn add_condition(&mut self, default: Option<u32>) -> Result<Conditional, Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let (mut raw, context) = (0, self.context().raw());
         let (value, flags) = (default.unwrap_or(0), default.map_or(0, |_| sys::CU_GRAPH_COND_ASSIGN_DEFAULT));
         let asked = || format!("default {default:?}");
@@ -60,7 +62,7 @@ impl CudaGraph {
         self.context().call("cuGraphConditionalHandleCreate", asked, |driver| unsafe {
             driver.cuGraphConditionalHandleCreate(&mut raw, self.raw, context, value, flags)
         })?;
-        Ok(Conditional { raw })
+        Ok(Conditional { raw, family: self.family.id })
     }
 
     /// Adds a node that runs one of its graphs, or none, or one repeatedly, as `value` says. The graphs are returned empty, to be
@@ -79,7 +81,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddNode_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or whatever the driver answers: the value is of another graph or has a node.
+    /// A node of `after` is not of this graph, the value is of another graph, or whatever the driver answers: it has a node
+    /// already.
     #[doc(alias = "cuGraphAddNode")]
     pub fn add_conditional(
         &mut self,
@@ -88,6 +91,10 @@ impl CudaGraph {
         branches: Branches,
     ) -> Result<(GraphNode, Vec<CudaGraph>), Error> {
         use CUgraphConditionalNodeType as T;
+        if value.family != self.family.id {
+            let why = "its value is of another graph: make it with `add_condition` of this one".into();
+            return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
+        }
         let (kind, size) = match branches {
             Branches::If => (T::CU_GRAPH_COND_TYPE_IF, 1),
             Branches::IfElse => (T::CU_GRAPH_COND_TYPE_IF, 2),

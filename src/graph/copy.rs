@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, Share};
-use crate::driver::{CudaContext, Keep, context_mismatch};
+use crate::driver::{CudaContext, Keep};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
@@ -172,12 +172,7 @@ impl CopyNode {
         to: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<Self, Error> {
         let (from, to) = (from.parts(), to.parts_mut());
-        if !from.home.context().is_same(to.home.context()) {
-            return Err(context_mismatch(
-                ("the source", from.home.context()),
-                ("the destination", to.home.context()),
-            ));
-        }
+        to.home.context().same_context(from.home.context(), "the source", "the destination")?;
         let mut share = Share::default();
         share.add_memory(from.home, false);
         share.add_memory(to.home, true);
@@ -224,6 +219,10 @@ impl CopyNode {
 
 impl CudaGraph {
     /// Adds a copy. The memory stays as long as the graph can run, and each launch is ordered against its other uses.
+    ///
+    /// Nothing orders it against other nodes of the graph but the dependencies that it is given, also where both use the same memory.
+    /// Without one the two may run at the same time, and what the memory holds then is any mixture of both. Kernels may rely on the
+    /// order: see duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddMemcpyNode`.
     ///

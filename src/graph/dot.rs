@@ -57,7 +57,7 @@ impl CudaGraph {
         let c_path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| {
             Error::from(ErrorKind::Name { name: name.clone(), reason: "it has a NUL inside" })
         })?;
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         self.context().call(
             "cuGraphDebugDotPrint",
             || name,

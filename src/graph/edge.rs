@@ -28,9 +28,11 @@ impl Edge {
     /// When the other is done, with its writes visible: what a plain dependency means.
     pub const FULL: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_DEFAULT, false);
     /// Between two kernels: when all blocks of the first have called `griddepcontrol.launch_dependents` or ended. The second
-    /// waits for the first's writes with `griddepcontrol.wait`. Devices from compute capability 9.0.
+    /// waits for the first's writes with `griddepcontrol.wait`: one that does not may read them too early, and runs beside the rest
+    /// of the first. Devices from compute capability 9.0.
     pub const PROGRAMMATIC: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, true);
-    /// Between two kernels: when all blocks of the first have started. Devices from compute capability 9.0.
+    /// Between two kernels: when all blocks of the first have started. The two run side by side. Devices from compute capability
+    /// 9.0.
     pub const LAUNCH_ORDER: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER, true);
 
     const fn new(from_port: u32, programmatic: bool) -> Self {
@@ -77,7 +79,8 @@ pub struct Dependency {
 }
 
 impl CudaGraph {
-    /// Makes `to` wait for `from`.
+    /// Makes `to` wait for `from`, as long as `edge` says. An edge that is not [`Edge::FULL`] does not order all that the two do: see
+    /// duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
     ///
@@ -86,7 +89,7 @@ impl CudaGraph {
     /// is of a sort that the nodes do not have.
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
@@ -98,13 +101,16 @@ impl CudaGraph {
 
     /// Makes `to` no longer wait for `from`; `edge` is the one that was added.
     ///
+    /// The two may run at the same time then. Nothing looks whether they use the same memory, or whether a kernel relies on the order:
+    /// see duty 1 of [`CudaGraph::add_kernel`].
+    ///
     /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
     /// A node is not of this graph, or whatever the driver answers: there is no such dependency.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
@@ -122,7 +128,7 @@ impl CudaGraph {
     /// Whatever the driver answers.
     #[doc(alias = "cuGraphGetEdges")]
     pub fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let (mut from, mut to, mut data) = (Vec::new(), Vec::new(), Vec::new());
         let (null, mut count) = (std::ptr::null_mut(), 0);
         // SAFETY: the graph is live; no lists ask for the count only.

@@ -33,16 +33,17 @@ impl CudaGraph {
 
     /// Adds a node that waits until the work is done that `event` marks when the graph is launched.
     ///
-    /// Driver call: `cuGraphAddEventWaitNode`.
+    /// The event may be of another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or whatever the driver answers.
+    /// The event is of another driver, a node of `after` is not of this graph, or whatever the driver answers.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     pub fn add_event_wait(
         &mut self,
         after: &[GraphNode],
         event: &Arc<CudaEvent>,
     ) -> Result<GraphNode, Error> {
+        self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
         let what = What::new("cuGraphAddEventWaitNode", NodeKind::EventWait).using(share);
         // SAFETY: the event is kept with the node; the rest are those of `add`.

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
-use crate::driver::{CudaContext, CudaStream, Keep, despite_captures, host_call, sweep, until_done};
+use crate::driver::{
+    CudaContext, CudaStream, Keep, ThreadStream, despite_captures, host_call, sweep, until_done,
+};
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
 use crate::ordering::{Announced, Submission};
 
@@ -36,7 +38,8 @@ bitflags! {
 ///
 /// It keeps what its work uses, and each launch is ordered against other uses of its buffers. Its launches run one after the
 /// other, on whatever stream. It may be dropped while one runs: that does not wait, and what the launch uses stays until it is
-/// done.
+/// done. Only where the last launch was on another thread's [per-thread stream](CudaContext::per_thread_stream), which has no
+/// handle here, the end waits for the context, and so does a change of a node.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags};
@@ -60,8 +63,8 @@ pub struct GraphExec {
     share: Share,
     /// What is used by nodes that were changed since.
     changed: HashMap<GraphNode, Share>,
-    /// The stream of the last launch.
-    last: Option<CudaStream>,
+    /// The stream of the last launch; those of more where nobody knows which was the last.
+    last: Vec<ThreadStream>,
 }
 
 // SAFETY: a CUgraphExec may be used from every thread, one at a time: launching and changing it take `&mut`.
@@ -79,7 +82,7 @@ impl CudaGraph {
     #[doc(alias = "cuGraphInstantiate")]
     pub fn instantiate(&self, flags: InstantiateFlags) -> Result<GraphExec, Error> {
         sweep();
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         self.context().bind()?;
         let mut raw = std::ptr::null_mut();
         let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
@@ -110,7 +113,7 @@ impl CudaGraph {
         let (family, share) = (self.family.clone(), table.share());
         drop(table);
         let table = self.table.clone();
-        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: None })
+        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: Vec::new() })
     }
 }
 
@@ -148,18 +151,22 @@ impl GraphExec {
             let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
             return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
         }
+        // Before the submission itself: one after the other.
+        self.note_kernels(stream);
         let mut work = Submission::on(stream);
         self.memory().try_for_each(|memory| memory.note(&mut work))?;
-        self.note_kernels(stream);
+        // Before the call, which may unwind when it is done.
+        if !self.last.iter().any(|last| last.means(stream)) {
+            self.last.push(ThreadStream::here(stream));
+        }
         work.call(
             "cuGraphLaunch",
             || self.asked(),
             // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
-        if self.last.as_ref().is_none_or(|last| last.identity() != stream.identity()) {
-            self.last = Some(stream.clone());
-        }
+        // It comes after the others.
+        self.last.retain(|last| last.means(stream));
         Ok(())
     }
 
@@ -188,7 +195,8 @@ impl GraphExec {
 
     /// Waits for the last launch, and raises the first panic that a host function of the graph has left.
     ///
-    /// Driver call: `cuStreamSynchronize`, if the graph was launched.
+    /// Driver call: `cuStreamSynchronize`, if the graph was launched; `cuCtxSynchronize` if that was on another thread's
+    /// [per-thread stream](CudaContext::per_thread_stream).
     ///
     /// # Errors
     /// The first fault of work of the context, which is sticky.
@@ -197,9 +205,10 @@ impl GraphExec {
     /// With the panic of a host function.
     pub fn synchronize(&self) -> Result<(), Error> {
         sweep();
-        self.last.as_ref().map_or(Ok(()), CudaStream::synchronize)?;
+        self.last.iter().try_for_each(ThreadStream::synchronize)?;
         for object in self.objects() {
-            if let Some(panic) = super::host::panic_of(&object) {
+            let host = object.downcast_ref::<host_call::GraphFunction>();
+            if let Some(panic) = host.and_then(|host| host.take_panic()) {
                 std::panic::resume_unwind(panic);
             }
         }
@@ -260,9 +269,12 @@ impl GraphExec {
 
     /// Lets go of a share. Memory knows its last uses itself; all else waits for the last launch.
     fn retire(&self, share: Share) {
-        if let Some(stream) = &self.last {
-            until_done(stream, share.objects);
-        }
+        self.last.iter().for_each(|work| until_done(work, share.objects.clone()));
+    }
+
+    /// What is used by nodes that nobody can name any more.
+    pub(super) fn rest_mut(&mut self) -> &mut Share {
+        &mut self.share
     }
 
     fn memory(&self) -> impl Iterator<Item = &Use> {
@@ -301,7 +313,7 @@ impl Drop for GraphExec {
                 table: self.table.clone(),
                 share: std::mem::take(&mut self.share),
                 changed: std::mem::take(&mut self.changed),
-                last: self.last.take(),
+                last: std::mem::take(&mut self.last),
             };
             return host_call::outside(move || drop(rest));
         }

@@ -6,8 +6,8 @@ use cuda_driver_sys::{CUgraph, CUgraphNode, CUgraphNodeType, CUresult, Driver};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Table, lock};
-use crate::driver::{CudaContext, context_mismatch, host_call};
+use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Sharing, Table, lock};
+use crate::driver::{CudaContext, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
 /// Work as nodes and their dependencies: described once, then [instantiated](CudaGraph::instantiate) and launched many times.
@@ -41,10 +41,13 @@ pub struct CudaGraph {
 /// A graph with all graphs inside it: the driver destroys them together, and lets one thread at a time change them.
 #[derive(Debug)]
 pub(super) struct Family {
+    /// A number that no other family has.
+    pub(super) id: u64,
     root: CUgraph,
     owned: bool,
     pub(super) context: CudaContext,
-    lock: Mutex<()>,
+    /// Whether a capture records into one of them.
+    lock: Mutex<bool>,
 }
 
 // SAFETY: a CUgraph may be used from every thread, one at a time: edits take `&mut CudaGraph` and the family's lock.
@@ -95,7 +98,8 @@ impl CudaGraph {
 
     /// Owns `raw`, or borrows it.
     pub(super) fn adopt(context: &CudaContext, raw: CUgraph, owned: bool) -> Self {
-        let family = Family { root: raw, owned, context: context.clone(), lock: Mutex::new(()) };
+        let family =
+            Family { id: next_id(), root: raw, owned, context: context.clone(), lock: Mutex::default() };
         Self::inside(Arc::new(family), raw)
     }
 
@@ -147,25 +151,44 @@ impl CudaGraph {
     /// answers: memory allocation nodes cannot be removed.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
-        let _family = self.family.lock();
+        self.remove_shared(node)
+    }
+
+    /// The same for whoever holds the graph alone, behind a shared reference.
+    pub(super) fn remove_shared(&self, node: GraphNode) -> Result<(), Error> {
+        let family = self.family.lock()?;
+        let gone = self.remove_locked(node)?;
+        drop(family);
+        // Outside the lock: what the node used may be dropped with it.
+        drop(gone);
+        Ok(())
+    }
+
+    /// The same where the family is locked; returns what is remembered of the node.
+    pub(super) fn remove_locked(&self, node: GraphNode) -> Result<Option<Record>, Error> {
         let mut table = lock(&self.table);
         let record = table.get(node)?;
         if record.is_held() {
             let why = "one of its graphs is still in use: drop it first".into();
             return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
         }
-        let (raw, label) = (record.raw, record.label(node.index));
-        self.context().call(
+        let (raw, label, share) = (record.raw, record.label(node.index), record.full_share());
+        // Out of the table before the driver is asked: where that unwinds, the handle may be nothing any more.
+        let mut gone = table.records.get_mut(node.index).and_then(Option::take);
+        let sharing = Sharing::new(&mut table.rest, share);
+        let done = self.context().call(
             "cuGraphDestroyNode",
             || label,
             // SAFETY: the node is of this live graph.
             |driver| unsafe { driver.cuGraphDestroyNode(raw) },
-        )?;
-        let gone = table.records.get_mut(node.index).and_then(Option::take);
-        drop(table);
-        // Outside the lock: what the node used may be dropped with it.
-        drop(gone);
-        Ok(())
+        );
+        drop(sharing.end());
+        if done.is_err()
+            && let Some(place) = table.records.get_mut(node.index)
+        {
+            *place = gone.take();
+        }
+        done.map(|()| gone)
     }
 
     /// Adds a node that does nothing, for others to depend on.
@@ -191,7 +214,7 @@ impl CudaGraph {
     /// Whatever the driver answers: graphs with memory allocation nodes cannot be cloned.
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self, Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let (mut raw, original) = (std::ptr::null_mut(), self.raw);
         self.context().call("cuGraphClone", String::new, |driver| {
             // SAFETY: the graph is live, `raw` outlives the call.
@@ -241,17 +264,37 @@ impl CudaGraph {
     pub(super) fn add(
         &mut self,
         after: &[GraphNode],
-        what: What,
+        mut what: What,
         call: impl FnOnce(&Driver, *mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult,
     ) -> Result<GraphNode, Error> {
-        let _family = self.family.lock();
+        // What is refused is dropped after the lock: it may be the program's.
+        let _family = self.family.lock()?;
+        self.add_locked(after, &mut what, call)
+    }
+
+    /// The same where the family is locked; the share is left where the node is not added.
+    pub(super) fn add_locked(
+        &self,
+        after: &[GraphNode],
+        what: &mut What,
+        call: impl FnOnce(&Driver, *mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult,
+    ) -> Result<GraphNode, Error> {
         let mut table = lock(&self.table);
         let after = table.raw(after)?;
-        let mut raw = std::ptr::null_mut();
-        let asked = || format!("{} node {} after {} others", what.kind.word(), what.name, after.len());
-        self.context()
-            .call(what.call, asked, |driver| call(driver, &mut raw, self.raw, after.as_ptr(), after.len()))?;
-        let What { kind, name, share, .. } = what;
+        let (mut raw, call_name, kind) = (std::ptr::null_mut(), what.call, what.kind);
+        let asked = || format!("{} node {} after {} others", kind.word(), what.name, after.len());
+        let share = std::mem::take(&mut what.share);
+        // Kept by the graph also where the call unwinds: the node may be there.
+        let share = Sharing::new(&mut table.rest, share);
+        let added = self
+            .context()
+            .call(call_name, asked, |driver| call(driver, &mut raw, self.raw, after.as_ptr(), after.len()));
+        let share = share.end();
+        if let Err(error) = added {
+            what.share = share;
+            return Err(error);
+        }
+        let name = std::mem::take(&mut what.name);
         Ok(table.push(Record { raw, kind, name, share, bodies: Vec::new() }))
     }
 
@@ -259,7 +302,7 @@ impl CudaGraph {
     ///
     /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
     pub(super) fn learn_nodes(&self) -> Result<Vec<GraphNode>, Error> {
-        let _family = self.family.lock();
+        let _family = self.family.lock()?;
         let mut table = lock(&self.table);
         let mut new = Vec::new();
         for raw in self.raw_nodes()? {
@@ -325,18 +368,23 @@ pub(super) fn two_families() -> MutexGuard<'static, ()> {
 impl CudaGraph {
     /// An error unless `what`, of `context`, may be part of this graph.
     pub(super) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
-        if context.is_same(self.context()) {
-            Ok(())
-        } else {
-            Err(context_mismatch((what, context), ("the graph", self.context())))
-        }
+        self.context().same_context(context, what, "the graph")
     }
 }
 
 impl Family {
     /// One thread at a time in the family's graphs. Take it before a table's lock.
-    pub(super) fn lock(&self) -> MutexGuard<'_, ()> {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Errors
+    /// A capture records into one of them: the driver changes it then, with each piece of work, and no lock is held.
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, bool>, Error> {
+        let recording = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if *recording { Err(ErrorKind::from(GraphError::Recording).into()) } else { Ok(recording) }
+    }
+
+    /// The capture is over.
+    pub(super) fn end_recording(&self) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
@@ -353,8 +401,8 @@ impl Drop for Family {
     fn drop(&mut self) {
         if self.owned && host_call::is_running() {
             self.owned = false;
-            let (root, context, lock) = (self.root, self.context.clone(), Mutex::new(()));
-            let rest = Self { root, owned: true, context, lock };
+            let (root, context, lock) = (self.root, self.context.clone(), Mutex::default());
+            let rest = Self { id: self.id, root, owned: true, context, lock };
             return host_call::outside(move || drop(rest));
         }
         // Nobody can be told here; `close` tells.

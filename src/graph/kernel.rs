@@ -2,18 +2,20 @@
 
 #![allow(unsafe_code)] // Calls of the driver with a checked packet; what the kernel then does is the caller's duty.
 
+use cuda_driver_sys::CUlaunchAttribute;
 use std::sync::Arc;
 
 use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::Keep;
 use crate::error::Error;
-use crate::launch::KernelNode;
+use crate::launch::{Attribute, KernelNode};
 
 impl KernelNode<'_> {
-    /// What the node uses: the module, and the memory that is passed to it.
+    /// What the node uses: the module, events that its attributes record, and the memory that is passed to it.
     pub(super) fn share(&self) -> Share {
         let mut share = Share::object(Arc::new(self.function().clone()) as Keep);
+        share.objects.extend(self.attributes().iter().filter_map(Attribute::share));
         share.kernels.push(self.function().kernel().number);
         self.memory().iter().for_each(|(home, written)| share.add_memory(home, *written));
         share
@@ -21,10 +23,11 @@ impl KernelNode<'_> {
 }
 
 impl CudaGraph {
-    /// Adds a kernel. Its module, and buffers passed as `slice`, `slice_mut`, `ptr` or `ptr_mut`, stay as long as the graph
-    /// can run.
+    /// Adds a kernel. Its module, events among its attributes, and buffers passed as `slice`, `slice_mut`, `ptr` or `ptr_mut`, stay
+    /// as long as the graph can run.
     ///
-    /// Driver calls: `cuGraphAddKernelNode_v2`, in drivers since CUDA 12.0; `cuGraphKernelNodeSetAttribute` for each attribute.
+    /// Driver calls: `cuGraphAddKernelNode_v2`, in drivers since CUDA 12.0; `cuGraphKernelNodeSetAttribute` for each attribute, and
+    /// for a [`DeviceNode`](crate::DeviceNode) `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
     /// The kernel is of another context, a node of `after` is not of this graph, or whatever the driver answers.
@@ -33,6 +36,13 @@ impl CudaGraph {
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) hold for every launch of the graph and of whatever is
     ///    instantiated from it, updated with it or has it inside. Where the kernel is passed plain addresses, their memory
     ///    lives, and nobody else uses it, whenever that runs.
+    ///
+    ///    A launch is ordered as a whole against other work; its nodes are ordered by their dependencies alone. That is part of the
+    ///    aliasing duty: no node that may run at the same time writes what this kernel reads, or uses what it writes. Nodes that
+    ///    are added later ([`add_memset`](CudaGraph::add_memset), [`add_copy`](CudaGraph::add_copy)) and changes of
+    ///    dependencies ([`remove_dependency`](CudaGraph::remove_dependency), [`Edge::PROGRAMMATIC`](super::Edge::PROGRAMMATIC))
+    ///    are safe to call, and no check looks at them: whoever adds the kernel answers for what is done with the graph then, or
+    ///    relies on no order.
     #[doc(alias = "cuGraphAddKernelNode")]
     pub unsafe fn add_kernel(
         &mut self,
@@ -42,26 +52,38 @@ impl CudaGraph {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let name = kernel.function().name().to_string();
         let share = kernel.share();
-        let what = What { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
+        let mut what = What { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
         let params = kernel.params();
+        let family = self.family.lock()?;
         // SAFETY: the function's module is kept; the packet was compared with its parameters; the rest are those of `add`.
-        let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
+        let node = self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddKernelNode(node, graph, after, count, &params)
         })?;
-        for attribute in kernel.attributes() {
-            let (raw, attribute) = (self.raw_node(node)?, (attribute.name(), attribute.raw()));
-            let asked = || format!("attribute {} of {}", attribute.0, kernel.function().name());
-            let value = attribute.1.value;
-            // SAFETY: the node is a kernel node of this graph, the value is that of the attribute.
-            let set = self.context().call("cuGraphKernelNodeSetAttribute", asked, |driver| unsafe {
-                driver.cuGraphKernelNodeSetAttribute(raw, attribute.1.id, &value)
-            });
-            if let Err(error) = set {
-                // Half a node would be worse than none; the first error is the one to tell.
-                let _ = self.remove(node);
-                return Err(error);
-            }
+        let set = kernel.attributes().iter().try_for_each(|a| self.set_attribute(node, a));
+        // Half a node would be worse than none; the first error is the one to tell. What it used is dropped after the lock.
+        let _gone = set.is_err().then(|| self.remove_locked(node));
+        drop(family);
+        set.map(|()| node)
+    }
+
+    /// Gives a kernel node an attribute; the family is locked.
+    fn set_attribute(&self, node: GraphNode, attribute: &Attribute<'_>) -> Result<(), Error> {
+        let raw = self.raw_node(node)?;
+        let CUlaunchAttribute { id, mut value, .. } = attribute.raw();
+        let asked = || format!("attribute {}", attribute.name());
+        // SAFETY: the node is a kernel node of this graph, the value is that of the attribute; the driver may write into it, though
+        // its type does not say so.
+        self.context().call("cuGraphKernelNodeSetAttribute", asked, |driver| unsafe {
+            driver.cuGraphKernelNodeSetAttribute(raw, id, &raw mut value)
+        })?;
+        // SAFETY: the id says which member is set.
+        if attribute.node().is_some() && unsafe { value.deviceUpdatableKernelNode.devNode }.is_null() {
+            // SAFETY: the node is a kernel node of this graph; `value` outlives the call.
+            self.context().call("cuGraphKernelNodeGetAttribute", asked, |driver| unsafe {
+                driver.cuGraphKernelNodeGetAttribute(raw, id, &mut value)
+            })?;
         }
-        Ok(node)
+        attribute.answered(&value);
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, Share};
 use crate::driver::CudaContext;
 use crate::error::{Error, ErrorKind, GraphError};
-use crate::memory::{DeviceCopy, DeviceSliceMut};
+use crate::memory::{DeviceSliceMut, FillElement, Word};
 
 /// Device memory and the value that each of its elements gets: what a memset node does.
 ///
@@ -32,35 +32,27 @@ pub struct MemsetNode {
 }
 
 impl MemsetNode {
-    /// Sets every element of `memory` to `value`; elements have 1, 2 or 4 bytes. No driver call.
+    /// Sets every element of `memory` to `value`. No driver call.
     ///
     /// # Errors
-    /// The elements have another size.
-    pub fn new<T: DeviceCopy>(
+    /// There are no elements.
+    pub fn new<T: FillElement>(
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
         value: T,
     ) -> Result<Self, Error> {
-        let bits = match size_of::<T>() {
-            // SAFETY: a plain value of this size; every bit pattern is a number.
-            1 => u32::from(unsafe { std::mem::transmute_copy::<T, u8>(&value) }),
-            // SAFETY: as above.
-            2 => u32::from(unsafe { std::mem::transmute_copy::<T, u16>(&value) }),
-            // SAFETY: as above.
-            4 => unsafe { std::mem::transmute_copy::<T, u32>(&value) },
-            size => {
-                let why = format!("elements of {size} bytes; the driver sets 1, 2 or 4 at a time");
-                return Err(ErrorKind::from(GraphError::Unfit { node: "memset", why }).into());
-            }
-        };
-        let parts = memory.parts_mut();
+        let (word, parts) = (Word::of(value), memory.parts_mut());
+        if *parts.len == 0 {
+            let why = "no elements; a node sets one at least".into();
+            return Err(ErrorKind::from(GraphError::Unfit { node: "memset", why }).into());
+        }
         let mut share = Share::default();
         share.add_memory(parts.home, true);
         let params = CUDA_MEMSET_NODE_PARAMS {
             dst: *parts.address,
             // Not looked at for one row.
             pitch: 0,
-            value: bits,
-            elementSize: size_of::<T>() as u32,
+            value: word.bits(),
+            elementSize: word.size() as u32,
             width: *parts.len,
             height: 1,
         };
@@ -72,11 +64,14 @@ impl CudaGraph {
     /// Adds a node that sets memory. The memory stays as long as the graph can run, and each launch is ordered against its
     /// other uses.
     ///
+    /// Nothing orders it against other nodes of the graph but the dependencies that it is given, also where both use the same memory.
+    /// Without one the two may run at the same time, and what the memory holds then is any mixture of both. Kernels may rely on the
+    /// order: see duty 1 of [`CudaGraph::add_kernel`].
+    ///
     /// Driver call: `cuGraphAddMemsetNode`.
     ///
     /// # Errors
-    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers: no elements
-    /// cannot be set.
+    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers.
     #[doc(alias = "cuGraphAddMemsetNode")]
     pub fn add_memset(&mut self, after: &[GraphNode], memset: MemsetNode) -> Result<GraphNode, Error> {
         self.same_context(&memset.context, "the memory of a memset")?;

@@ -153,6 +153,32 @@ impl Share {
     }
 }
 
+/// A share while the driver is told of what it is for. Where that unwinds, out of a subscriber to the spans of its calls, nobody
+/// knows what the driver did: then `rest` keeps it.
+pub(super) struct Sharing<'s> {
+    rest: &'s mut Share,
+    share: Option<Share>,
+}
+
+impl<'s> Sharing<'s> {
+    pub(super) fn new(rest: &'s mut Share, share: Share) -> Self {
+        Self { rest, share: Some(share) }
+    }
+
+    /// The driver has answered.
+    pub(super) fn end(mut self) -> Share {
+        self.share.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Sharing<'_> {
+    fn drop(&mut self) {
+        if let Some(share) = self.share.take().filter(|_| std::thread::panicking()) {
+            self.rest.extend(&share);
+        }
+    }
+}
+
 impl fmt::Debug for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Share of {} buffers, {} objects", self.memory.len(), self.objects.len())

@@ -10,7 +10,7 @@ use super::capture::CaptureMode;
 use super::exec::{GraphExec, InstantiateFlags};
 use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, lock};
-use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch, context_mismatch};
+use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::launch::named::{memory_word, no_such_argument};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
@@ -152,12 +152,7 @@ impl LaunchPlan {
         parts: SliceParts<'_, T>,
         written: bool,
     ) -> Result<(), Error> {
-        if !parts.home.context().is_same(self.exec.context()) {
-            return Err(context_mismatch(
-                ("the memory", parts.home.context()),
-                ("the plan", self.exec.context()),
-            ));
-        }
+        self.exec.context().same_context(parts.home.context(), "the memory", "the plan")?;
         let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
         for (launch, argument) in self.places(name, fits, || memory_word::<T>(written))? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };

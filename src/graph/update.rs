@@ -35,30 +35,31 @@ impl GraphExec {
     ///
     /// # Errors
     /// [`GraphError::Update`] with the reason and the node, where the graphs differ in what cannot be changed; this one stays
-    /// as it was.
+    /// as it was. The graph is of another context.
     #[doc(alias = "cuGraphExecUpdate")]
     pub fn update(&mut self, graph: &CudaGraph) -> Result<(), Error> {
+        self.context().same_context(graph.context(), "the graph", "the executable graph")?;
         self.context().bind()?;
         let none = std::ptr::null_mut();
         let result = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS;
         let mut info = CUgraphExecUpdateResultInfo { result, errorNode: none, errorFromNode: none };
-        let code = {
-            let _both = two_families();
-            let _ours = self.family.lock();
-            let _theirs = (!Arc::ptr_eq(&self.family, &graph.family)).then(|| graph.family.lock());
-            // SAFETY: both graphs are live, `info` outlives the call.
-            despite_captures(self.context(), || unsafe {
-                self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info)
-            })
-        };
+        let both = two_families();
+        let ours = self.family.lock()?;
+        let other = !Arc::ptr_eq(&self.family, &graph.family);
+        let theirs = other.then(|| graph.family.lock()).transpose()?;
+        // SAFETY: both graphs are live, `info` outlives the call.
+        let code = despite_captures(self.context(), || unsafe {
+            self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info)
+        });
         let table = lock(&graph.table);
         if code == CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             let (refusal, node) = (UpdateRefusal(info.result.0), table.label(info.errorNode));
             return Err(ErrorKind::from(GraphError::Update { refusal, node }).into());
         }
         self.context().check(code, "cuGraphExecUpdate", String::new)?;
+        // What the driver took over: until here nobody could change it.
         let share = table.share();
-        drop(table);
+        drop((table, theirs, ours, both));
         self.replace_all(share);
         Ok(())
     }

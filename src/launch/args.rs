@@ -12,7 +12,7 @@ use super::record::Report;
 use crate::driver::CudaContext;
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
-use crate::ordering::{Key, Submission};
+use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -86,14 +86,12 @@ pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
 
 /// The device memory in a list.
 pub trait Memory {
-    /// Whether the stream with this key may access all of it without waiting for anything; then it is of the stream's context. Only
-    /// for a launch that was announced.
-    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool
-    where
-        Self: Sized;
+    /// The bits that all of its words have. A launch that was announced on a stream may access all of it without waiting for
+    /// anything, and all of it is of the stream's context, if the bits of the stream's key are among them.
+    fn words(&self) -> u64;
 
     /// The device of the first that belongs to another context.
-    fn stranger(&self, context: &CudaContext) -> Option<u32>;
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
 
     /// Notes that `launch` accesses it, which then comes after the accesses on other streams.
     ///
@@ -240,12 +238,12 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
 impl Memory for Nil {
     #[inline(always)]
-    fn is_ready(&self, _: impl FnOnce() -> Key) -> bool {
-        true
+    fn words(&self) -> u64 {
+        u64::MAX
     }
 
     #[inline(always)]
-    fn stranger(&self, _: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, _: &CudaContext) -> Option<&'c CudaContext> {
         None
     }
 
@@ -258,12 +256,12 @@ impl Memory for Nil {
 
 impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     #[inline(always)]
-    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
-        self.1.is_ready(key)
+    fn words(&self) -> u64 {
+        self.1.words()
     }
 
     #[inline(always)]
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         self.1.stranger(context)
     }
 
@@ -279,16 +277,14 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
 
 impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, WRITE>, R> {
     #[inline(always)]
-    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
-        // Asked once. No short cuts, so that the loads of all arguments go side by side.
-        let key = key();
-        self.0.0.home.is_ready(key, WRITE) & self.1.is_ready(|| key)
+    fn words(&self) -> u64 {
+        self.0.0.home.accesses().word(WRITE) & self.1.words()
     }
 
     #[inline(always)]
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let own = self.0.0.home.context();
-        if own.is_same(context) { self.1.stranger(context) } else { Some(own.ordinal()) }
+        if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

@@ -6,10 +6,10 @@
 
 use cuda_driver_sys::{self as sys, CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue};
 use std::fmt;
-use std::marker::PhantomData;
 
 use super::config::Dim3;
-use crate::driver::CudaEvent;
+use super::device_node::DeviceNode;
+use crate::driver::{CudaEvent, Keep};
 
 /// One attribute of a launch.
 ///
@@ -21,15 +21,24 @@ use crate::driver::CudaEvent;
 /// let attribute = Attribute::priority(-1);
 /// assert_eq!(attribute.name(), "PRIORITY");
 /// ```
-#[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Attribute<'event> {
     raw: CUlaunchAttribute,
-    events: PhantomData<&'event CudaEvent>,
+    lent: Lent<'event>,
+}
+
+/// What an attribute refers to.
+#[derive(Clone, Copy)]
+enum Lent<'event> {
+    Nothing,
+    /// The event that the launch records.
+    Event(&'event CudaEvent),
+    /// Where the handle of its node goes.
+    Node(&'event DeviceNode),
 }
 
 // SAFETY: the only pointers inside are an event, which may be used from every thread and is borrowed, and the base of an
-// access policy window, a device address that the host never follows.
+// access policy window, a device address that the host never follows; what is borrowed is Sync.
 unsafe impl Send for Attribute<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Attribute<'_> {}
@@ -135,7 +144,12 @@ pub struct AccessPolicyWindow {
 
 impl<'event> Attribute<'event> {
     fn new(id: Id, value: CUlaunchAttributeValue) -> Self {
-        Self { raw: CUlaunchAttribute { id, value, ..Default::default() }, events: PhantomData }
+        Self { raw: CUlaunchAttribute { id, value, ..Default::default() }, lent: Lent::Nothing }
+    }
+
+    /// The same with what it refers to.
+    fn with(self, lent: Lent<'event>) -> Self {
+        Self { lent, ..self }
     }
 
     /// A placeholder that changes nothing. Since 11.8.
@@ -198,17 +212,16 @@ impl<'event> Attribute<'event> {
 
     /// Records `event` when all blocks have triggered it (`griddepcontrol.launch_dependents`), or when all have started.
     ///
-    /// Since 11.8. Events that keep time or are shared between processes cannot be used here.
+    /// Since 11.8. Events that keep time or are shared between processes cannot be used here. A graph whose node has it keeps the
+    /// event.
     pub fn programmatic_event(event: &'event CudaEvent, trigger_at_block_start: bool) -> Self {
         let raw = sys::CUlaunchAttributeValue_programmaticEvent {
             event: event.raw(),
             flags: 0,
             triggerAtBlockStart: trigger_at_block_start.into(),
         };
-        Self::new(
-            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
-            CUlaunchAttributeValue { programmaticEvent: raw },
-        )
+        let value = CUlaunchAttributeValue { programmaticEvent: raw };
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, value).with(Lent::Event(event))
     }
 
     /// Priority of the launch within the stream's context: lower numbers go first. Since 11.8.
@@ -244,14 +257,17 @@ impl<'event> Attribute<'event> {
 
     /// Records `event` once all blocks have started. Since 12.3.
     ///
-    /// Events that keep time or are shared between processes cannot be used here.
+    /// Events that keep time or are shared between processes cannot be used here. A graph whose node has it keeps the event.
     pub fn launch_completion_event(event: &'event CudaEvent) -> Self {
         let raw = sys::CUlaunchAttributeValue_launchCompletionEvent { event: event.raw(), flags: 0 };
         let value = CUlaunchAttributeValue { launchCompletionEvent: raw };
-        Self::new(Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value)
+        Self::new(Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value).with(Lent::Event(event))
     }
 
-    /// The graph node that capturing this launch makes can be updated from the device. Since 12.4; in a capture only.
+    /// The graph node that capturing this launch makes, or that is added with it, can be updated from the device. Since 12.4; in a
+    /// capture, or of a kernel node.
+    ///
+    /// Kernels name the node by a handle: see [`device_updatable_kernel_node_at`](Self::device_updatable_kernel_node_at).
     pub fn device_updatable_kernel_node() -> Self {
         let raw = sys::CUlaunchAttributeValue_deviceUpdatableKernelNode {
             deviceUpdatable: 1,
@@ -259,6 +275,11 @@ impl<'event> Attribute<'event> {
         };
         let value = CUlaunchAttributeValue { deviceUpdatableKernelNode: raw };
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
+    }
+
+    /// The same, and `node` gets the handle that the driver gives the node.
+    pub fn device_updatable_kernel_node_at(node: &'event DeviceNode) -> Self {
+        Self::device_updatable_kernel_node().with(Lent::Node(node))
     }
 
     /// Share of the L1 cache to use as shared memory, in percent; a hint, and stronger than the function attribute.
@@ -291,8 +312,30 @@ impl<'event> Attribute<'event> {
     ///
     /// # Safety
     /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call.
+    /// 2. Where a graph gets the launch as a node, what they refer to lives as long as that can run: nothing keeps it.
     pub const unsafe fn from_raw(raw: CUlaunchAttribute) -> Self {
-        Self { raw, events: PhantomData }
+        Self { raw, lent: Lent::Nothing }
+    }
+
+    /// A share in the event that the launch records, for a graph that launches it again.
+    pub(crate) fn share(&self) -> Option<Keep> {
+        self.event().map(|event| event.share())
+    }
+
+    /// Whether the driver gives something back in the value.
+    pub(crate) fn node(&self) -> Option<&'event DeviceNode> {
+        match self.lent {
+            Lent::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// What the driver has made of the attribute's value.
+    pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
+        if let Some(node) = self.node() {
+            // SAFETY: the id, which goes with such a node, says which member is set.
+            node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
+        }
     }
 
     /// The raw attribute.
@@ -308,6 +351,14 @@ impl<'event> Attribute<'event> {
     /// First driver that has it, as `cuDriverGetVersion` counts: 12030 is 12.3; 0 for an unknown one.
     pub fn since(&self) -> u32 {
         description(self.raw.id).map_or(0, |(_, since)| since)
+    }
+
+    /// The event inside, if it is one that this crate made.
+    pub(super) fn event(&self) -> Option<&'event CudaEvent> {
+        match self.lent {
+            Lent::Event(event) => Some(event),
+            _ => None,
+        }
     }
 
     pub(super) fn is_stream_only(&self) -> bool {

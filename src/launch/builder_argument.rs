@@ -14,7 +14,7 @@ use super::record::Report;
 use crate::driver::{CudaContext, Kernel, NamedArgument, Shape};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
-use crate::ordering::{Key, Submission};
+use crate::ordering::Submission;
 
 /// Parameters that need no heap. Few kernels have more.
 pub(super) const USUAL: usize = 16;
@@ -319,14 +319,14 @@ impl<'l> Given<'l> for &'l Arguments<'_> {
 
 impl Memory for &Arguments<'_> {
     #[inline(always)]
-    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
-        let key = key();
-        self.memory.as_slice().iter().all(|passed| passed.home.is_ready(key, passed.written))
+    fn words(&self) -> u64 {
+        let words = self.memory.as_slice().iter().map(|passed| passed.home.accesses().word(passed.written));
+        words.fold(u64::MAX, |all, word| all & word)
     }
 
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.memory.as_slice().iter().map(|passed| passed.home.context());
-        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+        contexts.find(|own| !own.is_same(context))
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

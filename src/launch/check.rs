@@ -13,8 +13,7 @@ use super::guess::guess;
 use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{Kernel, biased};
 use crate::error::{
-    ArgumentMismatch, AttributeError, Axis, ContextMismatch, DriverError, Error, ErrorKind, Given,
-    LaunchError,
+    ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError,
 };
 
 /// Whether a list of these types was found to fit the kernel before.
@@ -99,16 +98,19 @@ pub(super) fn short_type_name(full: &str) -> String {
     if short.ends_with("}}") || short.is_empty() { full.to_string() } else { short }
 }
 
-/// Kernel, stream and buffers of one context.
+/// Kernel, stream, buffers and events of one context.
 pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(), Error> {
-    let context = request.stream.context();
+    let (kernel, context) = (request.kernel, request.stream.context());
+    let events = request.fields.iter().chain(request.attributes).filter_map(Attribute::event);
     let (what, object) = match memory.stranger(context) {
-        _ if !request.kernel.context.is_same(context) => ("its module", request.kernel.context.ordinal()),
-        Some(device) => ("a buffer among its arguments", device),
-        None => return Ok(()),
+        _ if !kernel.context.is_same(context) => ("its module", &kernel.context),
+        Some(stranger) => ("a buffer among its arguments", stranger),
+        None => match events.map(|event| event.context()).find(|own| !own.is_same(context)) {
+            Some(own) => ("the event of an attribute", own),
+            None => return Ok(()),
+        },
     };
-    let (what, with) = (format!("{}: {what}", request.kernel.name()), "the stream of the launch".into());
-    Err(ErrorKind::Context(ContextMismatch { what, with, object, stream: context.ordinal() }).into())
+    context.same_context(object, &format!("{}: {what}", kernel.name()), "the stream of the launch")
 }
 
 /// Grid, block and shared memory against the limits of kernel and device.

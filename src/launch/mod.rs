@@ -6,6 +6,7 @@
 //! | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
 //! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
 //! | `stream_attributes` | those of them that streams have |
+//! | `device_node` | the handle of a graph node that kernels may update |
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
@@ -27,6 +28,7 @@ mod builder_argument;
 mod check;
 mod cluster;
 mod config;
+mod device_node;
 mod few;
 mod given;
 mod guess;
@@ -53,7 +55,7 @@ mod typed_macros;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod typed_source;
 
-pub use crate::ordering::{Key, Submission};
+pub use crate::ordering::Submission;
 pub use args::{
     ArgumentList, Cons, Memory, Name, Nil, ParameterType, Pointer, Role, Signature, Slice, Value,
 };
@@ -64,6 +66,7 @@ pub use attributes::{
 pub use builder::LaunchBuilder;
 pub use builder_argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
+pub use device_node::DeviceNode;
 pub use node::KernelNode;
 pub use packet::Packet;
 pub use prepared::Launch;

@@ -12,10 +12,10 @@ use super::named::{memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
 use super::timed::{LaunchTimes, submit_timed};
-use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument, context_mismatch};
+use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument};
 use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
-use crate::ordering::{Key, Submission};
+use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
 /// or made of a [`KernelNode`].
@@ -68,7 +68,7 @@ impl<'event> Launch<'event> {
     /// As [`LaunchBuilder::launch`](crate::LaunchBuilder::launch); nothing was launched.
     ///
     /// # Safety
-    /// 1 to 6. The duties of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
+    /// 1. to 6. The duties of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
     /// 7. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
     ///    only reads.
     pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {
@@ -128,10 +128,7 @@ impl<'event> Launch<'event> {
         parts: SliceParts<'_, T>,
         written: bool,
     ) -> Result<(), Error> {
-        let (own, other) = (self.node.function.context(), parts.home.context());
-        if !other.is_same(own) {
-            return Err(context_mismatch(("the memory", other), ("the launch", own)));
-        }
+        self.node.function.context().same_context(parts.home.context(), "the memory", "the launch")?;
         let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
         for index in self.places(name, fits, || memory_word::<T>(written))? {
             let Some(named) = self.node.named.get(index) else { continue };
@@ -228,14 +225,14 @@ impl<'l> Given<'l> for Prepared<'l> {
 }
 
 impl Memory for Kept<'_> {
-    fn is_ready(&self, key: impl FnOnce() -> Key) -> bool {
-        let key = key();
-        self.0.iter().all(|(home, written)| home.is_ready(key, *written))
+    fn words(&self) -> u64 {
+        let words = self.0.iter().map(|(home, written)| home.accesses().word(*written));
+        words.fold(u64::MAX, |all, word| all & word)
     }
 
-    fn stranger(&self, context: &CudaContext) -> Option<u32> {
+    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.0.iter().map(|(home, _)| home.context());
-        contexts.find(|own| !own.is_same(context)).map(CudaContext::ordinal)
+        contexts.find(|own| !own.is_same(context))
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

@@ -10,6 +10,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use super::args::{Role, Signature};
+use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use super::submit::Request;
 use crate::driver::{Capture, CudaStream, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
@@ -68,7 +69,14 @@ impl Report {
     }
 }
 
-/// Leaves with the capture what the launch just recorded uses besides memory, and where its named arguments are.
+/// Leaves with the capture what a launch uses besides memory: its module, and events that its attributes record. Call it before the
+/// driver records it, so that nothing is forgotten whatever happens then.
+pub(super) fn keep(capture: &Capture, request: &Request<'_>) {
+    capture.add_kernel(request.kernel.number, request.kernel.module_share());
+    capture.add_objects(request.fields.iter().chain(request.attributes).filter_map(Attribute::share));
+}
+
+/// Leaves with the capture where the named arguments are of the launch just recorded.
 ///
 /// Driver call: `cuStreamGetCaptureInfo`, for a launch with named arguments.
 ///
@@ -82,7 +90,6 @@ pub(super) unsafe fn record(
     sizes: impl Iterator<Item = usize>,
     report: Report,
 ) -> Result<(), Error> {
-    capture.add_kernel(request.kernel.number, request.kernel.module_share());
     if report.named.is_empty() {
         return Ok(());
     }

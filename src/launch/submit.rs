@@ -16,7 +16,7 @@ use super::check;
 use super::config::LaunchConfig;
 use super::given::{Given, ParameterTypes};
 use super::packet::Listed;
-use super::record::{Report, record};
+use super::record::{Report, keep, record};
 use crate::driver::{CudaStream, Kernel, host_call};
 use crate::error::Error;
 use crate::ordering::{Announced, Submission};
@@ -48,8 +48,8 @@ pub(super) struct Request<'a> {
 /// As [`cuda_launch!`](crate::cuda_launch); nothing was launched.
 ///
 /// # Safety
-/// The duties of [`cuda_launch!`](crate::cuda_launch), and:
-/// - the kernel's module stays loaded during the call.
+/// 1. to 6. The duties of [`cuda_launch!`](crate::cuda_launch).
+/// 7. The kernel's module stays loaded during the call.
 #[inline(always)]
 pub unsafe fn submit<L: ArgumentList>(
     kernel: &Kernel,
@@ -77,13 +77,14 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     given: G,
 ) -> Result<(), Error> {
     // First: what is looked at below holds until the driver has taken the launch.
-    let launch = Announced::launch(stream.queue(), kernel.number);
-    // Memory that is ready is of the stream's context.
-    let memory = given.memory();
-    let ready = memory.is_ready(|| stream.key()) & stream.is_warm_for(kernel.context_identity);
+    let queue = stream.queue();
+    let (launch, number) = Announced::launch(queue, kernel.number);
+    // Memory that is ready is of the stream's context, and so is the kernel.
+    let (memory, key) = (given.memory(), queue.key());
+    let ready = (memory.words() & key == key) & (queue.warm == kernel.context_identity);
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
-    let raw = config.raw(stream.raw());
+    let raw = config.raw(queue.raw);
     let plain = fields.is_empty() && attributes.is_empty();
     if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &raw) {
         let code = trace::launch(kernel, &raw, || {
@@ -101,7 +102,7 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     }
     let request = Request { kernel, stream, config: &raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { slow(&request, given.types(), launch, memory, params) }
+    unsafe { slow(&request, given.types(), Submission::of(stream, launch, number), memory, params) }
 }
 
 /// The driver refused a warm launch. If only because of what is current on this thread, it is submitted again.
@@ -117,6 +118,10 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
     launch: Announced<'_>,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
+    // The latest submission of the stream, unless another thread has made one since: to keep the number over the call costs more
+    // than a list of suspects is worth.
+    let number = request.stream.queue().submissions.announced().wrapping_sub(1);
+    let launch = Submission::of(request.stream, launch, number);
     // No context is current, or one of another driver or device: `examined` makes the kernel's current.
     if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
         // SAFETY: the caller's duty 1.
@@ -135,7 +140,7 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
 unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     request: &Request<'_>,
     types: T,
-    launch: Announced<'_>,
+    launch: Submission<'_>,
     memory: M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
@@ -152,14 +157,14 @@ unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
 unsafe fn examined(
     request: &Request<'_>,
     types: ParameterTypes<'_>,
-    launch: Announced<'_>,
+    mut launch: Submission<'_>,
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    let mut launch = Submission::of(request.stream, launch);
     // Until it is submitted: a launch that does not come that far cannot be blamed.
     launch.refused();
     make_ready(request, types, &mut launch, memory)?;
+    request.stream.capture().into_iter().for_each(|capture| keep(capture, request));
     // A copy: the driver may write into attributes.
     let mut list = [const { MaybeUninit::<CUlaunchAttribute>::uninit() }; MAX_ATTRIBUTES];
     let all = request.fields.iter().chain(request.attributes);
@@ -181,6 +186,10 @@ unsafe fn examined(
     if code != CUresult::SUCCESS {
         launch.refused();
         return Err(check::refused(code, request));
+    }
+    for (attribute, raw) in request.fields.iter().chain(request.attributes).zip(&list) {
+        // SAFETY: written above, by the same two lists.
+        attribute.answered(unsafe { &raw.assume_init_ref().value });
     }
     let Some(capture) = request.stream.capture() else { return Ok(()) };
     let mut report = Report::new(types.iter().count());

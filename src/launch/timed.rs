@@ -35,13 +35,11 @@ pub(super) unsafe fn submit_timed<'l, G: Given<'l>>(
     let context = stream.context();
     let (start, end) = (TimingEvent::new(context, flags)?, TimingEvent::new(context, flags)?);
     let raw = config.raw(stream.raw());
-    // Held until the launch has been announced itself.
-    let mut waiting = Submission::on(stream);
     // The waits for other streams come before the first event: they are no part of the kernel's time.
     make_ready(
         &Request { kernel, stream, config: &raw, fields, attributes },
         given.types().into(),
-        &mut waiting,
+        &mut Submission::on(stream),
         &given.memory(),
     )?;
     start.record(stream)?;

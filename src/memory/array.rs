@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: an array is destroyed only by `ArrayInner`.
 
 use bitflags::bitflags;
-use cuda_driver_sys::{self as sys, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
+use cuda_driver_sys::{self as sys, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::copy_region::{CopySource, CopyTarget};
 use super::mipmap::MipmapInner;
 use super::region::{Bounds, Extent, Owner, Place, RowLayout};
 use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, try_again};
-use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::error::{Error, ErrorKind, LengthMismatch, failed};
 use crate::ordering::Submission;
 
 bitflags! {
@@ -152,12 +152,14 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver call: `cuArray3DCreate`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that the device does not take.
+    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape without elements or one that the device does not
+    /// take.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
     pub fn new(context: &CudaContext, shape: ArrayShape, flags: ArrayFlags) -> Result<Self, Error> {
         let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
         let asked = || format!("{shape:?} of {} bytes each, {flags:?}", size_of::<T>());
+        some_elements(shape, "cuArray3DCreate", asked)?;
         // SAFETY: the descriptor and `raw` outlive the call.
         context.call("cuArray3DCreate", asked, |driver| unsafe {
             driver.cuArray3DCreate(&mut raw, &descriptor.raw())
@@ -303,7 +305,7 @@ impl ArrayInner {
         owned: bool,
         level_of: Option<Arc<MipmapInner>>,
     ) -> Self {
-        let (accesses, escaped) = (StreamAccesses::new(context.identity()), AtomicBool::new(false));
+        let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
         Self { raw, context: context.clone(), extent, flags, accesses, escaped, owned, level_of }
     }
 
@@ -377,6 +379,20 @@ pub(super) fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescr
         driver.cuArray3DGetDescriptor(&mut descriptor, raw)
     })?;
     Ok(ArrayDescriptor::from_raw(&descriptor))
+}
+
+/// An error for no elements: drivers take some zeros for dimensions that are not there, and make another array than was asked
+/// for.
+pub(super) fn some_elements(
+    shape: ArrayShape,
+    call: &'static str,
+    asked: impl FnOnce() -> String,
+) -> Result<(), Error> {
+    if shape.extent().is_empty() {
+        let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+        return Err(failed(code, call, asked()).with_hint_for(code, "each number of the shape is 1 at least"));
+    }
+    Ok(())
 }
 
 fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
@@ -58,7 +59,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]).
+    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for elements
+    /// that are aligned to more than the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         // Memory that could not be given back earlier may be had now.
         sweep();
@@ -85,6 +87,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         if bytes != 0 {
             // Other streams may use it once the allocation's turn has come.
             Submission::on(stream).writes(&buffer.home)?;
+            let call = if context.limits().memory_pools { "cuMemAllocAsync" } else { "cuMemAlloc" };
+            aligned::<T>(address, call, OF_DEVICE)?;
         }
         Ok(buffer)
     }

@@ -31,7 +31,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyPeerAsync`.
     ///
     /// # Errors
-    /// The lengths differ, or whatever the driver answers.
+    /// The lengths differ, a side is of another driver than the stream, or whatever the driver answers.
     #[doc(alias = "cuMemcpyPeer")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_from_peer(
@@ -39,6 +39,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         stream: &CudaStream,
         source: &impl DeviceSlice<Element = T>,
     ) -> Result<(), Error> {
+        stream.context().same_driver(self.context(), "the destination", "the stream")?;
+        stream.context().same_driver(source.context(), "the source", "the stream")?;
         let (source, bytes) = (source.parts(), self.byte_len());
         let (source_len, destination_len) = (*source.len, self.len());
         if source_len != destination_len {
@@ -53,8 +55,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         work.writes(self.home())?;
         let (from, to) = (source.home.context(), self.context());
         let asked = || format!("{bytes} bytes from device {} to device {}", from.ordinal(), to.ordinal());
-        // SAFETY: both sides are device memory of the context named and have `bytes` bytes; they are freed after the copy, which
-        // has noted its accesses.
+        // SAFETY: stream and contexts are of one driver, as was compared; both sides are device memory of the context named and
+        // have `bytes` bytes; they are freed after the copy, which has noted its accesses.
         work.call("cuMemcpyPeerAsync", asked, |driver| unsafe {
             driver.cuMemcpyPeerAsync(self.base(), to.raw(), *source.address, from.raw(), bytes, stream.raw())
         })

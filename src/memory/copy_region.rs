@@ -140,7 +140,8 @@ impl CudaStream {
     /// Driver calls: `cuMemcpy3DPeerAsync`; `cuStreamSynchronize` for host memory.
     ///
     /// # Errors
-    /// [`Error::is_out_of_bounds`] if a side has no such region, or whatever the driver answers.
+    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another driver
+    /// than the stream, or whatever the driver answers.
     #[doc(alias = "cuMemcpy3DPeerAsync")]
     pub fn copy_region_peer<T: DeviceCopy>(
         &self,
@@ -149,6 +150,11 @@ impl CudaStream {
         extent: Extent,
     ) -> Result<(), Error> {
         let pair = Pair { source: &source.side, target: &target.side, extent, size: size_of::<T>() };
+        for side in [pair.source, pair.target] {
+            if let Some(context) = side.owner.context() {
+                self.context().same_driver(context, &format!("the {}", side.name), "the stream")?;
+            }
+        }
         if !pair.check()? {
             return Ok(());
         }
@@ -180,7 +186,7 @@ impl Pair<'_> {
     fn check(&self) -> Result<bool, Error> {
         self.source.check(self.extent, self.size)?;
         self.target.check(self.extent, self.size)?;
-        Ok(self.size != 0 && self.extent.elements() != Some(0))
+        Ok(self.size != 0 && !self.extent.is_empty())
     }
 
     /// Announces the copy, after the work that uses either side. Host memory cannot be part of a captured copy.

@@ -3,10 +3,12 @@
 #![allow(unsafe_code)] // Follows pointers of structures that this file made, or that a caller of `from_raw` vouched for.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::buffer::DeviceBuffer;
+use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::dlpack_abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_BITMASK_READ_ONLY,
@@ -49,7 +51,7 @@ elements! { half::f16 = 2; half::bf16 = 4; }
 /// let buffer = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let tensor = buffer.into_dlpack(&stream, &[2, 3])?;
 /// let raw = tensor.into_raw(); // for another library, in a capsule called "dltensor_versioned"
-/// // SAFETY: 1 to 3: it was just made, on this stream.
+/// // SAFETY: 1 to 4: it was just made, on this stream, of this context.
 /// let tensor = unsafe { DlTensor::from_raw(raw) };
 /// assert_eq!(tensor.shape(), [2, 3]);
 /// let buffer: DeviceBuffer<f32> = tensor.into_buffer(&ctx)?;
@@ -81,6 +83,30 @@ struct Kept {
     strides: Box<[i64]>,
 }
 
+/// The memory of tensors that this crate made and that were not given back yet, by the tensor's address: a tensor tells
+/// neither its context nor who uses its memory, and what comes back is known again so.
+static OURS: Mutex<BTreeMap<usize, Arc<Home>>> = Mutex::new(BTreeMap::new());
+
+/// [`OURS`], locked. Memory that is taken out is dropped behind the lock: its end may run any code.
+fn ours() -> MutexGuard<'static, BTreeMap<usize, Arc<Home>>> {
+    // Nothing below the lock panics; a poisoned lock would still hold a whole list.
+    OURS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers the memory of a tensor that was just made, if it is this crate's.
+fn remember<T>(tensor: NonNull<T>, home: Option<Arc<Home>>) {
+    if let Some(home) = home {
+        let stale = ours().insert(tensor.addr().get(), home);
+        drop(stale);
+    }
+}
+
+/// Forgets a tensor that is about to be freed.
+fn forget<T>(tensor: *mut T) {
+    let home = ours().remove(&tensor.addr());
+    drop(home);
+}
+
 impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
     /// Makes the buffer a tensor of that shape, whose rows lie one after the other.
     ///
@@ -88,31 +114,46 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
     /// tensor back, the memory is freed after all work of the context.
     ///
     /// # Errors
-    /// The shape has another number of elements, the stream is of another context or captures.
+    /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold. The stream is of
+    /// another context or captures.
     pub fn into_dlpack(self, stream: &CudaStream, shape: &[usize]) -> Result<DlTensor, Error> {
-        let elements = shape.iter().try_fold(1usize, |product, len| product.checked_mul(*len));
-        if elements != Some(self.len()) {
+        let elements = match shape.contains(&0) {
+            true => Some(0),
+            false => shape.iter().try_fold(1usize, |product, len| product.checked_mul(*len)),
+        };
+        let numbers: Option<Box<[i64]>> = shape.iter().map(|len| i64::try_from(*len).ok()).collect();
+        let fits = elements == Some(self.len()) && i32::try_from(shape.len()).is_ok();
+        let Some(numbers) = numbers.filter(|_| fits) else {
             return Err(mismatch("shape", format!("{} elements", self.len()), format!("{shape:?}")));
-        }
+        };
         stream.same_context(self.context(), "the buffer")?;
         stream.refuse_in_capture("into_dlpack")?;
         Submission::on(stream).writes(self.home())?;
         let device = DLDevice { device_type: DLDevice::CUDA, device_id: self.context().raw_device() };
         // The address is handed out: whoever has it uses it on streams that this crate does not know.
         let data = std::ptr::without_provenance_mut(self.cu_deviceptr() as usize);
-        let shape: Box<[i64]> = shape.iter().map(|len| *len as i64).collect();
         let mut strides = vec![1i64; shape.len()].into_boxed_slice();
-        let mut step = 1;
-        for (stride, len) in strides.iter_mut().zip(&shape).rev() {
+        let mut step = 1i64;
+        for (stride, len) in strides.iter_mut().zip(&numbers).rev() {
             *stride = step;
-            step *= (*len).max(1);
+            // Of no elements there may be rows of any length: there the distances say nothing.
+            step = step.saturating_mul((*len).max(1));
         }
-        Ok(DlTensor::made(data, device, T::TYPE, Kept { _memory: Box::new(self), shape, strides }))
+        let home = self.home().clone();
+        let kept = Kept { _memory: Box::new(self), shape: numbers, strides };
+        Ok(DlTensor::made(data, device, T::TYPE, kept, Some(home)))
     }
 }
 
 impl DlTensor {
-    fn made(data: *mut c_void, device: DLDevice, dtype: DLDataType, kept: Kept) -> Self {
+    /// A tensor of what `kept` keeps; `home` is its memory, if it is this crate's.
+    fn made(
+        data: *mut c_void,
+        device: DLDevice,
+        dtype: DLDataType,
+        kept: Kept,
+        home: Option<Arc<Home>>,
+    ) -> Self {
         let ndim = kept.shape.len() as i32;
         let mut kept = Box::new(kept);
         let (shape, strides) = (kept.shape.as_mut_ptr(), kept.strides.as_mut_ptr());
@@ -123,7 +164,18 @@ impl DlTensor {
             flags: 0,
             dl_tensor: DLTensor { data, device, ndim, dtype, shape, strides, byte_offset: 0 },
         });
-        Self { raw: Raw::Versioned(NonNull::from(Box::leak(tensor))) }
+        let raw = NonNull::from(Box::leak(tensor));
+        remember(raw, home);
+        Self { raw: Raw::Versioned(raw) }
+    }
+
+    /// The memory, if it is this crate's.
+    fn home(&self) -> Option<Arc<Home>> {
+        let address = match self.raw {
+            Raw::Versioned(raw) => raw.addr(),
+            Raw::Legacy(raw) => raw.addr(),
+        };
+        ours().get(&address.get()).cloned()
     }
 
     /// Takes over a tensor of another library, from a capsule called `dltensor_versioned`.
@@ -132,6 +184,8 @@ impl DlTensor {
     /// 1. It is a live tensor of version 1 of the standard, and this is its only owner.
     /// 2. Its memory is as it says, and stays until it is given back; nobody writes it meanwhile.
     /// 3. Work that wrote it is done, or ordered before the streams that it is used on here.
+    /// 4. Contexts of its device that [`DlTensor::into_buffer`] is given are of the driver that allocated it, and reach it:
+    ///    it tells the device's number only. Of a tensor that this crate made, the context is known and compared.
     pub unsafe fn from_raw(raw: NonNull<DLManagedTensorVersioned>) -> Self {
         Self { raw: Raw::Versioned(raw) }
     }
@@ -139,7 +193,8 @@ impl DlTensor {
     /// Takes over a tensor in the older form, from a capsule called `dltensor`.
     ///
     /// # Safety
-    /// As [`DlTensor::from_raw`].
+    /// 1. It is a live tensor of that form, and this is its only owner.
+    /// 2. to 4. As [`DlTensor::from_raw`].
     pub unsafe fn from_raw_legacy(raw: NonNull<DLManagedTensor>) -> Self {
         Self { raw: Raw::Legacy(raw) }
     }
@@ -154,13 +209,9 @@ impl DlTensor {
             // A new head over the older tensor, which keeps it.
             Raw::Legacy(_) => {
                 let tensor = *self.tensor();
-                let (shape, strides) = (self.shape().into(), self.strides().into());
-                Self::made(
-                    tensor.data,
-                    tensor.device,
-                    tensor.dtype,
-                    Kept { _memory: Box::new(self), shape, strides },
-                )
+                let (shape, strides, home) = (self.shape().into(), self.strides().into(), self.home());
+                let kept = Kept { _memory: Box::new(self), shape, strides };
+                Self::made(tensor.data, tensor.device, tensor.dtype, kept, home)
             }
         };
         wrapped.into_raw()
@@ -172,22 +223,27 @@ impl DlTensor {
             std::mem::forget(self);
             return raw;
         }
-        let tensor = *self.tensor();
+        let (tensor, home) = (*self.tensor(), self.home());
         let manager_ctx = Box::into_raw(Box::new(self)).cast();
         // Shape and strides stay where they are: the tensor that is kept owns them.
         let legacy = DLManagedTensor { dl_tensor: tensor, manager_ctx, deleter: Some(delete_legacy) };
-        NonNull::from(Box::leak(Box::new(legacy)))
+        let raw = NonNull::from(Box::leak(Box::new(legacy)));
+        remember(raw, home);
+        raw
     }
 
     /// The buffer that the tensor's elements are; the tensor is given back with it, after the work that uses it.
     ///
-    /// No driver call.
+    /// The memory of a tensor that this crate made remembers who used it, as if it had never been away. No driver call.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the elements are of another type, on another device, not in rows one after the other, or may only be
-    /// read.
+    /// [`ErrorKind::DlPack`]: the elements are of another type, on another device, not in rows one after the other, or may
+    /// only be read. [`Error::is_context_mismatch`]: this crate made the tensor of memory of another context.
     pub fn into_buffer<T: DlElement>(self, context: &CudaContext) -> Result<DeviceBuffer<T>, Error> {
-        let tensor = *self.tensor();
+        let (tensor, home) = (*self.tensor(), self.home());
+        if let Some(home) = &home {
+            context.same_context(home.context(), "the memory of the tensor", "the context")?;
+        }
         if tensor.dtype != T::TYPE {
             return Err(mismatch("element type", format!("{:?}", T::TYPE), format!("{:?}", tensor.dtype)));
         }
@@ -213,7 +269,12 @@ impl DlTensor {
         if !address.is_multiple_of(align_of::<T>() as u64) {
             return Err(mismatch("alignment", format!("{} bytes", align_of::<T>()), format!("{address:#x}")));
         }
-        let home = Home::new(address, context, Origin::Foreign(Box::new(self)));
+        byte_len::<T>(len)?;
+        let home = match home {
+            // The tensor and what it kept end here; the memory goes on.
+            Some(home) => home,
+            None => Home::new(address, context, Origin::Foreign(Box::new(self))),
+        };
         Ok(DeviceBuffer::from_home(len, address, home))
     }
 
@@ -304,6 +365,7 @@ unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
     if tensor.is_null() {
         return;
     }
+    forget(tensor);
     // SAFETY: both were leaked by `made`, and the owner calls this once. Dropping the buffer does not panic.
     unsafe {
         let tensor = Box::from_raw(tensor);
@@ -316,6 +378,7 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     if tensor.is_null() {
         return;
     }
+    forget(tensor);
     // SAFETY: both were leaked by `into_raw_legacy`, and the owner calls this once.
     unsafe {
         let tensor = Box::from_raw(tensor);

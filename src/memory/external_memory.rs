@@ -10,6 +10,7 @@ use cuda_driver_sys::{
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -131,7 +132,8 @@ impl ExternalMemory {
     /// 1. Nobody else, the graphics API included, uses these elements while the buffer or work with it does: semaphores tell.
     ///
     /// # Errors
-    /// Whatever the driver answers: the range must lie inside.
+    /// Whatever the driver answers: the range must lie inside; [`Error::is_misaligned`] for an offset that does not fit the
+    /// elements.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub unsafe fn map<T: DeviceCopy>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>, Error> {
         let (bytes, context) = (byte_len::<T>(len)?, &self.inner.context);
@@ -148,6 +150,7 @@ impl ExternalMemory {
             driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
         })?;
         let owner = Mapped { address, memory: self.clone() };
+        aligned::<T>(address, "cuExternalMemoryGetMappedBuffer", OF_DEVICE)?;
         Ok(DeviceBuffer::from_home(
             len,
             address,

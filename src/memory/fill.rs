@@ -46,7 +46,7 @@ fill_elements! { half::f16, half::bf16 }
 
 /// A value as the driver takes it.
 #[derive(Clone, Copy)]
-pub(super) enum Word {
+pub(crate) enum Word {
     One(u8),
     Two(u16),
     Four(u32),
@@ -54,7 +54,7 @@ pub(super) enum Word {
 
 impl Word {
     /// The bytes of a value.
-    pub(super) fn of<T: FillElement>(value: T) -> Self {
+    pub(crate) fn of<T: FillElement>(value: T) -> Self {
         const { assert!(matches!(size_of::<T>(), 1 | 2 | 4)) };
         let at = (&raw const value).cast::<u8>();
         // SAFETY: `FillElement` 1 and 2: the value has that many bytes, and all are initialised. `read_unaligned`, as
@@ -76,8 +76,17 @@ impl Word {
         }
     }
 
+    /// The value as a number.
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::One(value) => value.into(),
+            Self::Two(value) => value.into(),
+            Self::Four(value) => value,
+        }
+    }
+
     /// Bytes.
-    fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Self::One(_) => 1,
             Self::Two(_) => 2,

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -29,7 +30,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Driver call: `cuMemAlloc`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`].
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`].
     #[doc(alias = "cuMemAlloc")]
     pub fn uninit_plain(context: &CudaContext, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
@@ -40,7 +41,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
             origin = Origin::Plain;
         }
-        Ok(Self::from_home(len, address, Home::new(address, context, origin)))
+        let buffer = Self::from_home(len, address, Home::new(address, context, origin));
+        aligned::<T>(address, "cuMemAlloc", OF_DEVICE)?;
+        Ok(buffer)
     }
 
     /// Takes over, or borrows, `len` elements of device memory that other code allocated.

@@ -6,6 +6,7 @@ use std::any::type_name;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::constant_view::ConstantViewMut;
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
@@ -68,9 +69,18 @@ impl CudaModule {
     ///
     /// # Errors
     /// [`GlobalError`]: there is none of this name, its size is no whole number of `T`, it is not aligned for them, or
-    /// another handle of it lives.
+    /// another handle of it lives; [`GlobalError::Constant`] where the image says that it is one.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn global<T: DeviceCopy>(&self, name: &str) -> Result<ModuleGlobal<T>, Error> {
+        if self.variables().any(|(known, constant)| known == name && constant) {
+            let (name, module) = (name.to_string(), self.origin().to_string());
+            return Err(ErrorKind::Global(GlobalError::Constant { name, module }).into());
+        }
+        self.variable(name)
+    }
+
+    /// A variable of either kind.
+    fn variable<T: DeviceCopy>(&self, name: &str) -> Result<ModuleGlobal<T>, Error> {
         let (address, bytes) = self.raw_global(name)?;
         let (module, type_name) = (self.origin(), type_name::<T>());
         let (name_, module_) = (|| name.to_string(), || module.to_string());
@@ -113,7 +123,7 @@ impl CudaModule {
             let (name, module) = (name.to_string(), self.origin().to_string());
             return Err(ErrorKind::Global(GlobalError::NotConstant { name, module }).into());
         }
-        self.global(name).map(ModuleConstant)
+        self.variable(name).map(ModuleConstant)
     }
 }
 
@@ -235,10 +245,9 @@ impl<T: DeviceCopy> ModuleGlobal<T> {
 }
 
 impl<T: DeviceCopy> ModuleConstant<T> {
-    /// All elements, for copies to write. Kernels read constants through a cache that knows nothing of other kernels: one
-    /// that is given this view must not write it (duty 4 of [`cuda_launch!`](crate::cuda_launch)).
-    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        self.0.view_mut()
+    /// All elements, for copies to write; no kernel takes them to write.
+    pub fn view_mut(&mut self) -> ConstantViewMut<'_, T> {
+        ConstantViewMut::new(self.0.view_mut())
     }
 }
 

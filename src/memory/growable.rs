@@ -5,6 +5,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::byte_len;
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -55,10 +56,12 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         let bytes = byte_len::<T>(most)?.max(1).checked_next_multiple_of(granularity);
         let bytes =
             bytes.ok_or_else(|| Error::from(ErrorKind::Capacity { len: most, size: size_of::<T>() }))?;
-        let addresses = VirtualReservation::new(context, bytes, 0)?;
+        let alignment = if align_of::<T>() > granularity { align_of::<T>() } else { 0 };
+        let addresses = VirtualReservation::new(context, bytes, alignment)?;
         let mappings = Arc::new(Mutex::new(Vec::new()));
         let owner = Origin::Foreign(Box::new((mappings.clone(), addresses.clone())));
         let address = addresses.address();
+        aligned::<T>(address, "cuMemAddressReserve", OF_DEVICE)?;
         let home = Home::new(address, context, owner);
         Ok(Self { address, len: 0, mapped: 0, granularity, addresses, mappings, home, of: PhantomData })
     }

@@ -6,7 +6,7 @@ use crate::driver::{
     CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, forbid_anywhere, try_again,
 };
 use crate::error::Error;
-use crate::ordering::{Key, Submission};
+use crate::ordering::Submission;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ pub(crate) enum Origin {
 impl Home {
     /// Owns the memory at `address` as `origin` says.
     pub(crate) fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
-        Self::accessed(address, context, origin, StreamAccesses::new(context.identity()))
+        Self::accessed(address, context, origin, StreamAccesses::new(context.owner()))
     }
 
     /// The same for memory that was accessed before.
@@ -65,12 +65,6 @@ impl Home {
     #[inline(always)]
     pub(crate) fn context(&self) -> &CudaContext {
         &self.context
-    }
-
-    /// Whether an announced submission to the stream of this key may access the memory without waiting for anything.
-    #[inline(always)]
-    pub(crate) fn is_ready(&self, key: Key, written: bool) -> bool {
-        if written { self.accesses.may_write(key) } else { self.accesses.may_read(key) }
     }
 
     /// Notes that `work` accesses the memory.
@@ -133,9 +127,25 @@ impl Home {
         }
     }
 
-    /// Gives the memory back whatever still uses it: it cannot stay.
-    pub(crate) fn give_up(&mut self) {
+    /// The end of memory that somebody has lent, who takes it back whatever the driver says: nothing is put off.
+    ///
+    /// Waits for the streams that use it, and where one of them cannot be waited for, for the context, as often as a capture of
+    /// another thread forbids that. Last, it is taken off the driver.
+    pub(super) fn end_loan(&mut self) -> Result<(), Error> {
+        let all = *self.taken.get_mut() || *self.escaped.get_mut();
+        let waited = loop {
+            match self.accesses.end(&self.context, all) {
+                // This thread's own capture would not end.
+                Err(error)
+                    if error.is_not_in_capture() && self.context.may_give_back("cuMemFree").is_ok() =>
+                {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                waited => break waited,
+            }
+        };
         self.origin = Origin::Borrowed;
+        waited.and(self.context.faulted())
     }
 
     /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver

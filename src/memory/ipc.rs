@@ -4,7 +4,8 @@
 
 use cuda_driver_sys::{CUipcMem_flags, CUipcMemHandle};
 
-use super::buffer::DeviceBuffer;
+use super::aligned::{OF_DEVICE, aligned};
+use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use crate::driver::CudaContext;
@@ -68,6 +69,7 @@ impl IpcMemoryHandle {
         context: &CudaContext,
         len: usize,
     ) -> Result<DeviceBuffer<T>, Error> {
+        byte_len::<T>(len)?;
         let mut address = 0;
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
         context.call(
@@ -77,6 +79,7 @@ impl IpcMemoryHandle {
             |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
         )?;
         let owner = Opened { address, context: context.clone() };
+        aligned::<T>(address, "cuIpcOpenMemHandle", OF_DEVICE)?;
         Ok(DeviceBuffer::from_home(
             len,
             address,

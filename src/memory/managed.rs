@@ -8,6 +8,7 @@ use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 
 use super::advice::{MemoryAdvice, RangeState};
+use super::aligned::{OF_HOST, aligned};
 use super::buffer::byte_len;
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -78,8 +79,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver calls: `cuMemAllocManaged`, `cuDeviceGetAttribute`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; `CUDA_ERROR_INVALID_VALUE` for [`ManagedAttach::Single`], which only
-    /// [`ManagedBuffer::attach`] takes.
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory;
+    /// `CUDA_ERROR_INVALID_VALUE` for [`ManagedAttach::Single`], which only [`ManagedBuffer::attach`] takes.
     pub fn uninit(context: &CudaContext, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let (mut address, mut origin, mut concurrent) = (0, Origin::Empty, true);
@@ -94,6 +95,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             concurrent = context.device_attribute(attribute).is_ok_and(|value| value != 0);
         }
         let home = Home::new(address, context, origin);
+        aligned::<T>(address, "cuMemAllocManaged", OF_HOST)?;
         Ok(Self { address, len, concurrent, home, of: PhantomData })
     }
 
@@ -133,7 +135,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_slice(&self) -> Result<&[T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait_for_writers()?;
-        // SAFETY: `len` elements, which nothing writes: streams are done, and new work that writes needs `&mut self`.
+        // SAFETY: `len` elements at an address that was found to be aligned, which nothing writes: streams are done, and new work
+        // that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
     }
 
@@ -146,7 +149,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait()?;
-        // SAFETY: `len` elements, which nothing uses: streams are done, and new work needs a borrow of this value.
+        // SAFETY: `len` elements at an address that was found to be aligned, which nothing uses: streams are done, and new work
+        // needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
     }
 

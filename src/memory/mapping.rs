@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code)] // Maps live memory at live addresses, both held until they are unmapped.
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::location::{MemoryAccess, MemoryLocation};
-use super::physical::{PhysicalAllocation, VirtualReservation, multiples};
+use super::physical::{Claim, PhysicalAllocation, VirtualReservation, multiples};
 use crate::driver::{CudaContext, try_again};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 
@@ -37,8 +38,10 @@ pub struct Mapping {
     address: u64,
     /// Bytes; 0 once it is unmapped.
     bytes: usize,
-    _memory: PhysicalAllocation,
+    memory: PhysicalAllocation,
     addresses: VirtualReservation,
+    /// The bytes, where they are a buffer's alone. Dropped after they are unmapped.
+    claim: Option<Claim>,
 }
 
 impl Mapping {
@@ -47,22 +50,24 @@ impl Mapping {
     /// Driver call: `cuMemMap`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] if it does not fit there, or whatever the driver answers: something may be mapped there already.
+    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or whatever the driver
+    /// answers: something may be mapped there already.
     pub fn new(
         addresses: &VirtualReservation,
         offset: usize,
         memory: &PhysicalAllocation,
     ) -> Result<Self, Error> {
+        addresses.context().same_driver(memory.context(), "the memory", "the addresses")?;
         let bytes = memory.byte_len();
         multiples("mapping", offset, bytes, addresses.byte_len(), memory.granularity())?;
         let address = addresses.address() + offset as u64;
         memory.context().call(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
-            // SAFETY: memory and addresses are live, and the range lies inside the reservation.
+            // SAFETY: memory and addresses are live and of one driver, and the range lies inside the reservation.
             |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
         )?;
-        Ok(Self { address, bytes, _memory: memory.clone(), addresses: addresses.clone() })
+        Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })
     }
 
     /// Lets a device use the memory at this address, or no longer. Driver call: `cuMemSetAccess`.
@@ -132,8 +137,8 @@ impl Drop for Mapping {
         // Nobody can be told here.
         if self.unmap().is_err() && self.bytes != 0 {
             let (address, bytes) = (self.address, std::mem::take(&mut self.bytes));
-            let (_memory, addresses) = (self._memory.clone(), self.addresses.clone());
-            try_again(Self { address, bytes, _memory, addresses });
+            let (memory, addresses) = (self.memory.clone(), self.addresses.clone());
+            try_again(Self { address, bytes, memory, addresses, claim: self.claim.take() });
         }
     }
 }
@@ -141,11 +146,31 @@ impl Drop for Mapping {
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The first `len` elements of mapped memory, which the buffer keeps.
     ///
-    /// No driver call. The context's device must have been given access.
+    /// One buffer at a time has the memory, at however many addresses it is mapped; [`DeviceBuffer::from_shared_mapping`] makes
+    /// others. No driver call. The context's device must have been given access.
     ///
     /// # Errors
-    /// The mapping is shorter.
-    pub fn from_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+    /// The mapping is shorter, or does not start where the elements must; [`ErrorKind::Aliased`] if a buffer has the memory
+    /// already, or it is a multicast object.
+    pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
+        mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
+        Self::of_mapping(mapping, len)
+    }
+
+    /// The same for memory that others have too: at another address, behind a multicast object, or in another process.
+    ///
+    /// # Safety
+    /// 1. While the buffer or work that uses it uses the elements, nobody else does in a way that a `Vec` would not allow:
+    ///    uses of the same bytes through other buffers are not known to it, and not ordered.
+    ///
+    /// # Errors
+    /// The mapping is shorter, or does not start where the elements must.
+    pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+        Self::of_mapping(mapping, len)
+    }
+
+    fn of_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+        aligned::<T>(mapping.address, "cuMemMap", OF_DEVICE)?;
         let bytes = byte_len::<T>(len)?;
         if bytes > mapping.bytes {
             let destination_len = mapping.bytes / size_of::<T>().max(1);

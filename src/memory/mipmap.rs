@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::array::{ArrayFlags, ArrayShape, CudaArray, described};
+use super::array::{ArrayFlags, ArrayShape, CudaArray, described, some_elements};
 use super::array_format::ArrayElement;
 use super::region::Extent;
 use crate::driver::{CudaContext, Resource, StreamAccesses, try_again};
@@ -72,12 +72,13 @@ impl<T: ArrayElement> MipmappedArray<T> {
     ) -> Result<Self, Error> {
         let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
         let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
+        some_elements(shape, "cuMipmappedArrayCreate", asked)?;
         // SAFETY: the descriptor and `raw` outlive the call.
         context.call("cuMipmappedArrayCreate", asked, |driver| unsafe {
             driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
         })?;
         let levels = levels.clamp(1, most_levels(shape));
-        let (accesses, escaped) = (StreamAccesses::new(context.identity()), AtomicBool::new(false));
+        let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
         let inner =
             Arc::new(MipmapInner { raw, context: context.clone(), levels, accesses, escaped, owned: true });
         Ok(Self { inner, of: PhantomData })

@@ -3,9 +3,11 @@
 //! Lengths and ranges count elements; only names with `byte` in them count bytes.
 
 mod advice;
+mod aligned;
 mod array;
 mod array_format;
 mod buffer;
+mod constant_view;
 mod copy;
 mod copy_batch;
 mod copy_peer;
@@ -58,6 +60,7 @@ pub use advice::{MemoryAdvice, RangeState};
 pub use array::{ArrayFlags, ArrayShape, CudaArray};
 pub use array_format::{ArrayDescriptor, ArrayElement, ArrayFormat};
 pub use buffer::DeviceBuffer;
+pub use constant_view::ConstantViewMut;
 pub use copy_batch::CopyBatch;
 pub use copy_region::{CopySource, CopyTarget};
 pub use device_copy::DeviceCopy;
@@ -66,6 +69,7 @@ pub use dlpack::{DlElement, DlTensor};
 pub use external_memory::{ExternalMemory, ExternalMemoryHandle};
 pub use external_semaphore::{ExternalSemaphore, ExternalSemaphoreHandle};
 pub use fill::FillElement;
+pub(crate) use fill::Word;
 pub use foreign::RawOwnership;
 pub use global::{ModuleConstant, ModuleGlobal};
 pub use growable::GrowableBuffer;

@@ -11,7 +11,9 @@ use crate::error::Error;
 
 /// One address for memory of several devices: what is written there is written on all, what is read is reduced.
 ///
-/// It is mapped as physical memory is: [`MulticastObject::as_physical`]. Devices are added first, then memory of each is bound.
+/// It is mapped as physical memory is, [`MulticastObject::as_physical`], and made a buffer with
+/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then memory of
+/// each is bound.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, MulticastObject};
@@ -86,15 +88,16 @@ impl MulticastObject {
             |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
         )?;
         // SAFETY: 1: it was just made, and is nobody else's.
-        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, bytes, granularity) } })
+        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, (bytes, granularity), true) } })
     }
 
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// The context is of another driver, or whatever the driver answers.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
+        self.memory.context().same_driver(context, "the context", "the multicast object")?;
         let device = context.raw_device();
         // SAFETY: the object is live.
         context.call(
@@ -109,8 +112,8 @@ impl MulticastObject {
     /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there, or whatever the driver answers: all devices must
-    /// have been added.
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory are of another driver;
+    /// or whatever the driver answers: all devices must have been added.
     #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
     pub fn bind(
         &self,
@@ -118,12 +121,14 @@ impl MulticastObject {
         offset: usize,
         memory: &PhysicalAllocation,
     ) -> Result<MulticastBinding, Error> {
+        self.memory.context().same_driver(context, "the context", "the multicast object")?;
+        self.memory.context().same_driver(memory.context(), "the memory", "the multicast object")?;
         let bytes = memory.byte_len();
         multiples("binding", offset, bytes, self.memory.byte_len(), self.memory.granularity())?;
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
-            // SAFETY: object and memory are live, the range lies inside both.
+            // SAFETY: object and memory are live and of one driver, the range lies inside both.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },

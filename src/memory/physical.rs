@@ -7,12 +7,13 @@ use cuda_driver_sys::{
     CUmemAllocationProp_allocFlags, CUmemAllocationType, CUmemGenericAllocationHandle,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::location::MemoryLocation;
 use super::os_handle::{OsHandle, OsHandleKinds};
 use super::share::{HandleBytes, with_handle};
 use crate::driver::CudaContext;
-use crate::error::{BadMapping, Error, ErrorKind, failed};
+use crate::error::{AliasedMemory, BadMapping, Error, ErrorKind, failed};
 
 /// What memory is to be allocated (`CUmemAllocationProp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +71,8 @@ impl PhysicalOptions {
 
 /// Memory of a device that has no address until it is [mapped](super::Mapping).
 ///
-/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping.
+/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping. It may be mapped several times, and
+/// one of these mappings at a time may be a buffer: [`DeviceBuffer::from_mapping`](crate::DeviceBuffer::from_mapping).
 #[derive(Clone, Debug)]
 #[doc(alias = "cuMemCreate")]
 pub struct PhysicalAllocation {
@@ -83,6 +85,21 @@ struct PhysicalInner {
     bytes: usize,
     granularity: usize,
     context: CudaContext,
+    /// Whether it is a multicast object, whose bytes are those of other memory.
+    multicast: bool,
+    /// Whether a buffer has the bytes for itself.
+    claimed: AtomicBool,
+}
+
+/// The bytes of an allocation, for one buffer, whose mapping may be one of several. Given back when dropped.
+#[derive(Debug)]
+pub(super) struct Claim(PhysicalAllocation);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // What the buffer's work did is done: the next buffer's work comes after it.
+        self.0.inner.claimed.store(false, Ordering::Release);
+    }
 }
 
 impl PhysicalAllocation {
@@ -102,22 +119,33 @@ impl PhysicalAllocation {
             // SAFETY: the properties are whole, `handle` outlives the call.
             |driver| unsafe { driver.cuMemCreate(&mut handle, bytes, &properties, 0) },
         )?;
-        let context = context.clone();
-        Ok(Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context }) })
+        // SAFETY: 1: it was just made, and is nobody else's.
+        Ok(unsafe { Self::owned(context, handle, (bytes, granularity), false) })
     }
 
-    /// Takes over memory, or a multicast object, of that handle.
+    /// Takes over memory, or a multicast object, of that handle, bytes and granularity.
     ///
     /// # Safety
     /// 1. The handle is live and nobody else's to release.
     pub(super) unsafe fn owned(
         context: &CudaContext,
         handle: CUmemGenericAllocationHandle,
-        bytes: usize,
-        granularity: usize,
+        (bytes, granularity): (usize, usize),
+        multicast: bool,
     ) -> Self {
-        let context = context.clone();
-        Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context }) }
+        let (context, claimed) = (context.clone(), AtomicBool::new(false));
+        Self { inner: Arc::new(PhysicalInner { handle, bytes, granularity, context, multicast, claimed }) }
+    }
+
+    /// The bytes for one buffer, mapped at `address`.
+    pub(super) fn claim(&self, address: u64) -> Result<Claim, AliasedMemory> {
+        if self.inner.multicast {
+            return Err(AliasedMemory::Multicast { address });
+        }
+        if self.inner.claimed.swap(true, Ordering::Acquire) {
+            return Err(AliasedMemory::Mapped { address, bytes: self.inner.bytes });
+        }
+        Ok(Claim(self.clone()))
     }
 
     /// A handle by which another process can open the memory, of a kind that it was allocated for.
@@ -146,14 +174,28 @@ impl PhysicalAllocation {
         handle.ok_or_else(unknown)
     }
 
-    /// Opens `bytes` bytes of memory that another process exported.
+    /// Opens `bytes` bytes of memory that another process, or this one, exported.
+    ///
+    /// Not for safe code, which could make a second buffer of memory that has one:
+    ///
+    /// ```compile_fail,E0133
+    /// use cuda_launch::{CudaContext, OsHandle, PhysicalAllocation};
+    /// fn open(ctx: &CudaContext, handle: &OsHandle) -> Result<PhysicalAllocation, cuda_launch::Error> {
+    ///     PhysicalAllocation::import(ctx, handle, 2 << 20)
+    /// }
+    /// ```
     ///
     /// Driver calls: `cuMemImportFromShareableHandle`, `cuMemGetAllocationGranularity`.
+    ///
+    /// # Safety
+    /// 1. The memory has `bytes` bytes.
+    /// 2. Buffers of it are used by nobody else, be it another process or another handle of this one, in a way that a `Vec`
+    ///    would not allow: all who have the memory agree on who uses it when.
     ///
     /// # Errors
     /// Whatever the driver answers.
     #[doc(alias = "cuMemImportFromShareableHandle")]
-    pub fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
+    pub unsafe fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, false)?;
         let mut raw = 0;
         context.call(
@@ -166,8 +208,8 @@ impl PhysicalAllocation {
                 })
             },
         )?;
-        let context = context.clone();
-        Ok(Self { inner: Arc::new(PhysicalInner { handle: raw, bytes, granularity, context }) })
+        // SAFETY: 1: it was just opened, and is nobody else's.
+        Ok(unsafe { Self::owned(context, raw, (bytes, granularity), false) })
     }
 
     /// Where it is. Driver call: `cuMemGetAllocationPropertiesFromHandle`.

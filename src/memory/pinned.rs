@@ -9,6 +9,7 @@ use std::ops::RangeBounds;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::aligned::{OF_HOST, aligned};
 use super::buffer::byte_len;
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -107,7 +108,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Driver calls: `cuMemHostAlloc`, `cuMemHostGetDevicePointer`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory,
+    /// which is at least a page; or whatever the driver answers.
     pub fn zeroed(context: &CudaContext, len: usize, flags: PinnedFlags) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         if bytes == 0 {
@@ -122,7 +124,9 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         // SAFETY: the driver gave so many bytes.
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         let owner = HostAllocation { start, context: context.clone() };
-        // SAFETY: `owner` keeps `len` elements, aligned to a page; zero bytes are elements.
+        aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;
+        // SAFETY: 1: `owner` keeps `len` elements, aligned as was just seen, whose bytes are zero, which is a `T`; 2: they
+        // were just made.
         unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
     }
 
@@ -131,7 +135,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Driver calls: as [`PinnedBuffer::zeroed`].
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// As [`PinnedBuffer::zeroed`].
     pub fn from_slice(context: &CudaContext, source: &[T], flags: PinnedFlags) -> Result<Self, Error> {
         let mut buffer = Self::zeroed(context, source.len(), flags)?;
         buffer.as_mut_slice()?.copy_from_slice(source);
@@ -147,7 +151,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Pinned memory that `owner` keeps, and gives back when dropped.
     ///
     /// # Safety
-    /// 1. `start` points to `len` elements of memory that is pinned in `context` until `owner` is dropped.
+    /// 1. `start` points to `len` elements, aligned for them, of memory that is pinned in `context` until `owner` is dropped.
     /// 2. Nobody else touches them until then.
     pub(super) unsafe fn owned_by(
         context: &CudaContext,
@@ -160,6 +164,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         context.call("cuMemHostGetDevicePointer", String::new, |driver| unsafe {
             driver.cuMemHostGetDevicePointer(&mut device, start, 0)
         })?;
+        aligned::<T>(device, "cuMemHostGetDevicePointer", OF_HOST)?;
         let home = Home::new(device, context, Origin::Foreign(owner));
         let start = NonNull::new(start.cast()).unwrap_or(NonNull::dangling());
         Ok(Self { start, len, device, home, of: PhantomData })
@@ -174,7 +179,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_slice(&self) -> Result<&[T], Error> {
         free_of_graphs(&self.home)?;
         self.home.accesses().wait_for_writers()?;
-        // SAFETY: `len` elements, which nothing writes: streams are done, and new work that writes needs `&mut self`.
+        // SAFETY: `len` elements at an aligned address, in every constructor, which nothing writes: streams are done, and new
+        // work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
     }
 
@@ -187,7 +193,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         free_of_graphs(&self.home)?;
         self.home.accesses().wait()?;
-        // SAFETY: `len` elements, which nothing uses: streams are done, and new work needs a borrow of this value.
+        // SAFETY: `len` elements at an aligned address, in every constructor, which nothing uses: streams are done, and new work
+        // needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
     }
 

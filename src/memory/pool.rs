@@ -7,6 +7,7 @@ use cuda_driver_sys::{
 };
 use std::sync::Arc;
 
+use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
@@ -365,18 +366,21 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also where the pool may not grow; the stream captures; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures;
+    /// [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or whatever the driver answers.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
+        context.same_driver(pool.context(), "the pool", "the stream")?;
         if bytes == 0 {
             return Ok(Self::from_home(len, 0, Home::new(0, context, Origin::Empty)));
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let mut address = 0;
         let asked = || format!("{bytes} bytes for {len} elements");
-        // SAFETY: the context is current, stream and pool are live, `address` outlives the call.
+        // SAFETY: the context is current, stream and pool are live and of one driver, as was compared; `address` outlives the
+        // call.
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())
         })?;
@@ -386,6 +390,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             Home::new(address, context, Origin::Pool(stream.clone(), pool.keep())),
         );
         Submission::on(stream).writes(buffer.home())?;
+        aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
     }
 }

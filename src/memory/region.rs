@@ -39,13 +39,16 @@ impl Extent {
 
     /// All elements; `None` if they cannot be counted.
     pub const fn elements(self) -> Option<usize> {
+        if self.is_empty() {
+            return Some(0);
+        }
         match self.width.checked_mul(self.height) {
             Some(plane) => plane.checked_mul(self.depth),
             None => None,
         }
     }
 
-    fn is_empty(self) -> bool {
+    pub(super) const fn is_empty(self) -> bool {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 }
@@ -191,12 +194,12 @@ impl Side<'_> {
 
     /// Whether the last row ends inside the memory. Rows and planes fit their pitches already.
     fn ends_inside(&self, extent: Extent, size: usize, len: usize, layout: RowLayout) -> Result<(), Error> {
-        // Numbers of 64 bits: their products fit 128, and what does not saturates.
+        // Sums of numbers of 64 bits fit 128, most products do, and what does not is past the end of all memory.
         let wide = |n: usize| n as u128;
-        let last_plane = wide(self.origin.z) + wide(extent.depth) - 1;
-        let last_row =
-            last_plane.saturating_mul(wide(layout.rows)) + wide(self.origin.y) + wide(extent.height) - 1;
-        let last_bytes = (wide(self.origin.x) + wide(extent.width)) * wide(size);
+        let last = |start: usize, count: usize| wide(start) + wide(count) - 1;
+        let planes = last(self.origin.z, extent.depth).saturating_mul(wide(layout.rows));
+        let last_row = planes.saturating_add(last(self.origin.y, extent.height));
+        let last_bytes = (wide(self.origin.x) + wide(extent.width)).saturating_mul(wide(size));
         let end = last_row.saturating_mul(wide(layout.pitch)).saturating_add(last_bytes);
         if end <= wide(len) {
             return Ok(());

@@ -71,7 +71,7 @@ impl<'a> RegionBatch<'a> {
             side.check(extent, copy.size)?;
             copy.countable(side)?;
         }
-        if copy.size != 0 && extent.elements() != Some(0) {
+        if copy.size != 0 && !extent.is_empty() {
             self.copies.push(copy);
         }
         Ok(self)

@@ -108,7 +108,7 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
         // SAFETY: the vector is freed after its registration.
         let registration = unsafe { Registration::new(context, start, bytes, flags)? };
         let owner = RegisteredVec { _registration: registration, _elements: elements };
-        // SAFETY: 1: the owner keeps the elements; 2: nobody else has them.
+        // SAFETY: 1: the owner keeps the elements, which a vector aligns; 2: nobody else has them.
         unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
     }
 }
@@ -116,9 +116,12 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
 impl CudaContext {
     /// Pins borrowed memory while `scope` runs, then waits for the streams that use it.
     ///
-    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Driver calls:
-    /// `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, `cuMemHostUnregister`; none but those of
-    /// the scope for an empty slice.
+    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Where a stream cannot be waited for,
+    /// because it is another thread's or the driver refuses, the whole context is; and where another thread captures a stream of
+    /// that, first for the end of the capture.
+    ///
+    /// Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, or `cuCtxSynchronize`, and
+    /// `cuMemHostUnregister`; none but those of the scope for an empty slice.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, Error, RegisterFlags};
@@ -138,6 +141,9 @@ impl CudaContext {
     /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already,
     /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or whatever the driver answers. This thread captures
     /// ([`Error::is_not_in_capture`]): the end would have to wait until the capture is over.
+    ///
+    /// The memory is the caller's again in any case. After an error of the waits that is no fault the device has lost its way to it by
+    /// `cuMemHostUnregister`; a driver that refuses even that serves the context no more.
     #[doc(alias = "cuMemHostRegister")]
     pub fn with_registered<T: DeviceCopy, R>(
         &self,
@@ -152,20 +158,35 @@ impl CudaContext {
         }
         let origin = match bytes {
             0 => Origin::Empty,
-            // SAFETY: the home below drops it before this function returns, and the slice is borrowed until then. No graph keeps the
-            // home: the view refuses captures.
+            // SAFETY: 1: the loan below drops it before this function returns or unwinds, and the slice is borrowed until then. No graph
+            // keeps the home: the view refuses captures.
             _ => Origin::Foreign(Box::new(unsafe { Registration::new(self, start.cast(), bytes, flags)? })),
         };
-        let home = Home::new(0, self, origin);
+        let mut loan = Loan(Home::new(0, self, origin));
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
-        // If the scope panics, dropping the home waits and unregisters as well.
-        let result = scope(PinnedViewMut::new(start, len, &home, false));
-        let released = Arc::into_inner(home).map_or(Ok(()), |mut home| {
-            let released = home.release();
-            // The borrow ends here, whatever the driver says.
-            home.give_up();
-            released
-        });
-        released.and(result)
+        let result = scope(PinnedViewMut::new(start, len, &loan.0, false));
+        loan.end().and(result)
+    }
+}
+
+/// Borrowed memory while it is registered: the end waits, also where the scope unwinds.
+///
+/// The borrow cannot outlast this value, so there is nothing to park and no owner to forget: who waits has to succeed. Each
+/// stream can be waited for, or else the context. That fails without a fault in two ways. A capture forbids it: one of another thread
+/// ends, and is waited for; one of this thread, begun by hand, would not. Or the driver refuses. Then to unregister the memory
+/// is what remains: pages that a driver has let go of are not reached by its device. Nobody can be asked after that.
+struct Loan(Arc<Home>);
+
+impl Loan {
+    fn end(&mut self) -> Result<(), Error> {
+        // Nobody else holds it: views borrow it for as long as the scope runs.
+        Arc::get_mut(&mut self.0).map_or(Ok(()), Home::end_loan)
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        // There is something left only after a panic; its error is not the one to tell.
+        let _ = self.end();
     }
 }

@@ -5,7 +5,8 @@
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemPoolPtrExportData, CUresult};
 use std::ffi::c_void;
 
-use super::buffer::DeviceBuffer;
+use super::aligned::{OF_DEVICE, aligned};
+use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::os_handle::{OsHandle, OsHandleKinds};
@@ -125,6 +126,7 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export_buffer<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<[u8; 64], Error> {
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+        self.context().same_driver(buffer.context(), "the buffer", "the pool")?;
         // Another process uses it: nobody here knows until when.
         let address = buffer.cu_deviceptr();
         self.context().call(
@@ -153,6 +155,8 @@ impl MemoryPool {
         data: [u8; 64],
         len: usize,
     ) -> Result<DeviceBuffer<T>, Error> {
+        stream.context().same_driver(self.context(), "the pool", "the stream")?;
+        byte_len::<T>(len)?;
         let (mut address, mut data) = (0, CUmemPoolPtrExportData { reserved: data });
         self.context().call(
             "cuMemPoolImportPointer",
@@ -161,6 +165,8 @@ impl MemoryPool {
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));
-        Ok(DeviceBuffer::from_home(len, address, home))
+        let buffer = DeviceBuffer::from_home(len, address, home);
+        aligned::<T>(address, "cuMemPoolImportPointer", OF_DEVICE)?;
+        Ok(buffer)
     }
 }

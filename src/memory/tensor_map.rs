@@ -100,13 +100,14 @@ impl TensorMap {
     /// Driver call: `cuTensorMapReplaceAddress`.
     ///
     /// # Errors
-    /// The address is not a multiple of 16, or whatever the driver answers.
+    /// The address is not a multiple of 16, the memory is of another driver than the context, or whatever the driver answers.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn with_memory<T: DeviceCopy>(
         &self,
         context: &CudaContext,
         memory: &impl DeviceSlice<Element = T>,
     ) -> Result<Self, Error> {
+        context.same_driver(memory.context(), "the memory", "the context")?;
         let (mut map, address) = (*self, memory.address());
         super::tensor_layout::check_address(address, 16)?;
         context.call(
@@ -189,13 +190,15 @@ impl TiledMap {
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`] if the tensor is larger than the memory, `ErrorKind::TensorMap` for a broken rule,
-    /// [`Error::is_unsupported`] where driver or device know no tensor maps, or whatever the driver answers.
+    /// [`Error::is_unsupported`] where driver or device know no tensor maps, [`Error::is_context_mismatch`] for memory of another
+    /// driver, or whatever the driver answers.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode<T: DeviceCopy>(
         &self,
         context: &CudaContext,
         memory: &impl DeviceSlice<Element = T>,
     ) -> Result<TensorMap, Error> {
+        context.same_driver(memory.context(), "the memory", "the context")?;
         let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
         self.layout.check_tile(&self.tile, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());
@@ -238,6 +241,7 @@ impl Im2colMap {
         context: &CudaContext,
         memory: &impl DeviceSlice<Element = T>,
     ) -> Result<TensorMap, Error> {
+        context.same_driver(memory.context(), "the memory", "the context")?;
         let known = self.layout.check::<T>(memory.address(), memory.len() * size_of::<T>())?;
         self.layout.check_pixels([&self.lower, &self.upper], self.channels, self.pixels, known.data_type)?;
         let (layout, mut map) = (&self.layout, CUtensorMap::default());

@@ -53,7 +53,7 @@ type Attach = unsafe extern "system" fn(Lookup) -> c_int;
 
 fn attach(path: OsString) -> Tool {
     let failed = |why: &str| Tool::Failed(format!("{VARIABLE}={}: {why}", path.display()));
-    // SAFETY: who sets the variable wants this library loaded into the program.
+    // SAFETY: 1: who sets the variable wants this library loaded into the program.
     let symbol = match unsafe { cuda_driver_sys::open_library(&path) } {
         Ok(lookup) => lookup(c"InitializeInjectionNvtx2"),
         Err(reason) => return failed(&reason.to_string()),

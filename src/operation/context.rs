@@ -44,8 +44,19 @@ pub struct ExecutionContext {
     stream: OnceCell<CudaStream>,
     /// Where the chain stood that this is a branch of: its first work waits for that.
     before: Option<CudaStream>,
-    /// Few chains keep anything.
-    kept: OnceCell<Box<RefCell<Vec<Kept>>>>,
+    /// How many [`Branches`] it has had.
+    forked: Cell<u32>,
+    /// Few chains have anything of it.
+    rest: OnceCell<Box<Rest>>,
+}
+
+/// What whoever ends a chain has to see to.
+#[derive(Default)]
+struct Rest {
+    kept: RefCell<Vec<Kept>>,
+    /// Streams of branches that have ended and were not joined, with the number of their [`Branches`]. They are here, so that a
+    /// `Branches` that is forgotten takes none of them along.
+    open: RefCell<Vec<(u32, CudaStream)>>,
 }
 
 impl ExecutionContext {
@@ -56,7 +67,14 @@ impl ExecutionContext {
             Source::Stream(stream) if stream.capture().is_some() => OnceCell::from(stream.clone()),
             _ => OnceCell::new(),
         };
-        Self { source, fixed: Cell::new(false), stream, before: None, kept: OnceCell::new() }
+        Self {
+            source,
+            fixed: Cell::new(false),
+            stream,
+            before: None,
+            forked: Cell::new(0),
+            rest: OnceCell::new(),
+        }
     }
 
     /// The stream of this chain; work given to it runs in the order of the chain.
@@ -115,13 +133,19 @@ impl ExecutionContext {
     /// For what the work uses and that does not order itself, such as host memory. If the driver cannot tell any more when the
     /// work is done, it is never dropped.
     pub fn keep<T: Send + 'static>(&self, what: T) {
-        self.kept.get_or_init(Box::default).borrow_mut().push(Box::new(what));
+        self.rest().kept.borrow_mut().push(Box::new(what));
     }
 
     /// Runs parts of the work side by side: see [`Branches`].
     pub fn branches(&self) -> Branches<'_> {
         let before = self.used_stream().or(self.before.as_ref()).cloned();
-        Branches { parent: self, before, streams: Vec::new() }
+        let number = self.forked.get();
+        self.forked.set(number.wrapping_add(1));
+        Branches { parent: self, number, before }
+    }
+
+    fn rest(&self) -> &Rest {
+        self.rest.get_or_init(Box::default)
     }
 
     /// The stream, if it was asked for.
@@ -148,12 +172,34 @@ impl ExecutionContext {
     /// Whether there is something to be kept until the work is done.
     #[inline]
     pub(super) fn keeps_something(&self) -> bool {
-        self.kept.get().is_some_and(|kept| !kept.borrow().is_empty())
+        self.rest.get().is_some_and(|rest| !rest.kept.borrow().is_empty())
     }
 
     /// What is to be kept until the work is done.
     pub(super) fn take_kept(&self) -> Vec<Kept> {
-        self.kept.get().map(|kept| kept.take()).unwrap_or_default()
+        self.rest.get().map(|rest| rest.kept.take()).unwrap_or_default()
+    }
+
+    /// Makes the chain's stream wait for all branches that have not been joined: those whose [`Branches`] was forgotten. Whoever
+    /// ends a chain calls it first, and waits for the chain's stream then.
+    #[inline]
+    pub(super) fn join_forgotten(&self) {
+        if let Some(rest) = self.rest.get() {
+            // Told nobody: the host has waited where it fails.
+            let _ = self.join_all(rest.open.take());
+        }
+    }
+
+    fn join_all(&self, branches: Vec<(u32, CudaStream)>) -> Result<(), Error> {
+        let mut result = Ok(());
+        for (_, stream) in branches {
+            if let Err(error) = self.stream_or(&stream).after(&stream) {
+                // Whoever waits for the chain relies on it that this is done.
+                let _ = stream.finish();
+                result = Err(error);
+            }
+        }
+        result
     }
 
     /// Runs `work` in a chain of its own whose streams come from `source`, between what this chain was given and what follows.
@@ -167,8 +213,8 @@ impl ExecutionContext {
 /// Parts of the work of a chain that run side by side, each on a stream of its own from the chain's policy.
 ///
 /// What a branch is given comes after what the chain was given before; what the chain is given after
-/// [`join`](Branches::join), or after the end of this value, comes after all branches. Only branches that ask for a stream cost
-/// anything: an event and a wait at each end.
+/// [`join`](Branches::join), or after the end of this value, comes after all branches; where the value is forgotten, only the end
+/// of the chain does. Only branches that ask for a stream cost anything: an event and a wait at each end.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value, with_context};
@@ -186,9 +232,9 @@ impl ExecutionContext {
 #[must_use = "branches are joined when this is dropped"]
 pub struct Branches<'a> {
     parent: &'a ExecutionContext,
+    /// Which of the chain's.
+    number: u32,
     before: Option<CudaStream>,
-    /// Those that were used and have not been joined.
-    streams: Vec<CudaStream>,
 }
 
 impl Branches<'_> {
@@ -198,9 +244,10 @@ impl Branches<'_> {
     }
 
     fn run<R>(&mut self, source: Source, work: impl FnOnce(&ExecutionContext) -> R) -> R {
-        let (before, stream, kept) = (self.before.clone(), OnceCell::new(), OnceCell::new());
-        let cx = ExecutionContext { source, fixed: Cell::new(false), stream, before, kept };
-        let branch = Branch { cx, branches: self };
+        let (fixed, forked, before) = (Cell::new(false), Cell::new(0), self.before.clone());
+        let (stream, rest) = (OnceCell::new(), OnceCell::new());
+        let cx = ExecutionContext { source, fixed, stream, before, forked, rest };
+        let branch = Branch { cx, parent: self.parent, number: self.number };
         work(&branch.cx)
     }
 
@@ -213,16 +260,9 @@ impl Branches<'_> {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        let mut result = Ok(());
-        for stream in self.streams.drain(..) {
-            let chain = self.parent.stream_or(&stream);
-            if let Err(error) = chain.after(&stream) {
-                // Whoever waits for the chain relies on it that this is done.
-                let _ = stream.finish();
-                result = Err(error);
-            }
-        }
-        result
+        let Some(rest) = self.parent.rest.get() else { return Ok(()) };
+        let own = rest.open.borrow_mut().extract_if(.., |(number, _)| *number == self.number).collect();
+        self.parent.join_all(own)
     }
 }
 
@@ -242,18 +282,27 @@ pub(super) fn add(streams: &mut Vec<CudaStream>, stream: Option<&CudaStream>) {
     }
 }
 
-/// One branch while it runs: its end is noted also where it panics.
-struct Branch<'b, 'a> {
+/// One branch while it runs: the chain learns of its end when that comes, also where it panics.
+struct Branch<'a> {
     cx: ExecutionContext,
-    branches: &'b mut Branches<'a>,
+    parent: &'a ExecutionContext,
+    number: u32,
 }
 
-impl Drop for Branch<'_, '_> {
+impl Drop for Branch<'_> {
     fn drop(&mut self) {
-        if let Some(kept) = self.cx.kept.get_mut() {
-            self.branches.parent.kept.get_or_init(Box::default).borrow_mut().append(kept.get_mut());
+        self.cx.join_forgotten();
+        if let Some(rest) = self.cx.rest.get_mut() {
+            self.parent.rest().kept.borrow_mut().append(rest.kept.get_mut());
         }
-        add(&mut self.branches.streams, self.cx.used_stream());
+        let Some(stream) = self.cx.used_stream() else { return };
+        let mut open = self.parent.rest().open.borrow_mut();
+        let same = |(number, other): &(u32, CudaStream)| {
+            *number == self.number && other.identity() == stream.identity()
+        };
+        if !open.iter().any(same) {
+            open.push((self.number, stream.clone()));
+        }
     }
 }
 

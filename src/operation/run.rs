@@ -13,6 +13,7 @@ struct Waited(ExecutionContext);
 
 impl Waited {
     fn wait(&self) -> Result<(), Error> {
+        self.0.join_forgotten();
         let result = self.0.used_stream().map_or(Ok(()), CudaStream::finish);
         reactor::end(self.0.take_kept(), &result);
         result
@@ -52,6 +53,7 @@ impl Submitted {
 impl Drop for Submitted {
     #[inline]
     fn drop(&mut self) {
+        self.0.join_forgotten();
         if self.0.keeps_something() {
             self.park();
         }
@@ -94,5 +96,6 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     let chain = Submitted::new(source);
     // SAFETY: the caller's duty 1.
     let output = unsafe { op.execute(&chain.0) };
+    chain.0.join_forgotten();
     (output, chain)
 }

@@ -57,6 +57,7 @@ impl<'scope> Scope<'scope, '_> {
         struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);
         impl Drop for Note<'_> {
             fn drop(&mut self) {
+                self.1.0.join_forgotten();
                 super::context::add(&mut self.0.borrow_mut(), self.1.0.used_stream());
             }
         }

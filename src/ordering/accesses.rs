@@ -25,11 +25,11 @@ pub(crate) trait Queue: Clone {
     /// Its submissions.
     fn submissions(&self) -> &Submissions;
 
-    /// What stands for it.
-    fn key(&self) -> Key;
+    /// The bit that stands for it, and its owner's; [`NO_KEY`] if it has none.
+    fn key(&self) -> u64;
 
     /// The same, after looking for a free bit if it has none.
-    fn claim_key(&self) -> Key;
+    fn claim_key(&self) -> u64;
 
     /// Whether the work of both runs in one order.
     fn is(&self, other: &Self) -> bool;
@@ -41,13 +41,24 @@ pub(crate) trait Queue: Clone {
     fn is_done(&self) -> bool;
 }
 
-/// What stands for a queue in the words of memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Key {
-    /// Whose queue it is: only memory of the same owner knows the bit.
-    pub(crate) owner: usize,
-    /// One bit, or none.
-    pub(crate) bit: u64,
+/// The upper bits of the words of memory say whose memory it is, and so do those of a queue's key: each bit of a small number, and
+/// its opposite, so that `word & key == key` only if the numbers are the same. The lower bits are for queues.
+const OWNER_BITS: u32 = 6;
+
+/// How many queues of an owner can have a bit at the same time.
+pub(crate) const QUEUES: u32 = u64::BITS - 2 * OWNER_BITS;
+
+/// The key of a queue that has no bit: no word of memory has all of it.
+pub(crate) const NO_KEY: u64 = u64::MAX;
+
+/// How many owners can have a number at the same time.
+pub(crate) const OWNERS: u32 = 1 << OWNER_BITS;
+
+/// What stands for the owner of this number, below [`OWNERS`], in words and keys.
+pub(crate) const fn owner(number: u32) -> u64 {
+    let number = (number % OWNERS) as u64;
+    let opposite = !number & (OWNERS as u64 - 1);
+    (number | opposite << OWNER_BITS) << QUEUES
 }
 
 /// The accesses to one piece of memory that later ones may have to wait for.
@@ -56,7 +67,7 @@ pub(crate) struct Accesses<Q> {
     readers: AtomicU64,
     writer: AtomicU64,
     /// Whose memory it is: only streams of the same owner get bits.
-    owner: usize,
+    owner: u64,
     list: Mutex<List<Q>>,
 }
 
@@ -88,35 +99,29 @@ pub(crate) struct Pending<Q>(Vec<(Q, Option<u64>)>);
 const FEW: usize = 8;
 
 impl<Q: Queue> Accesses<Q> {
-    /// Memory of `owner` that nobody has accessed yet; 0 for memory whose accesses all go through the list.
-    pub(crate) fn new(owner: usize) -> Self {
+    /// Memory of this [`owner`] that nobody has accessed yet; 0 for memory whose accesses all go through the list.
+    pub(crate) fn new(owner: u64) -> Self {
         let list = List { entries: Vec::new(), limit: FEW, notes: 0 };
-        Self { readers: AtomicU64::new(0), writer: AtomicU64::new(0), owner, list: Mutex::new(list) }
+        Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
     }
 
-    /// Whether an announced submission to the queue of this key may read without waiting for anything.
+    /// The word that has all of the key of each queue an announced submission to which may read, or write, without waiting for
+    /// anything.
     #[inline(always)]
-    pub(crate) fn may_read(&self, key: Key) -> bool {
+    pub(crate) fn word(&self, written: bool) -> u64 {
         // SeqCst, as the announcement before it: see `submissions`.
-        (self.readers.load(Ordering::SeqCst) & self.bit(key)) != 0
+        if written { self.writer.load(Ordering::SeqCst) } else { self.readers.load(Ordering::SeqCst) }
     }
 
-    /// Whether an announced submission to the queue of this key may write without waiting for anything.
-    #[inline(always)]
-    pub(crate) fn may_write(&self, key: Key) -> bool {
-        (self.writer.load(Ordering::SeqCst) & self.bit(key)) != 0
-    }
-
-    /// The bit of a key, if it is one here.
-    #[inline(always)]
-    fn bit(&self, key: Key) -> u64 {
-        if key.owner == self.owner { key.bit } else { 0 }
+    /// What of a key may be set and taken away here: nothing of another owner's.
+    fn bits(&self, key: u64) -> u64 {
+        if self.owner != 0 && key != NO_KEY && key & self.owner == self.owner { key } else { self.owner }
     }
 
     /// Notes that an announced submission to `queue` reads, after making it wait for all that others wrote.
     pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
-        self.writer.store(0, Ordering::SeqCst);
+        self.writer.store(self.owner, Ordering::SeqCst);
         let mut after_all = true;
         for entry in list.entries.iter_mut().filter(|entry| entry.wrote && !entry.queue.is(queue)) {
             entry.lose_writing();
@@ -128,7 +133,7 @@ impl<Q: Queue> Accesses<Q> {
         }
         list.note(queue, false);
         if after_all {
-            self.readers.fetch_or(self.bit(queue.claim_key()), Ordering::SeqCst);
+            self.readers.fetch_or(self.bits(queue.claim_key()), Ordering::SeqCst);
         }
         Ok(())
     }
@@ -154,9 +159,9 @@ impl<Q: Queue> Accesses<Q> {
             }
         });
         if result.is_ok() && list.entries.len() == 1 {
-            let bit = self.bit(queue.claim_key());
-            self.readers.store(bit, Ordering::SeqCst);
-            self.writer.store(bit, Ordering::SeqCst);
+            let bits = self.bits(queue.claim_key());
+            self.readers.store(bits, Ordering::SeqCst);
+            self.writer.store(bits, Ordering::SeqCst);
         }
         result
     }
@@ -206,7 +211,7 @@ impl<Q: Queue> Accesses<Q> {
             if !entry.queue.is_done() {
                 return true;
             }
-            self.readers.fetch_and(!self.bit(entry.queue.key()), Ordering::SeqCst);
+            self.readers.fetch_and(!self.bits(entry.queue.key()) | self.owner, Ordering::SeqCst);
             entry.lose_reading();
             entry.lose_writing();
             !(entry.has_lost_all() && entry.queue.is_done())
@@ -216,8 +221,8 @@ impl<Q: Queue> Accesses<Q> {
 
     /// From now on every access consults the list.
     fn take_bits(&self, list: &mut List<Q>) {
-        self.writer.store(0, Ordering::SeqCst);
-        self.readers.store(0, Ordering::SeqCst);
+        self.writer.store(self.owner, Ordering::SeqCst);
+        self.readers.store(self.owner, Ordering::SeqCst);
         for entry in &mut list.entries {
             entry.lose_reading();
             entry.lose_writing();

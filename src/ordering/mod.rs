@@ -15,8 +15,7 @@ mod submissions;
 mod sync;
 mod waits;
 
-pub use accesses::Key;
-pub(crate) use accesses::{Accesses, Queue};
+pub(crate) use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 pub(crate) use host::submit_and_wait;
 pub(crate) use submission::Announced;
 pub use submission::Submission;

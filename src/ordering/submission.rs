@@ -7,53 +7,48 @@ use crate::driver::{
     CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamQueue, StreamWaits, ThreadStream,
 };
 use crate::error::Error;
+use crate::ordering::Submissions;
 
 /// A submission that was announced on its stream; finished when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Announced<'s> {
-    queue: &'s StreamQueue,
-    number: usize,
-}
+pub(crate) struct Announced<'s>(&'s Submissions);
 
 /// Work that is about to be submitted: accesses noted by it cannot be forgotten before it is submitted, or dropped.
 #[derive(Debug)]
 pub struct Submission<'s> {
     stream: &'s CudaStream,
-    announced: Announced<'s>,
+    number: usize,
+    _announced: Announced<'s>,
     waits: StreamWaits,
 }
 
 impl<'s> Announced<'s> {
-    /// Announces a launch of the kernel of this number.
+    /// Announces a launch of the kernel of this number; the number of the submission.
     #[inline(always)]
-    pub(crate) fn launch(queue: &'s StreamQueue, kernel: u32) -> Self {
+    pub(crate) fn launch(queue: &'s StreamQueue, kernel: u32) -> (Self, usize) {
         let number = queue.submissions.announce();
         queue.launches.note(number, kernel);
-        Self { queue, number }
-    }
-
-    /// It launches nothing after all.
-    pub(crate) fn refused(&self) {
-        self.queue.launches.note(self.number, NO_KERNEL);
+        (Self(&queue.submissions), number)
     }
 }
 
 impl Drop for Announced<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.queue.submissions.finish(self.number);
+        self.0.finish();
     }
 }
 
 impl<'s> Submission<'s> {
     /// Announces work on `stream` that launches no kernel of its own.
     pub(crate) fn on(stream: &'s CudaStream) -> Self {
-        Self::of(stream, Announced::launch(stream.queue(), NO_KERNEL))
+        let (announced, number) = Announced::launch(stream.queue(), NO_KERNEL);
+        Self::of(stream, announced, number)
     }
 
-    /// Work that was announced on `stream`.
-    pub(crate) fn of(stream: &'s CudaStream, announced: Announced<'s>) -> Self {
-        Self { stream, announced, waits: StreamWaits::default() }
+    /// Work that was announced on `stream` by this number.
+    pub(crate) fn of(stream: &'s CudaStream, announced: Announced<'s>, number: usize) -> Self {
+        Self { stream, number, _announced: announced, waits: StreamWaits::default() }
     }
 
     /// The stream.
@@ -63,12 +58,12 @@ impl<'s> Submission<'s> {
 
     /// It launches the kernel of this number, which may be blamed for a fault.
     pub(crate) fn launches(&self, kernel: u32) {
-        self.announced.queue.launches.note(self.announced.number, kernel);
+        self.stream.queue().launches.note(self.number, kernel);
     }
 
     /// It launches nothing after all.
     pub(crate) fn refused(&self) {
-        self.announced.refused();
+        self.launches(NO_KERNEL);
     }
 
     /// The work reads this memory: it comes after all that wrote it.
@@ -97,10 +92,9 @@ impl<'s> Submission<'s> {
         if let Some(capture) = stream.capture() {
             return capture.touch(owner(), stream, waits, written);
         }
-        let key = stream.key();
+        let key = stream.queue().key();
         match written {
-            false if accesses.may_read(key) => Ok(()),
-            true if accesses.may_write(key) => Ok(()),
+            _ if accesses.word(written) & key == key => Ok(()),
             false => accesses.read(&ThreadStream::here(stream), waits),
             true => accesses.write(&ThreadStream::here(stream), waits),
         }

@@ -12,27 +12,33 @@ use super::sync::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Submissions {
     announced: AtomicUsize,
     finished: AtomicUsize,
-    /// Some submission finished before an earlier one, so that the two counts tell less: see [`Submissions::have_finished`].
-    disordered: AtomicBool,
+    /// Some submission was announced before an earlier one had finished, so that the two counts tell less.
+    overlapped: AtomicBool,
 }
 
 impl Submissions {
-    /// Announces a submission; its number, to be finished.
+    /// Announces a submission; its number.
     #[inline(always)]
     pub(crate) fn announce(&self) -> usize {
         // SeqCst, as the look that follows: see the head of this file.
-        self.announced.fetch_add(1, Ordering::SeqCst)
+        let number = self.announced.fetch_add(1, Ordering::SeqCst);
+        // Relaxed: an old count only says so too often.
+        if self.finished.load(Ordering::Relaxed) != number {
+            self.overlap();
+        }
+        number
     }
 
-    /// The driver has taken that submission, or refused it.
+    #[cold]
+    fn overlap(&self) {
+        // Relaxed: whoever sees that this submission has finished sees this too.
+        self.overlapped.store(true, Ordering::Relaxed);
+    }
+
+    /// The driver has taken a submission, or refused it.
     #[inline(always)]
-    pub(crate) fn finish(&self, number: usize) {
-        // Relaxed: if all that finished so far are those before this one, the last of them synchronises with `fetch_add`; if not,
-        // whoever finds enough of them finished finds the mark, which is set first.
-        if self.finished.load(Ordering::Relaxed) != number {
-            self.disordered.store(true, Ordering::Relaxed);
-        }
-        // AcqRel, so that each finish brings along what those before it have set.
+    pub(crate) fn finish(&self) {
+        // AcqRel, so that each brings along what those before it have set.
         self.finished.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -41,13 +47,13 @@ impl Submissions {
         self.announced.load(Ordering::SeqCst)
     }
 
-    /// Whether the first `announced` of them have finished; it may say no once more than it has to.
+    /// Whether the first `announced` of them have finished; it may say no where they have.
     ///
-    /// As long as they finish in order the count tells. Where threads share the stream they may not; then the only proof is a
-    /// moment at which all had finished.
+    /// As long as each finishes before the next one is announced, the count tells. Where threads share the stream the only proof is
+    /// a moment at which all had finished.
     pub(crate) fn have_finished(&self, announced: usize) -> bool {
         let finished = self.finished.load(Ordering::SeqCst);
-        if finished >= announced && !self.disordered.load(Ordering::Relaxed) {
+        if finished >= announced && !self.overlapped.load(Ordering::Relaxed) {
             return true;
         }
         self.all_have(finished)
@@ -56,13 +62,13 @@ impl Submissions {
     /// So many of them, the first ones, have finished for certain; it may say fewer.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);
-        let known = !self.disordered.load(Ordering::Relaxed) || self.all_have(finished);
+        let known = !self.overlapped.load(Ordering::Relaxed) || self.all_have(finished);
         if known { finished } else { 0 }
     }
 
     /// Whether there was a moment at which all had finished, who were so many.
     fn all_have(&self, finished: usize) -> bool {
-        // In this order: what finished was announced before, so equal counts mean that there was such a moment.
+        // In this order: what has finished was announced before, so equal counts mean that there was such a moment.
         finished == self.announced()
     }
 }

@@ -84,7 +84,8 @@ impl<T: Table> Compiler<T> {
     ///
     /// # Safety
     ///
-    /// As for [`Table::fill`].
+    /// 1. What `lookup` returns for a symbol is null, or the function that the library's header declares under that name.
+    /// 2. It stays callable, from any thread, as long as this value or a copy of its table lives.
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Self {
         // SAFETY: passed on to the caller.
         Self { table: unsafe { T::fill(&mut lookup) }, file: None }
@@ -108,7 +109,7 @@ impl<T> Deref for Compiler<T> {
 ///
 /// # Safety
 ///
-/// Loading the library runs its initialisers: they must be sound.
+/// 1. Loading the library runs its initialisers: they must be sound.
 ///
 /// # Errors
 ///

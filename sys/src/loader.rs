@@ -153,7 +153,7 @@ pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
 ///
 /// # Safety
 ///
-/// Loading the library runs its initialisers: they must be sound.
+/// 1. Loading the library runs its initialisers: they must be sound.
 ///
 /// # Errors
 ///

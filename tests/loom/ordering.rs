@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
-use crate::accesses::{Accesses, Key, Queue};
+use crate::accesses::{Accesses, Queue, owner};
 use crate::submissions::Submissions;
 use crate::sync::Mutex;
 use crate::waits::Waits;
@@ -34,11 +34,11 @@ impl Queue for Lane {
         &self.0.submissions
     }
 
-    fn key(&self) -> Key {
-        Key { owner: 1, bit: 1 << self.0.number }
+    fn key(&self) -> u64 {
+        owner(1) | 1 << self.0.number
     }
 
-    fn claim_key(&self) -> Key {
+    fn claim_key(&self) -> u64 {
         self.key()
     }
 
@@ -86,11 +86,10 @@ fn submit(lane: &Lane, memory: &Memory, write: bool) -> Done {
 
 /// The same with several pieces of memory.
 fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
-    let number = lane.submissions().announce();
+    lane.submissions().announce();
     let (key, waits) = (lane.key(), &mut Waits::default());
     for memory in memory {
-        let ready = if write { memory.may_write(key) } else { memory.may_read(key) };
-        if !ready {
+        if memory.word(write) & key != key {
             if write { memory.write(lane, waits) } else { memory.read(lane, waits) }.unwrap();
         }
     }
@@ -99,7 +98,7 @@ fn submit_all(lane: &Lane, memory: &[&Memory], write: bool) -> Done {
     clock[lane.0.number] += 1;
     let at = clock[lane.0.number];
     drop(clock);
-    lane.submissions().finish(number);
+    lane.submissions().finish();
     Done { stream: lane.0.number, at, after }
 }
 
@@ -131,7 +130,7 @@ impl Told {
 fn two_halves_written_at_once_are_both_waited_for() {
     for warm in [false, true] {
         model(3, move || {
-            let (memory, a, b, c) = (Arc::new(Memory::new(1)), stream(0), stream(1), stream(2));
+            let (memory, a, b, c) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1), stream(2));
             if warm {
                 submit(&a, &memory, true);
             }
@@ -156,7 +155,7 @@ fn two_halves_written_at_once_are_both_waited_for() {
 #[test]
 fn what_was_written_before_is_read_after_it_whoever_else_reads() {
     model(3, || {
-        let (memory, a, b, c) = (Arc::new(Memory::new(1)), stream(0), stream(1), stream(2));
+        let (memory, a, b, c) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1), stream(2));
         let told = Told::new();
         submit(&a, &memory, true);
         let writer = thread::spawn({
@@ -188,7 +187,7 @@ fn what_was_written_before_is_read_after_it_whoever_else_reads() {
 #[test]
 fn a_writer_comes_after_every_reader_that_was_before_it() {
     model(3, || {
-        let (memory, a, b, c) = (Arc::new(Memory::new(1)), stream(0), stream(1), stream(2));
+        let (memory, a, b, c) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1), stream(2));
         let told = Told::new();
         submit(&a, &memory, false);
         let reader = thread::spawn({
@@ -217,7 +216,7 @@ fn a_writer_comes_after_every_reader_that_was_before_it() {
 #[test]
 fn the_memory_goes_after_all_that_used_it() {
     model(3, || {
-        let (memory, a, b) = (Arc::new(Memory::new(1)), stream(0), stream(1));
+        let (memory, a, b) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1));
         submit(&a, &memory, false);
         let readers: Vec<_> = [a, b]
             .into_iter()
@@ -241,7 +240,8 @@ fn the_memory_goes_after_all_that_used_it() {
 #[test]
 fn threads_that_share_a_stream_finish_in_any_order() {
     model(3, || {
-        let (memory, other, a, b) = (Arc::new(Memory::new(1)), Memory::new(1), stream(0), stream(1));
+        let (memory, other, a, b) =
+            (Arc::new(Memory::new(owner(1))), Memory::new(owner(1)), stream(0), stream(1));
         submit(&a, &memory, false);
         submit(&a, &other, false);
         let reader = thread::spawn({
@@ -262,7 +262,7 @@ fn threads_that_share_a_stream_finish_in_any_order() {
 #[test]
 fn one_wait_for_two_pieces_of_memory_covers_what_came_before_it_alone() {
     model(3, || {
-        let (one, two, a, b) = (Memory::new(1), Arc::new(Memory::new(1)), stream(0), stream(1));
+        let (one, two, a, b) = (Memory::new(owner(1)), Arc::new(Memory::new(owner(1))), stream(0), stream(1));
         submit_all(&a, &[&one, &two], false);
         let reader = thread::spawn({
             let two = two.clone();

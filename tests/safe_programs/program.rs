@@ -173,6 +173,7 @@ const STEPS: &[(&str, Step)] = &[
     ("launch a graph beside another thread", Program::launch_graph),
     ("let go of a graph", Program::drop_graph),
     ("a capture that panics", Program::panic_in_capture),
+    ("a capture into a graph that panics", Program::panic_in_capture_into),
     ("a stream of a capture that is over", Program::use_stale),
     ("a host function", Program::host_function),
     ("the other device", Program::use_peer),

@@ -18,12 +18,14 @@ static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
 thread_local! {
     /// Whether the capture that began last makes a graph.
     static NEW_GRAPH: Cell<bool> = const { Cell::new(false) };
-    static PLAN: Plan = const { Plan { calls: Cell::new(0), fail_from: Cell::new(usize::MAX), fail_to: Cell::new(usize::MAX),
+    static PLAN: Plan = const { Plan { refused_name: Cell::new(None), calls: Cell::new(0), fail_from: Cell::new(usize::MAX), fail_to: Cell::new(usize::MAX),
         code: Cell::new(0), failed: Cell::new(None), names: RefCell::new(Vec::new()),
         refused: RefCell::new(Vec::new()) } };
 }
 
 struct Plan {
+    /// The function all of whose calls fail.
+    refused_name: Cell<Option<&'static str>>,
     calls: Cell<usize>,
     fail_from: Cell<usize>,
     fail_to: Cell<usize>,
@@ -44,6 +46,23 @@ pub fn driver(hidden: &str) -> Arc<Driver> {
     Arc::new(unsafe { Driver::from_lookup(lookup) })
 }
 
+/// The default driver behind shims; where `replace` has a function for a name, that takes its place.
+pub fn driver_with(replace: impl Fn(&str) -> *const c_void) -> Arc<Driver> {
+    let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
+    let lookup = |name: &CStr| {
+        let name = name.to_str().unwrap();
+        let replaced = replace(name);
+        if !replaced.is_null() || base.address(name).is_null() { replaced } else { shim(name) }
+    };
+    // SAFETY: `shim` gives each name a function of its signature, and so does `replace`.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+/// Counts a call of a function that took a shim's place.
+pub fn count(name: &'static str) {
+    PLAN.with(|plan| plan.names.borrow_mut().push(name));
+}
+
 /// The default driver, in which `cuEventElapsedTime_v2` goes by the name that it had before CUDA 12.8.
 pub fn driver_with_older_elapsed_time() -> Arc<Driver> {
     let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
@@ -59,6 +78,7 @@ pub fn driver_with_older_elapsed_time() -> Arc<Driver> {
 /// Counts from zero, and fails the calls from number `from` to before number `to` with `code`.
 pub fn plan(from: usize, to: usize, code: CUresult) {
     PLAN.with(|plan| {
+        plan.refused_name.set(None);
         plan.calls.set(0);
         plan.fail_from.set(from);
         plan.fail_to.set(to);
@@ -72,6 +92,12 @@ pub fn plan(from: usize, to: usize, code: CUresult) {
 /// Counts from zero, and fails nothing.
 pub fn watch() {
     plan(usize::MAX, usize::MAX, CUresult::SUCCESS);
+}
+
+/// Counts from zero, and fails all calls of this function with `code`.
+pub fn fail_calls_of(name: &'static str, code: CUresult) {
+    plan(usize::MAX, usize::MAX, code);
+    PLAN.with(|plan| plan.refused_name.set(Some(name)));
 }
 
 /// The first call that was made to fail.
@@ -95,7 +121,8 @@ fn intercept(name: &'static str) -> Option<CUresult> {
         let number = plan.calls.get();
         plan.calls.set(number + 1);
         plan.names.borrow_mut().push(name);
-        if !(plan.fail_from.get()..plan.fail_to.get()).contains(&number) {
+        let refused = plan.refused_name.get() == Some(name);
+        if !refused && !(plan.fail_from.get()..plan.fail_to.get()).contains(&number) {
             return None;
         }
         if plan.failed.get().is_none() {

@@ -198,3 +198,88 @@ fn libraries_and_options_are_modules_too() {
     let calls: Vec<&str> = all.iter().map(|seen| seen.field("call")).collect();
     assert_eq!(calls, ["cuLibraryLoadData", "cuModuleLoadDataEx"]);
 }
+
+/// Panics where the span of this driver call is left: the call is made by then.
+struct Panics(&'static str, Mutex<Vec<bool>>);
+
+impl Subscriber for Panics {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut fields = Fields::default();
+        span.record(&mut fields);
+        let mut all = self.1.lock().unwrap();
+        let is_it = span.metadata().name() == self.0 || fields.0.values().any(|value| value == self.0);
+        all.push(is_it);
+        Id::from_u64(all.len() as u64)
+    }
+
+    fn exit(&self, id: &Id) {
+        let is_it = self.1.lock().unwrap()[id.into_u64() as usize - 1];
+        assert!(!is_it || std::thread::panicking(), "on purpose");
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+}
+
+/// A node that the driver has added when a subscriber panics finds its memory.
+#[test]
+fn a_subscriber_that_panics_takes_nothing_from_a_graph() {
+    use cuda_launch::graph::{InstantiateFlags, MemsetNode};
+    use cuda_launch::{CaptureMode, CudaGraph};
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let panics = |call: &'static str, work: &mut dyn FnMut()| {
+        let subscriber = Panics(call, Mutex::default());
+        let watched = std::panic::AssertUnwindSafe(|| tracing::subscriber::with_default(subscriber, work));
+        let result = std::panic::catch_unwind(watched);
+        assert!(result.is_err(), "{call} has a span");
+    };
+    for way in ["added", "changed", "removed", "recorded", "recorded and removed"] {
+        let mut lost = DeviceBuffer::<u32>::zeroed(&stream, 1000).unwrap();
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        let mut first = DeviceBuffer::<u32>::zeroed(&stream, 1000).unwrap();
+        let node = graph.add_memset(&[], MemsetNode::new(&mut first, 1).unwrap()).unwrap();
+        let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+        let mut record = |graph: &mut CudaGraph, fails: bool| {
+            let done = graph.capture_into(&[], CaptureMode::ThreadLocal, |stream| {
+                lost.view_mut().fill(stream, 7)?;
+                if fails { stream.synchronize() } else { Ok(()) }
+            });
+            drop(done);
+        };
+        match way {
+            "added" => panics("cuGraphAddMemsetNode", &mut || {
+                drop(graph.add_memset(&[], MemsetNode::new(&mut lost, 7).unwrap()));
+            }),
+            "changed" => panics("cuGraphExecMemsetNodeSetParams", &mut || {
+                drop(exec.set_memset(node, MemsetNode::new(&mut lost, 7).unwrap()));
+            }),
+            "removed" => panics("cuGraphDestroyNode", &mut || drop(graph.remove(node))),
+            "recorded" => panics("cuStreamEndCapture", &mut || record(&mut graph, false)),
+            _ => panics("cuGraphDestroyNode", &mut || record(&mut graph, true)),
+        }
+        drop((lost, first));
+        // Memory that was freed would be given out again.
+        let others: Vec<_> =
+            (0..4).map(|_| DeviceBuffer::from_host(&stream, &[9u32; 1000]).unwrap()).collect();
+        exec.launch(&stream).unwrap();
+        let mut fresh = graph.instantiate(InstantiateFlags::empty()).unwrap();
+        fresh.launch(&stream).unwrap();
+        stream.synchronize().unwrap_or_else(|error| panic!("{way}: {error}"));
+        for other in &others {
+            assert_eq!(other.to_host_vec(&stream).unwrap(), [9; 1000], "{way}");
+        }
+        if way == "removed" {
+            assert!(graph.remove(node).unwrap_err().is_graph_error(), "its handle is not used again");
+        }
+    }
+}

@@ -12,10 +12,12 @@ use bitflags::bitflags;
 use cuda_driver_sys::{CUevent, CUresult, Driver};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::context::CudaContext;
 use super::host_call;
 use super::open_captures::despite_captures;
+use super::park::Keep;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
 pub use ipc::{IpcEvent, IpcEventHandle};
@@ -80,7 +82,10 @@ bitflags! {
 pub struct AnyEvent {
     raw: CUevent,
     context: CudaContext,
-    owned: bool,
+    /// Whether this value destroys it.
+    owned: AtomicBool,
+    /// Its end, where a graph has a share in that: the last share destroys it.
+    shared: OnceLock<Arc<AnyEvent>>,
     /// Whether this crate recorded it: the driver has one code for all that is wrong with two events.
     recorded: AtomicBool,
     /// The capture that it was last recorded in; 0 for none.
@@ -148,7 +153,7 @@ impl CudaEvent {
     /// # Safety
     /// 1. `raw` is a live event of `context`'s context, made with `CU_EVENT_DISABLE_TIMING` and without
     ///    `CU_EVENT_INTERPROCESS`.
-    /// 2. It outlives the result.
+    /// 2. It outlives the result, and graphs whose launches record it as a launch attribute.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, false))
     }
@@ -162,14 +167,16 @@ impl CudaEvent {
         Self(AnyEvent::wrap(context, raw, true))
     }
 
-    /// Gives the event away: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`]. No driver call.
+    /// Gives the event away: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`]; not before graphs whose
+    /// launches record it as a launch attribute. No driver call.
     pub fn into_raw(self) -> CUevent {
         self.0.release()
     }
 
     /// Destroys the event now and says what the driver answered.
     ///
-    /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: what waits for the event still does.
+    /// Driver call: `cuEventDestroy`, unless the event is borrowed, or a graph records it as a launch attribute, which then destroys
+    /// it. It does not wait: what waits for the event still does.
     ///
     /// # Errors
     /// Whatever the driver answers; the event is gone in any case.
@@ -200,7 +207,8 @@ impl AnyEvent {
         Self {
             raw,
             context: context.clone(),
-            owned,
+            owned: AtomicBool::new(owned),
+            shared: OnceLock::new(),
             recorded: AtomicBool::new(false),
             captured_by: AtomicU64::new(0),
         }
@@ -302,13 +310,31 @@ impl AnyEvent {
         self.raw
     }
 
-    fn release(mut self) -> CUevent {
-        self.owned = false;
+    /// A share in the event, for a graph whose launches record it: the event is destroyed with the last share.
+    pub(crate) fn share(&self) -> Keep {
+        let owned = self.owned.load(Ordering::Relaxed);
+        self.shared.get_or_init(|| Arc::new(Self::wrap(&self.context, self.raw, owned))).clone()
+    }
+
+    fn release(self) -> CUevent {
+        self.disown();
         self.raw
     }
 
+    /// Neither this value nor a share destroys it.
+    fn disown(&self) {
+        self.owned.store(false, Ordering::Relaxed);
+        if let Some(shared) = self.shared.get() {
+            shared.disown();
+        }
+    }
+
     fn destroy(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.owned) {
+        if let Some(shared) = self.shared.take() {
+            *self.owned.get_mut() = false;
+            return Arc::into_inner(shared).map_or(Ok(()), |mut last| last.destroy());
+        }
+        if !std::mem::take(self.owned.get_mut()) {
             return Ok(());
         }
         // SAFETY: this value owned the event, and it is used no more.
@@ -319,8 +345,13 @@ impl AnyEvent {
 
 impl Drop for AnyEvent {
     fn drop(&mut self) {
-        if self.owned && host_call::is_running() {
-            self.owned = false;
+        if let Some(shared) = self.shared.take() {
+            // The end of the last share is that of the event.
+            *self.owned.get_mut() = false;
+            return drop(shared);
+        }
+        if *self.owned.get_mut() && host_call::is_running() {
+            *self.owned.get_mut() = false;
             let rest = Self::wrap(&self.context, self.raw, true);
             return host_call::outside(move || drop(rest));
         }

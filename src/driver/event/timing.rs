@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{AnyEvent, DISABLE_TIMING, EventFlags, INTERPROCESS};
-use crate::driver::context::{CudaContext, context_mismatch};
+use crate::driver::context::CudaContext;
 use crate::driver::stream::CudaStream;
 use crate::error::{Error, ErrorKind, EventError};
 
@@ -75,12 +75,7 @@ impl TimingEvent {
     #[doc(alias = "cuEventElapsedTime")]
     pub fn elapsed_ms(&self, end: &TimingEvent) -> Result<f32, Error> {
         const CALL: &str = "cuEventElapsedTime";
-        if !self.context().is_same(end.context()) {
-            return Err(context_mismatch(
-                ("the end event", end.context()),
-                ("the start event", self.context()),
-            ));
-        }
+        self.context().same_context(end.context(), "the end event", "the start event")?;
         self.context().enter(CALL)?;
         let mut ms = 0.0;
         // SAFETY: both events are live and of one context, `ms` outlives the call.

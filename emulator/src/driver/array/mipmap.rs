@@ -48,21 +48,25 @@ impl Call {
     }
 }
 
+/// Whether the depth counts layers or faces, which stay as many in all levels.
+fn is_layered(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> bool {
+    descriptor.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) != 0
+}
+
 /// As many levels as the sizes can be halved, and one.
 fn most_levels(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> u32 {
-    let depth = if descriptor.Flags & CUDA_ARRAY3D_LAYERED == 0 { descriptor.Depth } else { 0 };
+    let depth = if is_layered(descriptor) { 0 } else { descriptor.Depth };
     let largest = descriptor.Width.max(descriptor.Height).max(depth);
     largest.checked_ilog2().unwrap_or(0) + 1
 }
 
-/// The descriptor of a level; layers and faces stay as many.
+/// The descriptor of a level.
 fn level(descriptor: &CUDA_ARRAY3D_DESCRIPTOR, level: u32) -> CUDA_ARRAY3D_DESCRIPTOR {
     let half = |size: usize| if size == 0 { 0 } else { (size >> level).max(1) };
-    let layered = descriptor.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) != 0;
     CUDA_ARRAY3D_DESCRIPTOR {
         Width: half(descriptor.Width),
         Height: half(descriptor.Height),
-        Depth: if layered { descriptor.Depth } else { half(descriptor.Depth) },
+        Depth: if is_layered(descriptor) { descriptor.Depth } else { half(descriptor.Depth) },
         ..*descriptor
     }
 }

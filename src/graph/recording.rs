@@ -1,0 +1,128 @@
+//! Captures into a graph that is there.
+
+#![allow(unsafe_code)] // A call of the driver with a live stream and graph; what was recorded is removed or kept.
+
+use cuda_driver_sys::CUresult;
+
+use super::capture::{CaptureMode, Scope};
+use super::graph::CudaGraph;
+use super::node::{GraphNode, Share, Table, lock};
+use crate::driver::CudaStream;
+use crate::error::Error;
+
+impl CudaGraph {
+    /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise as [`CudaGraph::capture`];
+    /// after an error or a panic the nodes recorded so far are removed again. Until the capture is over, other graphs of the family
+    /// (one with the graphs inside it) answer [`GraphError::Recording`](crate::GraphError::Recording).
+    ///
+    /// Driver calls: `cuStreamBeginCaptureToGraph`, in drivers since CUDA 12.3, and those of [`CudaGraph::capture`]; to remove nodes
+    /// `cuGraphDestroyNode`. What uses a node that a driver does not remove stays with the graph.
+    ///
+    /// # Errors
+    /// A node of `after` is not of this graph, a capture records into its family, and those of [`CudaGraph::capture`].
+    #[doc(alias = "cuStreamBeginCaptureToGraph")]
+    pub fn capture_into(
+        &mut self,
+        after: &[GraphNode],
+        mode: CaptureMode,
+        record: impl FnOnce(&CudaStream) -> Result<(), Error>,
+    ) -> Result<Vec<GraphNode>, Error> {
+        let recording = Recording::begin(self, after, mode)?;
+        record(&recording.scope.stream)?;
+        recording.keep()
+    }
+}
+
+/// A capture into a graph. What it has recorded is removed when this is dropped, unless it is to be kept.
+struct Recording<'g> {
+    graph: &'g CudaGraph,
+    scope: Scope,
+    /// Nodes from this number on are new.
+    first: usize,
+    /// What the graph kept before it kept what these use.
+    before: Option<Share>,
+    kept: bool,
+}
+
+impl<'g> Recording<'g> {
+    fn begin(graph: &'g CudaGraph, after: &[GraphNode], mode: CaptureMode) -> Result<Self, Error> {
+        let scope = Scope::new(graph.context(), mode)?;
+        let mut recording = graph.family.lock()?;
+        let mut table = lock(&graph.table);
+        let after = table.raw(after)?;
+        let first = table.records.len();
+        drop(table);
+        // From here on, whatever happens, the end of this value ends it.
+        *recording = true;
+        drop(recording);
+        let mut begun = Self { graph, scope, first, before: None, kept: false };
+        begun.scope.owned = false;
+        let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
+        let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
+        // SAFETY: stream and graph are live, and the nodes are the graph's, which nobody changes while it is recorded into; no edge
+        // data means plain dependencies.
+        graph.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
+            let (count, data, mode) = (after.len(), std::ptr::null(), mode.raw());
+            let code = driver.cuStreamBeginCaptureToGraph(raw, graph.raw, after.as_ptr(), data, count, mode);
+            begun.scope.begun = code == CUresult::SUCCESS;
+            code
+        })?;
+        Ok(begun)
+    }
+
+    /// Ends the capture; the nodes belong to the graph, which keeps what they use.
+    fn keep(mut self) -> Result<Vec<GraphNode>, Error> {
+        let joined = self.scope.join_forks();
+        self.scope.finish()?;
+        joined?;
+        self.share();
+        self.graph.family.end_recording();
+        self.graph.learn_nodes()?;
+        self.kept = true;
+        Ok(self.new_nodes(&lock(&self.graph.table)))
+    }
+
+    /// Makes the graph keep what was recorded, before anybody else finds the nodes.
+    fn share(&mut self) {
+        if self.before.is_none() {
+            let (share, _) = Share::captured(&self.scope.capture);
+            let mut table = lock(&self.graph.table);
+            self.before = Some(table.rest.clone());
+            table.rest.extend(&share);
+        }
+    }
+
+    fn new_nodes(&self, table: &Table) -> Vec<GraphNode> {
+        table.live().map(|(node, _)| node).filter(|node| node.index >= self.first).collect()
+    }
+
+    /// Whether all that was recorded is gone from the driver's graph. The last node first: others may depend on the first.
+    fn remove_nodes(&self) -> bool {
+        let learned = self.graph.learn_nodes().is_ok();
+        let new = self.new_nodes(&lock(&self.graph.table));
+        let removed = new.into_iter().rev().map(|node| self.graph.remove_shared(node).is_ok());
+        removed.fold(learned, |all, one| all & one)
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        // First, and whatever the driver says then: nodes that stay need what they use.
+        self.share();
+        if self.scope.begun {
+            // The error to tell is the one before; what was recorded is looked for in any case.
+            let _ = self.scope.finish();
+        }
+        self.graph.family.end_recording();
+        if self.remove_nodes()
+            && let Some(before) = self.before.take()
+        {
+            let rest = std::mem::replace(&mut lock(&self.graph.table).rest, before);
+            // Outside the lock: it may be the last to have what nobody uses any more.
+            drop(rest);
+        }
+    }
+}

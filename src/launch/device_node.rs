@@ -1,0 +1,40 @@
+//! Handles by which kernels name nodes of graphs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where the driver's handle goes of a kernel node that can be updated from the device (`CUgraphDeviceNode`).
+///
+/// [`Attribute::device_updatable_kernel_node_at`](super::Attribute::device_updatable_kernel_node_at) makes it known to a launch
+/// that is captured, or to a kernel node. A kernel of the graph gets the handle as one parameter of 8 bytes, and updates the node
+/// with functions of the device's library, such as `cudaGraphKernelNodeSetParam`.
+///
+/// The driver does not remove such a node, nor clones its graph; the graph can be instantiated once, not be updated, and must be
+/// [uploaded](crate::GraphExec::upload) before it is launched.
+///
+/// ```
+/// use cuda_launch::{Attribute, DeviceNode};
+/// let node = DeviceNode::new();
+/// let attribute = Attribute::device_updatable_kernel_node_at(&node);
+/// assert_eq!(node.handle(), None); // until the launch is captured
+/// # let _ = attribute;
+/// ```
+#[derive(Debug, Default)]
+#[doc(alias = "CUgraphDeviceNode")]
+pub struct DeviceNode(AtomicUsize);
+
+impl DeviceNode {
+    /// Without a handle yet.
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    /// The handle that the driver gave last, valid as long as the graph.
+    pub fn handle(&self) -> Option<u64> {
+        let handle = self.0.load(Ordering::Relaxed);
+        (handle != 0).then_some(handle as u64)
+    }
+
+    pub(super) fn set(&self, handle: usize) {
+        self.0.store(handle, Ordering::Relaxed);
+    }
+}

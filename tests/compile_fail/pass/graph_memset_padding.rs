@@ -1,0 +1,13 @@
+use cuda_launch::graph::MemsetNode;
+use cuda_launch::*;
+
+#[repr(C)]
+#[derive(Clone, Copy, DeviceCopy)]
+struct Pixel {
+    kind: u8,
+    value: u16,
+}
+
+fn set(pixels: &mut DeviceBuffer<Pixel>) -> Result<MemsetNode, Error> {
+    MemsetNode::new(&mut pixels.cast_mut::<u16>()?, 1)
+}

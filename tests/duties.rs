@@ -1,0 +1,62 @@
+//! Whoever calls an unsafe function answers for its duties by number: so each has some.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The sources of the crates that programs use.
+const FOLDERS: &[&str] = &["src", "sys/src"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            sources(&entry, found);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            found.push(entry);
+        }
+    }
+}
+
+/// Whether a line declares something public and unsafe that has a name; what macros make of C functions has C's duties.
+fn is_declaration(line: &str) -> bool {
+    let line = line.trim_start();
+    let starts = ["pub unsafe fn ", "pub const unsafe fn ", "pub unsafe trait "];
+    starts.iter().any(|start| line.strip_prefix(start).is_some_and(|name| !name.starts_with('$')))
+}
+
+/// The documentation above line `number`, attributes between them left out.
+fn documentation<'a>(lines: &[&'a str], number: usize) -> Vec<&'a str> {
+    let above = lines[..number].iter().rev().take_while(|line| !line.trim().is_empty() && line.trim() != "}");
+    let mut text: Vec<&str> = above.filter_map(|line| line.trim_start().strip_prefix("///")).collect();
+    text.reverse();
+    text
+}
+
+#[test]
+fn public_unsafe_functions_number_their_duties() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    let there = FOLDERS.iter().map(|folder| root.join(folder)).filter(|folder| folder.exists());
+    there.for_each(|folder| sources(&folder, &mut files));
+    if files.is_empty() {
+        return eprintln!("skipped: the sources are not on this machine");
+    }
+    let (mut seen, mut without) = (0, Vec::new());
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for number in (0..lines.len()).filter(|number| is_declaration(lines[*number])) {
+            seen += 1;
+            let text = documentation(&lines, number);
+            let duties = text.iter().map(|line| line.trim()).skip_while(|line| *line != "# Safety").skip(1);
+            let mut duties = duties.take_while(|line| !line.starts_with('#'));
+            if !duties.any(|line| line.starts_with("1. ")) {
+                let file = file.strip_prefix(root).unwrap().display();
+                without.push(format!("{file}:{}: {}", number + 1, lines[number].trim()));
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} were found");
+    assert!(without.is_empty(), "unsafe, and without numbered duties:\n{}", without.join("\n"));
+}

@@ -276,7 +276,7 @@ fn a_fault_names_the_launch_whatever_is_behind_it() {
     let second = hold(&stream);
     filling(&mut words);
     trapping(&mut words, 0);
-    (0..254).for_each(|_| filling(&mut words));
+    (0..252).for_each(|_| filling(&mut words));
     let mut behind = zeroed::<u8>(1).schedule(single(&stream)).future();
     assert!(poll_once(&mut behind).is_pending());
     drop(held);

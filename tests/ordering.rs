@@ -10,7 +10,7 @@ mod support;
 
 use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, LaunchConfig, sys};
 use form::{FORMS, Form};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use support::{LOG, counted, marks, reset};
 
 const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
@@ -237,8 +237,12 @@ fn an_address_taken_as_a_number_makes_the_end_wait() {
     }
 }
 
+/// Whether work makes progress is told to all threads.
+static PROGRESS: Mutex<()> = Mutex::new(());
+
 #[test]
 fn forty_streams_read_one_buffer_and_none_waits() {
+    let _alone = PROGRESS.lock().unwrap_or_else(PoisonError::into_inner);
     for rig in Rig::each() {
         let x = rig.buffer();
         support::progress(sys::CUresult::CUDA_ERROR_NOT_READY);
@@ -271,6 +275,7 @@ fn memory_of_another_context_stays_so_whatever_copied_it() {
 
 #[test]
 fn many_readers_are_not_kept_for_ever() {
+    let _alone = PROGRESS.lock().unwrap_or_else(PoisonError::into_inner);
     for rig in Rig::each() {
         let x = rig.buffer();
         reset();

@@ -102,7 +102,8 @@ impl Capture {
 
     /// Whether the capture is over: then its streams serve nobody.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        // SeqCst, as the announcement before it: see `close`.
+        self.ended.load(Ordering::SeqCst)
     }
 
     /// A stream that must be joined at the end.
@@ -152,7 +153,7 @@ impl Capture {
         write: bool,
     ) -> Result<(), Error> {
         let mut memory = self.memory();
-        let Some(memory) = memory.as_mut() else {
+        let Some(memory) = memory.as_mut().filter(|_| !self.has_ended()) else {
             // The work would run now, unordered.
             let (call, stream) = ("a submission", stream.label());
             return Err(ErrorKind::from(CaptureError::Ended { call, stream }).into());
@@ -169,9 +170,24 @@ impl Capture {
         if write { captured.within.write(&stream, waits) } else { captured.within.read(&stream, waits) }
     }
 
+    /// From now on its streams, of which `first` is the one that began, are given nothing. Waits for what is just being given
+    /// to them: the driver would run it, and nobody would know. Call it before the driver ends the capture.
+    pub(crate) fn close(&self, first: &CudaStream) {
+        self.ended.store(true, Ordering::SeqCst);
+        // After that: who forks now is refused whatever the fork is given.
+        let forks = self.forks();
+        for stream in forks.iter().chain([first]).filter(|stream| stream.capture().is_some()) {
+            let submissions = &stream.queue().submissions;
+            let announced = submissions.announced();
+            while !submissions.have_finished(announced) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
     /// Ends the record; returns all that was noted, for the graph.
     pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
-        self.ended.store(true, Ordering::Release);
+        self.ended.store(true, Ordering::SeqCst);
         let memory = self.memory().take().unwrap_or_default();
         let rest = std::mem::take(&mut *self.rest());
         // Dropped outside the lock: what waited for this is done now.

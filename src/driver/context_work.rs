@@ -4,7 +4,7 @@
 
 use cuda_driver_sys::{CUstream, Driver};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::context::CudaContext;
 use super::open_captures::forbid_anywhere;
@@ -19,8 +19,9 @@ pub(super) struct Work {
     owner: u64,
     /// The bits that stand for streams.
     bits: AtomicU64,
-    /// Streams are gone whose work may still run.
-    lost: AtomicBool,
+    /// So many streams are gone whose work may still have run, and so many of them have been waited for since.
+    lost: AtomicUsize,
+    found: AtomicUsize,
     /// Where memory is freed that work on several streams may use.
     freeing: OnceLock<OwnStream>,
 }
@@ -49,7 +50,8 @@ fn take_bit(set: &AtomicU64, below: u32) -> Option<u32> {
 impl Default for Work {
     fn default() -> Self {
         let owner = take_bit(&OWNERS, ordering::OWNERS).map_or(0, ordering::owner);
-        Self { owner, bits: AtomicU64::new(0), lost: AtomicBool::new(false), freeing: OnceLock::new() }
+        let (bits, lost, found) = Default::default();
+        Self { owner, bits, lost, found, freeing: OnceLock::new() }
     }
 }
 
@@ -95,33 +97,35 @@ impl CudaContext {
 
     /// A stream is gone whose work may still run.
     pub(super) fn lose_work(&self) {
-        self.work().lost.store(true, Ordering::Relaxed);
+        // Release, and Acquire below: whoever waits knows that the work has been given.
+        self.work().lost.fetch_add(1, Ordering::Release);
     }
 
     /// Runs `wait`, which waits for all work of the context, and remembers that it is done.
     pub(super) fn settle_by(&self, wait: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         // Before the wait: what comes while it lasts is not waited for.
-        let lost = self.work().lost.swap(false, Ordering::Relaxed);
+        let lost = self.work().lost.load(Ordering::Acquire);
         let streams = self.fault().streams();
-        let announced: Vec<usize> = streams.iter().map(|stream| stream.announced()).collect();
-        let waited = wait();
-        match &waited {
-            Ok(()) => {
-                streams.iter().zip(announced).for_each(|(stream, announced)| stream.settle(announced));
-            }
-            Err(_) if lost => self.lose_work(),
-            Err(_) => {}
-        }
-        waited
+        let taken: Vec<usize> = streams.iter().map(|stream| stream.taken()).collect();
+        wait()?;
+        streams.iter().zip(taken).for_each(|(stream, taken)| stream.settle(taken));
+        // Only now: who asks while the wait lasts must not be told that it is over.
+        self.work().found.fetch_max(lost, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The streams whose work the host has not seen the end of; `None` where some of that work has no handle here: its stream is
     /// gone, or another thread's, or being captured.
     pub(crate) fn busy_streams(&self) -> Option<Vec<CudaStream>> {
-        if self.work().lost.load(Ordering::Relaxed) || forbid_anywhere(self, "cuEventRecord").is_err() {
+        let streams = self.fault().all_streams()?;
+        // After that: who is not in the list any more has told what it lost.
+        let Work { lost, found, .. } = self.work();
+        if lost.load(Ordering::Acquire) != found.load(Ordering::Relaxed)
+            || forbid_anywhere(self, "cuEventRecord").is_err()
+        {
             return None;
         }
-        let unsettled = self.fault().streams().into_iter().filter(|stream| stream.is_unsettled());
+        let unsettled = streams.into_iter().filter(|stream| stream.is_unsettled());
         let busy: Vec<CudaStream> = unsettled.map(CudaStream::of).collect();
         busy.iter().all(|stream| !stream.is_per_thread()).then_some(busy)
     }
@@ -132,12 +136,15 @@ impl CudaContext {
     /// Driver call, the first time: `cuStreamCreateWithPriority`.
     pub(crate) fn freeing_stream(&self) -> Result<CudaStream, Error> {
         if self.work().freeing.get().is_none() {
-            let stream = CudaStream::new(self, StreamFlags::NON_BLOCKING, 0)?;
-            // Another thread may have been first: then this one is dropped again.
-            if let Ok(raw) = stream.into_raw()
-                && let Err(OwnStream(raw)) = self.work().freeing.set(OwnStream(raw))
-            {
-                // SAFETY: 1, 2: made above, and given away by its one handle.
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: the context is current, `raw` outlives the call. A handle could not be turned into a raw stream for certain:
+            // whoever lists the streams of the context holds others for a moment.
+            self.call("cuStreamCreateWithPriority", String::new, |driver| unsafe {
+                driver.cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0)
+            })?;
+            // Another thread may have been first: then this one goes again.
+            if let Err(OwnStream(raw)) = self.work().freeing.set(OwnStream(raw)) {
+                // SAFETY: made above, and given to nobody.
                 drop(unsafe { CudaStream::from_raw_owned(self, raw) });
             }
         }

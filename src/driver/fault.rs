@@ -43,7 +43,7 @@ impl Launches {
     /// The host has seen the end of all before `submission`; so many were announced by now.
     pub(super) fn settle(&self, submission: usize, announced: usize) {
         // Its place belongs to a later one by now where there were so many.
-        if announced.wrapping_sub(submission) < RING {
+        if submission != 0 && announced.wrapping_sub(submission) < RING {
             self.note(submission.wrapping_sub(1), DONE);
         }
     }
@@ -70,7 +70,15 @@ pub(super) struct FaultState {
     fault: OnceLock<Faulted>,
     /// Names of the kernels that are looked up now, by number.
     names: Mutex<BTreeMap<u32, String>>,
-    streams: Mutex<Vec<Weak<StreamInner>>>,
+    streams: Mutex<Watched>,
+}
+
+/// The streams of a context.
+#[derive(Debug, Default)]
+struct Watched {
+    list: Vec<Weak<StreamInner>>,
+    /// Those whose end is not over: more than can be had from the list while one ends.
+    live: usize,
 }
 
 static KERNELS: AtomicU32 = AtomicU32::new(0);
@@ -100,13 +108,28 @@ impl FaultState {
     /// A stream whose launches are to be named.
     pub(super) fn watch(&self, stream: Weak<StreamInner>) {
         let mut streams = locked(&self.streams);
-        streams.retain(|stream| stream.strong_count() != 0);
-        streams.push(stream);
+        streams.list.retain(|stream| stream.strong_count() != 0);
+        streams.list.push(stream);
+        streams.live += 1;
+    }
+
+    /// A stream ends, and has told all there was to tell.
+    pub(super) fn unwatch(&self) {
+        locked(&self.streams).live -= 1;
     }
 
     /// The streams of the context.
     pub(super) fn streams(&self) -> Vec<Arc<StreamInner>> {
-        locked(&self.streams).iter().filter_map(Weak::upgrade).collect()
+        locked(&self.streams).upgraded()
+    }
+
+    /// The same; `None` while one of them ends.
+    pub(super) fn all_streams(&self) -> Option<Vec<Arc<StreamInner>>> {
+        let watched = locked(&self.streams);
+        let (streams, live) = (watched.upgraded(), watched.live);
+        // Some of these may be the last handles by now, whose end asks for the lock.
+        drop(watched);
+        (streams.len() == live).then_some(streams)
     }
 
     /// `call` answered that a kernel faulted: remembers it, and says so.
@@ -142,6 +165,12 @@ impl FaultState {
             }
         }
         suspects
+    }
+}
+
+impl Watched {
+    fn upgraded(&self) -> Vec<Arc<StreamInner>> {
+        self.list.iter().filter_map(Weak::upgrade).collect()
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) struct StreamInner {
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
     queue: StreamQueue,
-    /// The host has seen the end of so many submissions.
+    /// The host has seen the end of so many submissions, wherever they run.
     settled: AtomicUsize,
     /// Marks in it that have not been dropped.
     #[cfg(feature = "async")]
@@ -215,13 +215,13 @@ impl CudaStream {
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
-        let announced = self.announced();
+        let taken = self.taken();
         let wait = |driver: &Driver| {
             // SAFETY: the stream is live.
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
         self.context().call("cuStreamSynchronize", || self.label(), wait)?;
-        self.settle(announced);
+        self.settle(taken);
         Ok(())
     }
 
@@ -358,14 +358,18 @@ impl CudaStream {
         &self.inner.queue
     }
 
-    /// How many submissions were announced so far: to be given to [`settle`](Self::settle) when the host has waited.
-    pub(super) fn announced(&self) -> usize {
-        self.inner.announced()
+    /// How many submissions the driver has taken so far: to be given to [`settle`](Self::settle) when the host has waited.
+    pub(super) fn taken(&self) -> usize {
+        self.inner.taken()
     }
 
-    /// The host has seen the end of so many submissions.
-    pub(super) fn settle(&self, announced: usize) {
-        self.inner.settle(announced);
+    /// The host has seen the end of so many submissions, as far as they run on the stream that the handle means on this thread.
+    pub(super) fn settle(&self, taken: usize) {
+        match self.is_per_thread() {
+            // A wait for this thread's stream tells nothing of those of other threads.
+            true => self.inner.queue.launches.settle(taken, self.inner.announced()),
+            false => self.inner.settle(taken),
+        }
     }
 
     /// A number that no other stream of this crate has; 0 for a stream that it did not make.
@@ -463,13 +467,18 @@ impl StreamQueue {
 }
 
 impl StreamInner {
-    pub(super) fn announced(&self) -> usize {
+    fn announced(&self) -> usize {
         self.queue.submissions.announced()
     }
 
-    pub(super) fn settle(&self, announced: usize) {
-        self.queue.launches.settle(announced, self.announced());
-        self.settled.fetch_max(announced, Ordering::Relaxed);
+    /// Not those that are announced only: a wait that begins now may end before the driver takes them.
+    pub(super) fn taken(&self) -> usize {
+        self.queue.submissions.finished()
+    }
+
+    pub(super) fn settle(&self, taken: usize) {
+        self.queue.launches.settle(taken, self.announced());
+        self.settled.fetch_max(taken, Ordering::Relaxed);
     }
 
     /// Whether the host has not seen the end of all that it was given.
@@ -498,6 +507,7 @@ impl Drop for StreamInner {
         if self.is_unsettled() {
             self.context.lose_work();
         }
+        self.context.fault().unwatch();
         if self.owned && host_call::is_running() {
             self.owned = false;
             let rest = CudaStream::wrap(&self.context, self.queue.raw, true, None);

@@ -166,6 +166,7 @@ impl Scope {
     /// Tells the driver to end, once.
     pub(super) fn finish(&mut self) -> Result<CUgraph, Error> {
         self.begun = false;
+        self.capture.close(&self.stream);
         let mut raw = std::ptr::null_mut();
         // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
         let ended = self.stream.context().give_back(
@@ -243,6 +244,9 @@ impl CudaStream {
         let forks = capture.as_ref().map_or_else(Vec::new, |capture| capture.forks());
         // What a join meets, the end meets too, and tells.
         let _ = forks.iter().try_for_each(|fork| self.join(fork));
+        if let Some(capture) = &capture {
+            capture.close(self);
+        }
         let mut raw = std::ptr::null_mut();
         let ended = self.context().call(
             "cuStreamEndCapture",

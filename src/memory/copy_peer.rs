@@ -84,7 +84,7 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes from {source:#x} to {target:#x}");
         // SAFETY: the caller's duties.
-        self.context().call("cuMemcpyAsync", asked, |driver| unsafe {
+        Submission::on(self).call("cuMemcpyAsync", asked, |driver| unsafe {
             driver.cuMemcpyAsync(target, source, bytes, self.raw())
         })
     }
@@ -103,7 +103,7 @@ impl CudaStream {
     pub unsafe fn fill_bytes(&self, target: CUdeviceptr, value: u8, bytes: usize) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes at {target:#x}");
         // SAFETY: the caller's duties.
-        self.context().call("cuMemsetD8Async", asked, |driver| unsafe {
+        Submission::on(self).call("cuMemsetD8Async", asked, |driver| unsafe {
             driver.cuMemsetD8Async(target, value, bytes, self.raw())
         })
     }

@@ -14,6 +14,7 @@ use std::fmt;
 use super::pointer::{DevicePtr, DevicePtrMut};
 use crate::driver::CudaStream;
 use crate::error::Error;
+use crate::ordering::Submission;
 
 bitflags! {
     /// How a stream waits for a number (`CUstreamWaitValue_flags`, without the comparison).
@@ -270,7 +271,7 @@ impl CudaStream {
         let (address, bits) = (address.into().addr(), until as u32 | flags.bits());
         let asked = || format!("{address:#x} {until:?} {value}, flags {flags:?}");
         // SAFETY: the stream is live; the address is the caller's duty.
-        self.context()
+        Submission::on(self)
             .call(T::WAIT.1, asked, |driver| unsafe { value.wait(driver, self.raw(), address, bits) })
             .map_err(explain)
     }
@@ -298,7 +299,7 @@ impl CudaStream {
         let (address, bits) = (address.addr(), flags.bits());
         let asked = || format!("{address:#x} {value}, flags {flags:?}");
         // SAFETY: the stream is live; the address is the caller's duty.
-        self.context()
+        Submission::on(self)
             .call(T::WRITE.1, asked, |driver| unsafe { value.write(driver, self.raw(), address, bits) })
             .map_err(explain)
     }
@@ -324,7 +325,7 @@ impl CudaStream {
         // SAFETY: the stream is live, there are `count` operations; the addresses are the caller's duty.
         let call =
             |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
-        self.context().call("cuStreamBatchMemOp", asked, call).map_err(explain)
+        Submission::on(self).call("cuStreamBatchMemOp", asked, call).map_err(explain)
     }
 }
 

@@ -56,6 +56,18 @@ impl Submissions {
         if finished >= announced && !self.overlapped.load(Ordering::Relaxed) {
             return true;
         }
+        self.all_have(finished)
+    }
+
+    /// So many of them, the first ones, have finished for certain; it may say fewer.
+    pub(crate) fn finished(&self) -> usize {
+        let finished = self.finished.load(Ordering::SeqCst);
+        let known = !self.overlapped.load(Ordering::Relaxed) || self.all_have(finished);
+        if known { finished } else { 0 }
+    }
+
+    /// Whether there was a moment at which all had finished, who were so many.
+    fn all_have(&self, finished: usize) -> bool {
         // In this order: what has finished was announced before, so equal counts mean that there was such a moment.
         finished == self.announced()
     }

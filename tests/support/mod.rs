@@ -49,7 +49,7 @@ pub fn expect_parameters(sizes: &[usize]) {
     LOG.with(|log| *log.sizes.borrow_mut() = sizes.to_vec());
 }
 
-/// The next call of this thread that submits work runs `meanwhile` before the driver has taken it.
+/// The next call of this thread that submits work, or waits for the context, runs `meanwhile` before the driver has taken it.
 pub fn during_next_submission(meanwhile: impl FnOnce() + 'static) {
     LOG.with(|log| *log.meanwhile.borrow_mut() = Some(Box::new(meanwhile)));
 }
@@ -57,6 +57,10 @@ pub fn during_next_submission(meanwhile: impl FnOnce() + 'static) {
 /// Counts a call that submits work.
 fn submission() {
     count();
+    run_meanwhile();
+}
+
+fn run_meanwhile() {
     let meanwhile = LOG.with(|log| log.meanwhile.borrow_mut().take());
     if let Some(meanwhile) = meanwhile {
         meanwhile();
@@ -243,6 +247,7 @@ unsafe extern "C" fn set_current(context: sys::CUcontext) -> CUresult {
 }
 
 unsafe extern "C" fn ctx_synchronize() -> CUresult {
+    run_meanwhile();
     mark("idle", ptr::null_mut())
 }
 

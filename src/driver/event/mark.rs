@@ -55,8 +55,8 @@ pub(crate) struct StreamMark {
     event: Option<CudaEvent>,
     /// Kept, so that a fault finds the launches.
     stream: CudaStream,
-    /// How many submissions the stream had been told of.
-    announced: usize,
+    /// How many submissions of the stream the driver had taken.
+    taken: usize,
     /// When the wait for it began.
     since: Instant,
 }
@@ -72,10 +72,10 @@ impl StreamMark {
             Some(raw) => unsafe { CudaEvent::from_raw_owned(context, raw) },
             None => CudaEvent::new(context, EventFlags::empty())?,
         };
-        let announced = stream.announced();
+        let taken = stream.taken();
         event.record(stream)?;
         stream.marks().fetch_add(1, Ordering::Relaxed);
-        Ok(Self { event: Some(event), stream: stream.clone(), announced, since })
+        Ok(Self { event: Some(event), stream: stream.clone(), taken, since })
     }
 
     /// Whether the work is done.
@@ -86,7 +86,7 @@ impl StreamMark {
         // Nobody asked for this call: it must not break a capture of other code either.
         let done = outside_captures(self.stream.context(), || event.query())?;
         if done {
-            self.stream.settle(self.announced);
+            self.stream.settle(self.taken);
             self.stream.waited(self.since.elapsed());
         }
         Ok(done)
@@ -127,7 +127,7 @@ impl CudaStream {
     ///
     /// Driver calls: `cuStreamQuery`, again and again, `cuThreadExchangeStreamCaptureMode` before and after.
     pub(crate) fn is_idle_within(&self, since: Instant, budget: Duration) -> Result<bool, Error> {
-        let announced = self.announced();
+        let taken = self.taken();
         let done = outside_captures(self.context(), || {
             loop {
                 let done = self.is_done()?;
@@ -138,7 +138,7 @@ impl CudaStream {
             }
         })?;
         if done {
-            self.settle(announced);
+            self.settle(taken);
         }
         Ok(done)
     }

@@ -1,0 +1,152 @@
+//! What is known of the work of a context while other threads wait for it and give more: memory whose address was taken goes after
+//! all of it; and a capture that ends while it is given work.
+
+#![allow(unsafe_code)] // The support's driver, work on bare addresses, and a driver in front of another.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use cuda_launch::sys::{CUresult, CUstream, Driver, pfn};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer};
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread;
+use support::{during_next_submission, marks, reset};
+
+fn context() -> CudaContext {
+    CudaContext::with_driver(&support::driver(&[]), 0).unwrap()
+}
+
+fn buffer(stream: &CudaStream) -> DeviceBuffer<u32> {
+    DeviceBuffer::from_host(stream, &[0; 8]).unwrap()
+}
+
+/// A buffer that nothing uses, whose address was taken.
+fn taken(stream: &CudaStream) -> DeviceBuffer<u32> {
+    let x = buffer(stream);
+    let _ = x.as_device_ptr();
+    x
+}
+
+/// What is asked of the driver where the buffer ends.
+fn end_of(x: DeviceBuffer<u32>) -> Vec<(&'static str, usize)> {
+    reset();
+    drop(x);
+    marks()
+}
+
+#[test]
+fn a_wait_beside_a_submission_does_not_count_it_as_done() {
+    let waits: [fn(&CudaStream); 2] =
+        [|stream| stream.synchronize().unwrap(), |stream| stream.context().synchronize().unwrap()];
+    for wait in waits {
+        let ctx = context();
+        let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+        let (x, mut y) = (taken(&b), buffer(&a));
+        // The wait of another thread is over before the driver takes the work, which may use the address.
+        let waiting = a.clone();
+        during_next_submission(move || wait(&waiting));
+        y.view_mut().set_zero(&a).unwrap();
+        assert_eq!(end_of(x), [("free", a.raw().addr())]);
+        let x = taken(&b);
+        wait(&a);
+        assert_eq!(end_of(x), [("free", b.raw().addr())], "now it is done");
+    }
+}
+
+#[test]
+fn a_stream_that_is_gone_counts_until_the_wait_for_the_context_is_over() {
+    let ctx = context();
+    let [a, gone] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let (x, later) = (taken(&a), taken(&a));
+    buffer(&gone).view_mut().set_zero(&gone).unwrap();
+    drop(gone);
+    reset();
+    // The memory ends on another thread while this one waits.
+    during_next_submission(move || drop(x));
+    ctx.synchronize().unwrap();
+    assert_eq!(marks(), [("idle", 0), ("free", a.raw().addr()), ("idle", 0)], "it waits itself");
+    assert_eq!(end_of(later), [("free", a.raw().addr())], "nothing is under way any more");
+}
+
+#[test]
+fn a_wait_for_ones_own_per_thread_stream_is_none_for_that_of_another_thread() {
+    let ctx = context();
+    let (a, here) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
+    let (x, mut y) = (taken(&a), buffer(&a));
+    y.view_mut().set_zero(&here).unwrap();
+    thread::scope(|scope| scope.spawn(|| here.synchronize().unwrap()).join().unwrap());
+    assert_eq!(end_of(x)[0], ("idle", 0), "this thread's is still busy");
+    assert_eq!(end_of(taken(&a)), [("free", a.raw().addr())]);
+}
+
+#[test]
+fn work_on_bare_addresses_comes_before_the_end_of_the_memory() {
+    let ctx = context();
+    let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let mut x = buffer(&b);
+    let address = x.as_mut_device_ptr().addr();
+    // SAFETY: 1: the memory goes after work that was given to streams before; 2: nobody else uses it.
+    unsafe { a.fill_bytes(address, 1, 4) }.unwrap();
+    assert_eq!(end_of(x), [("free", a.raw().addr())]);
+}
+
+static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
+/// What the next fill does first.
+static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn fill(target: u64, value: u8, bytes: usize, stream: CUstream) -> CUresult {
+    let first = FIRST.lock().unwrap().take();
+    first.into_iter().for_each(|first| first());
+    // SAFETY: the caller's own arguments.
+    unsafe { BASE.get().unwrap().cuMemsetD8Async(target, value, bytes, stream) }
+}
+
+unsafe extern "C" fn end_capture(stream: CUstream, graph: *mut cuda_launch::sys::CUgraph) -> CUresult {
+    ENDED.store(true, Ordering::SeqCst);
+    // SAFETY: the caller's own arguments.
+    unsafe { BASE.get().unwrap().cuStreamEndCapture(stream, graph) }
+}
+
+/// The default driver, in which a fill can be held.
+fn held() -> Arc<Driver> {
+    let base = BASE.get_or_init(|| cuda_launch::default_driver().unwrap());
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuMemsetD8Async" => fill as pfn::cuMemsetD8Async as *const c_void,
+        "cuStreamEndCapture" => end_capture as pfn::cuStreamEndCapture as *const c_void,
+        name => base.address(name),
+    };
+    // SAFETY: the base's own functions, and two of the same signatures.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+#[test]
+fn a_capture_does_not_end_while_a_stream_of_it_is_given_work() {
+    let ctx = CudaContext::with_driver(&held(), 0).unwrap();
+    let mut x = buffer(&ctx.new_stream().unwrap());
+    let mut thread = None;
+    let graph = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |stream| {
+        let (stream, (entered, is_in)) = (stream.clone(), mpsc::channel());
+        thread = Some(thread::spawn(move || {
+            let (ending, (tell, told)) = (stream.clone(), mpsc::channel());
+            *FIRST.lock().unwrap() = Some(Box::new(move || {
+                entered.send(()).unwrap();
+                // Until the handle knows that the capture is over.
+                while ending.synchronize().unwrap_err().is_not_in_capture() {
+                    thread::yield_now();
+                }
+                tell.send(ENDED.load(Ordering::SeqCst)).unwrap();
+            }));
+            x.view_mut().set_zero(&stream).unwrap();
+            assert!(x.view_mut().set_zero(&stream).unwrap_err().is_capture_error(), "it is over");
+            told.recv().unwrap()
+        }));
+        is_in.recv().unwrap();
+        Ok(())
+    });
+    let ended = thread.unwrap().join().unwrap();
+    assert!(!ended, "the driver would have run the fill, unordered");
+    assert_eq!(graph.unwrap().nodes().len(), 1, "it was recorded");
+}

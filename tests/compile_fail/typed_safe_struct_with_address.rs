@@ -4,13 +4,13 @@ use cuda_launch::*;
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceCopy)]
-pub struct Table<T> {
+struct Table<T> {
     rows: [T; 1],
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceCopy)]
-pub struct Outer {
+struct Outer {
     table: Table<DevicePtr<f32>>,
     len: [u64; 2],
 }

@@ -2,7 +2,7 @@ use cuda_launch::*;
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceCopy)]
-pub struct Params {
+struct Params {
     factor: f32,
 }
 

@@ -2,13 +2,13 @@ use cuda_launch::*;
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceCopy)]
-pub struct Table<T> {
+struct Table<T> {
     rows: [T; 1],
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, DeviceCopy)]
-pub struct Outer {
+struct Outer {
     table: Table<[f32; 2]>,
     len: [u64; 2],
 }

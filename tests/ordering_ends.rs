@@ -82,6 +82,26 @@ fn a_wait_for_ones_own_per_thread_stream_is_none_for_that_of_another_thread() {
 }
 
 #[test]
+fn readers_on_the_streams_of_many_threads_wait_for_nothing() {
+    let ctx = context();
+    let weights = buffer(&ctx.new_stream().unwrap());
+    let shared = ctx.per_thread_stream();
+    let read = |stream: &CudaStream| {
+        let mut target = buffer(stream);
+        reset();
+        target.view_mut().copy_from_device(stream, &weights).unwrap();
+        marks()
+    };
+    for own in [false, true] {
+        for reader in 0..40 {
+            let here = || if own { ctx.per_thread_stream() } else { shared.clone() };
+            let marks = thread::scope(|scope| scope.spawn(|| read(&here())).join().unwrap());
+            assert_eq!(marks, [], "reader {reader}: nobody waits for the context");
+        }
+    }
+}
+
+#[test]
 fn work_on_bare_addresses_comes_before_the_end_of_the_memory() {
     let ctx = context();
     let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());

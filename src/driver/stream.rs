@@ -372,6 +372,11 @@ impl CudaStream {
         }
     }
 
+    /// Whether the host has not seen the end of all that it was given, on whatever thread.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.inner.is_unsettled()
+    }
+
     /// A number that no other stream of this crate has; 0 for a stream that it did not make.
     pub(super) fn serial(&self) -> u64 {
         self.inner.serial

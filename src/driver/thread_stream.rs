@@ -88,8 +88,11 @@ impl Queue for ThreadStream {
     }
 
     fn is_done(&self) -> bool {
+        let Some(stream) = self.handle() else {
+            // Nobody can ask another thread's stream; to wait for the whole context would make readers wait for each other.
+            return !self.stream.is_unsettled();
+        };
         // Nobody asked for this call: it must not break a capture of other code. An error tells nothing.
-        let done = || self.handle().map_or_else(|| self.drain().map(|()| true), CudaStream::is_done);
-        outside_captures(self.stream.context(), done).unwrap_or(false)
+        outside_captures(stream.context(), || stream.is_done()).unwrap_or(false)
     }
 }

@@ -168,7 +168,8 @@ fn memory_is_mapped_in_two_processes() {
     let options = PhysicalOptions { handles: OsHandleKinds::FILE_DESCRIPTOR, ..PhysicalOptions::default() };
     if child::is_child(TEST) {
         let bytes = options.granularity(context, false).unwrap();
-        let memory = PhysicalAllocation::import(context, &received(), bytes).unwrap();
+        // SAFETY: as many bytes as the other process took; it waits while this one has them.
+        let memory = unsafe { PhysicalAllocation::import(context, &received(), bytes) }.unwrap();
         return reads_and_writes(&stream, mapped(context, &memory));
     }
     if on_emulator(context) {

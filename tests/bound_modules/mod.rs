@@ -2175,6 +2175,31 @@ pub mod tests_kernels_memory_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("tests/kernels/objects.ptx")]
+pub mod tests_kernels_objects_ptx {
+    /// 128 bytes, aligned to 64.
+    #[repr(C, align(64))]
+    #[derive(Clone, Copy, cuda_launch::DeviceCopy)]
+    pub struct MapWordsP0(pub [u8; 128]);
+
+    unsafe extern "C" {
+        /// `sample`
+        pub fn sample(texture: u64, out: &mut [f32]);
+
+        /// `fetch`
+        pub fn fetch(texture: u64, out: &mut [f32]);
+
+        /// `add_one`
+        pub fn add_one(source: u64, target: u64);
+
+        /// `map_words`
+        pub fn map_words(map: MapWordsP0, out: &mut [u64]);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("tests/kernels/ordering.ptx")]
 pub mod tests_kernels_ordering_ptx {
     unsafe extern "C" {
@@ -2864,6 +2889,7 @@ pub const MODULES: &[(&str, Load)] = &[
     ("tests/kernels/lineinfo/vecadd.ptx", |context| tests_kernels_lineinfo_vecadd_ptx::load(context).map(drop)),
     ("tests/kernels/local.ptx", |context| tests_kernels_local_ptx::load(context).map(drop)),
     ("tests/kernels/memory.ptx", |context| tests_kernels_memory_ptx::load(context).map(drop)),
+    ("tests/kernels/objects.ptx", |context| tests_kernels_objects_ptx::load(context).map(drop)),
     ("tests/kernels/ordering.ptx", |context| tests_kernels_ordering_ptx::load(context).map(drop)),
     ("tests/kernels/parameters.ptx", |context| tests_kernels_parameters_ptx::load(context).map(drop)),
     ("tests/kernels/print.ptx", |context| tests_kernels_print_ptx::load(context).map(drop)),

@@ -214,6 +214,8 @@ impl CudaStream {
     ///    handles of this stream until then, and to streams that wait for it by other means than this crate's, uses only what
     ///    lives as long as the graph and whatever is instantiated from it.
     /// 2. Nobody relies on that work being done before the graph is launched.
+    /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that memory is freed:
+    ///    they would wait for this stream, which records what is asked of it.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;

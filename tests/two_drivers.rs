@@ -249,6 +249,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("CopyNode::host_to_device", "host memory has no driver"),
     ("CopyNode::device_to_host", "host memory has no driver"),
     ("DeviceBuffer::from_raw_parts", "unsafe: duty 3"),
+    ("TiledMap::encode_object", "the context is the memory's own"),
+    ("Im2colMap::encode_object", "the context is the memory's own"),
     ("Code::get", "what a macro writes for `ModuleGlobal::to_host_vec`"),
 ];
 

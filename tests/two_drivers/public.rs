@@ -65,6 +65,7 @@ const OBJECTS: &[&str] = &[
     "SmResource",
     "SurfaceObject",
     "TensorMap",
+    "TensorMapObject",
     "TextureObject",
     "TiledMap",
     "TimingEvent",

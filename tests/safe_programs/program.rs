@@ -3,9 +3,9 @@
 #![deny(unsafe_code)]
 
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
-    DeviceView, DeviceViewMut, Driver, Error, GraphExec, InstantiateFlags, LaunchConfig, PinnedBuffer,
-    PinnedFlags, StreamFlags, cuda_module,
+    ArrayFlags, ArrayShape, CaptureMode, CopyBatch, CudaArray, CudaContext, CudaGraph, CudaStream,
+    DeviceBuffer, DeviceView, DeviceViewMut, Driver, Error, GraphExec, InstantiateFlags, LaunchConfig,
+    PinnedBuffer, PinnedFlags, StreamFlags, cuda_module,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -528,9 +528,12 @@ impl Program {
     }
 
     fn forget(&mut self) -> Result<(), Error> {
-        let index = self.random.below(self.buffers.len());
-        let (left, right) = self.buffers[index].memory.split_at_mut(HALF);
-        std::mem::forget((left, right));
+        let (to, from) = self.two_buffers();
+        let [target, source] = self.buffers.get_disjoint_mut([to, from]).unwrap();
+        let mut batch = CopyBatch::new();
+        batch.push(&mut target.memory, &source.memory)?;
+        // What it borrowed is free again, and nothing was copied.
+        std::mem::forget(batch);
         Ok(())
     }
 

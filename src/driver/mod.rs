@@ -89,7 +89,6 @@ pub(crate) use park::{Keep, sweep, try_again, until_done};
 pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
-pub(crate) use stream::StreamQueue;
 pub use stream::{CudaStream, StreamFlags};
 pub use stream_info::StreamPriorities;
 pub(crate) use symbols::AnyHome;

@@ -463,6 +463,14 @@ impl CudaStream {
 }
 
 impl StreamQueue {
+    /// Announces a submission that launches this kernel; its number. It is to be finished.
+    #[inline(always)]
+    pub(crate) fn announce(&self, kernel: u32) -> usize {
+        let number = self.submissions.announce();
+        self.launches.note(number, kernel);
+        number
+    }
+
     /// What stands for the stream in the memory of its context.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {

@@ -15,7 +15,7 @@ use crate::driver::{
     CudaContext, CudaStream, Keep, ThreadStream, despite_captures, host_call, sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
-use crate::ordering::{Announced, Submission};
+use crate::ordering::Submission;
 
 bitflags! {
     /// How a graph is instantiated (`CUgraphInstantiate_flags`).
@@ -172,7 +172,10 @@ impl GraphExec {
 
     /// Notes what may be blamed for a fault: each kernel of the graph.
     fn note_kernels(&self, stream: &CudaStream) {
-        self.share.kernels.iter().for_each(|kernel| drop(Announced::launch(stream.queue(), *kernel)));
+        for kernel in &self.share.kernels {
+            stream.queue().announce(*kernel);
+            stream.queue().submissions.finish();
+        }
     }
 
     /// Makes the graph ready on the device, so that its first launch does not have to.

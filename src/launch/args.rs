@@ -97,6 +97,16 @@ pub trait Memory {
     /// anything, and all of it is of the stream's context, if the bits of the stream's key are among them.
     fn words(&self) -> u64;
 
+    /// Whether all of it has the bits of the stream's key.
+    #[inline(always)]
+    fn is_ready(&self, key: impl FnOnce() -> u64) -> bool
+    where
+        Self: Sized,
+    {
+        let key = key();
+        self.words() & key == key
+    }
+
     /// The device of the first that belongs to another context.
     fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
 
@@ -283,6 +293,11 @@ impl Memory for Nil {
     #[inline(always)]
     fn words(&self) -> u64 {
         u64::MAX
+    }
+
+    #[inline(always)]
+    fn is_ready(&self, _: impl FnOnce() -> u64) -> bool {
+        true
     }
 
     #[inline(always)]

@@ -19,7 +19,7 @@ use super::packet::Listed;
 use super::record::{Report, keep, record};
 use crate::driver::{CudaStream, Kernel, host_call};
 use crate::error::Error;
-use crate::ordering::{Announced, Submission};
+use crate::ordering::Submission;
 use crate::trace;
 
 /// More than there are attributes, so that each can be given once.
@@ -76,33 +76,41 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     attributes: &[Attribute<'_>],
     given: G,
 ) -> Result<(), Error> {
-    // First: what is looked at below holds until the driver has taken the launch.
     let queue = stream.queue();
-    let (launch, number) = Announced::launch(queue, kernel.number);
-    // Memory that is ready is of the stream's context, and so is the kernel.
-    let (memory, key) = (given.memory(), queue.key());
-    let ready = (memory.words() & key == key) & (queue.warm == kernel.context_identity);
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
-    let raw = config.raw(queue.raw);
-    let plain = fields.is_empty() && attributes.is_empty();
-    if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &raw) {
-        let code = trace::launch(kernel, &raw, || {
-            // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as
-            // far as they are known; what the kernel then does is the caller's duty.
-            unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
-        });
+    // What is looked at from here on holds until the launch is finished. Nothing unwinds before that, or before a `Submission` has it.
+    let number = queue.announce(kernel.number);
+    // Memory that is ready is of the stream's context, and so is the kernel.
+    let memory = given.memory();
+    let ready = memory.is_ready(|| queue.key()) & (queue.warm == kernel.context_identity);
+    let warm = Warm { raw: config.raw(queue.raw), kernel, stream };
+    let plain = fields.is_empty() && attributes.is_empty() && !trace::hears_launches();
+    if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &warm.raw) {
+        // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far as
+        // they are known; what the kernel then does is the caller's duty.
+        let code = unsafe {
+            kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
+        };
         if code == CUresult::SUCCESS {
+            warm.stream.queue().submissions.finish();
             return Ok(());
         }
-        // Nothing was launched. The memory is ready, so the list is not needed again.
-        let request = Request { kernel, stream, config: &raw, fields, attributes };
         // SAFETY: as above; the packet is still where it was.
-        return unsafe { again(code, &request, given.types(), launch, params) };
+        return unsafe { again(code, &warm, given.types(), params) };
     }
-    let request = Request { kernel, stream, config: &raw, fields, attributes };
+    let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { slow(&request, given.types(), Submission::of(stream, launch, number), memory, params) }
+    unsafe { slow(&request, given.types(), number, memory, params) }
+}
+
+/// What a warm launch needs after the call. Beside the configuration, which the driver is given, so that it need not be kept in
+/// registers over the call: that costs more than half of what a launch does besides its packet.
+#[repr(C)]
+struct Warm<'a> {
+    raw: CUlaunchConfig,
+    kernel: &'a Kernel,
+    stream: &'a CudaStream,
 }
 
 /// The driver refused a warm launch. If only because of what is current on this thread, it is submitted again.
@@ -113,16 +121,19 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
 #[inline(never)]
 unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
     code: CUresult,
-    request: &Request<'_>,
+    warm: &Warm<'_>,
     types: T,
-    launch: Announced<'_>,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
+    let Warm { kernel, stream, .. } = *warm;
+    // Without attributes: else it would not have been warm.
+    let request = &Request { kernel, stream, config: &warm.raw, fields: &[], attributes: &[] };
     // The latest submission of the stream, unless another thread has made one since: to keep the number over the call costs more
     // than a list of suspects is worth.
     let number = request.stream.queue().submissions.announced().wrapping_sub(1);
-    let launch = Submission::of(request.stream, launch, number);
-    // No context is current, or one of another driver or device: `examined` makes the kernel's current.
+    let launch = Submission::announced(request.stream, number);
+    // No context is current, or one of another driver or device: `examined` makes the kernel's current. The memory is ready, so it is
+    // not needed again.
     if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
         // SAFETY: the caller's duty 1.
         return unsafe { examined(request, types.into(), launch, &Nil, params) };
@@ -140,10 +151,11 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
 unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     request: &Request<'_>,
     types: T,
-    launch: Submission<'_>,
+    number: usize,
     memory: M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
+    let launch = Submission::announced(request.stream, number);
     // SAFETY: the caller's duty 1.
     unsafe { examined(request, types.into(), launch, &memory, params) }
 }

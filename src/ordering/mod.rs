@@ -17,7 +17,6 @@ mod waits;
 
 pub(crate) use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
 pub(crate) use host::submit_and_wait;
-pub(crate) use submission::Announced;
 pub use submission::Submission;
 pub(crate) use submissions::Submissions;
 pub(crate) use waits::Waits;

@@ -3,52 +3,33 @@
 use cuda_driver_sys::{CUresult, Driver};
 use std::sync::Arc;
 
-use crate::driver::{
-    CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamQueue, StreamWaits, ThreadStream,
-};
+use crate::driver::{CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamWaits, ThreadStream};
 use crate::error::Error;
-use crate::ordering::Submissions;
 
-/// A submission that was announced on its stream; finished when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Announced<'s>(&'s Submissions);
-
-/// Work that is about to be submitted: accesses noted by it cannot be forgotten before it is submitted, or dropped.
+/// Work that was announced on a stream and is about to be submitted; finished when this is dropped. Until then nobody forgets the
+/// accesses that it has noted.
 #[derive(Debug)]
 pub struct Submission<'s> {
     stream: &'s CudaStream,
     number: usize,
-    _announced: Announced<'s>,
     waits: StreamWaits,
 }
 
-impl<'s> Announced<'s> {
-    /// Announces a launch of the kernel of this number; the number of the submission.
-    #[inline(always)]
-    pub(crate) fn launch(queue: &'s StreamQueue, kernel: u32) -> (Self, usize) {
-        let number = queue.submissions.announce();
-        queue.launches.note(number, kernel);
-        (Self(&queue.submissions), number)
-    }
-}
-
-impl Drop for Announced<'_> {
-    #[inline(always)]
+impl Drop for Submission<'_> {
     fn drop(&mut self) {
-        self.0.finish();
+        self.stream.queue().submissions.finish();
     }
 }
 
 impl<'s> Submission<'s> {
     /// Announces work on `stream` that launches no kernel of its own.
     pub(crate) fn on(stream: &'s CudaStream) -> Self {
-        let (announced, number) = Announced::launch(stream.queue(), NO_KERNEL);
-        Self::of(stream, announced, number)
+        Self::announced(stream, stream.queue().announce(NO_KERNEL))
     }
 
-    /// Work that was announced on `stream` by this number.
-    pub(crate) fn of(stream: &'s CudaStream, announced: Announced<'s>, number: usize) -> Self {
-        Self { stream, number, _announced: announced, waits: StreamWaits::default() }
+    /// Work that was announced on `stream` by this number, and is not finished yet.
+    pub(crate) fn announced(stream: &'s CudaStream, number: usize) -> Self {
+        Self { stream, number, waits: StreamWaits::default() }
     }
 
     /// The stream.

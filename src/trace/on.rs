@@ -44,10 +44,15 @@ pub(crate) fn compile<R>(name: &'static str, asked: &str, call: impl FnOnce() ->
     Kind::Module.span(name, None, &asked).in_scope(call)
 }
 
-/// `call`, the launch of a kernel, in a span.
+/// Whether somebody listens to launches.
 #[inline(always)]
+pub(crate) fn hears_launches() -> bool {
+    LevelFilter::current() >= Level::DEBUG
+}
+
+/// `call`, the launch of a kernel, in a span.
 pub(crate) fn launch(kernel: &Kernel, config: &CUlaunchConfig, call: impl FnOnce() -> CUresult) -> CUresult {
-    if LevelFilter::current() < Level::DEBUG { call() } else { inside(&launch_span(kernel, config), call) }
+    if hears_launches() { inside(&launch_span(kernel, config), call) } else { call() }
 }
 
 #[cold]

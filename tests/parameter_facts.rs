@@ -78,6 +78,8 @@ fn the_sizes_of_a_librarys_kernel_are_the_images_then() {
     let ctx = context();
     let library = CudaLibrary::load(ctx.driver(), FILL).unwrap();
     let kernel = library.kernel("fill").unwrap();
+    // A driver wants to know of which device.
+    ctx.bind().unwrap();
     for index in 0..3 {
         let sizes = with_failing("cuKernelGetParamInfo", index, 0, || kernel.parameter_sizes().unwrap());
         assert_eq!(sizes, [8, 4, 4], "failed at {index}");

@@ -113,7 +113,9 @@ impl Drop for Recording<'_> {
         // First, and whatever the driver says then: nodes that stay need what they use.
         self.share();
         if self.scope.begun {
-            // The error to tell is the one before; what was recorded is looked for in any case.
+            // The error to tell is the one before; what was recorded is looked for in any case. With its forks: where a capture ends
+            // without them, driver 580 does not know the graph any more.
+            let _ = self.scope.join_forks();
             let _ = self.scope.finish();
         }
         self.graph.family.end_recording();

@@ -389,18 +389,22 @@ pub(super) fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescr
     Ok(ArrayDescriptor::from_raw(&descriptor))
 }
 
-/// An error for no elements: drivers take some zeros for dimensions that are not there, and make another array than was asked
+/// An error for no elements, or more than any device has: drivers take some zeros for dimensions that are not there, and make another array than was asked
 /// for.
 pub(super) fn some_elements(
     shape: ArrayShape,
     call: &'static str,
     asked: impl FnOnce() -> String,
 ) -> Result<(), Error> {
-    if shape.extent().is_empty() {
-        let code = CUresult::CUDA_ERROR_INVALID_VALUE;
-        return Err(failed(code, call, asked()).with_hint_for(code, "each number of the shape is 1 at least"));
+    let Extent { width, height, depth } = shape.extent();
+    // Driver 580 takes 2^32 planes for none.
+    let most = u32::MAX as usize;
+    if [width, height, depth].iter().all(|number| (1..=most).contains(number)) {
+        return Ok(());
     }
-    Ok(())
+    let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+    Err(failed(code, call, asked())
+        .with_hint_for(code, "each number of the shape is 1 at least, and fits in 32 bits"))
 }
 
 fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {

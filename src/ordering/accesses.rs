@@ -95,8 +95,9 @@ struct Entry<Q> {
 #[derive(Debug)]
 pub(crate) struct Pending<Q>(Vec<(Q, Option<u64>)>);
 
-/// The list is not searched for what is done before it is so long.
-const FEW: usize = 8;
+/// The list is not searched for what is done before it is so long: more than there are bits, so that streams which read again and
+/// again are not struck off between two short kernels.
+const FEW: usize = QUEUES as usize + 12;
 
 impl<Q: Queue> Accesses<Q> {
     /// Memory of this [`owner`] that nobody has accessed yet; 0 for memory whose accesses all go through the list.

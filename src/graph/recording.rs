@@ -110,12 +110,14 @@ impl Drop for Recording<'_> {
         if self.kept {
             return;
         }
-        // First, and whatever the driver says then: nodes that stay need what they use.
+        if self.scope.begun {
+            // Where a capture ends without its forks, driver 580 does not know the graph any more.
+            let _ = self.scope.join_forks();
+        }
+        // Before the end, and whatever the driver says then: nodes that stay need what they use.
         self.share();
         if self.scope.begun {
-            // The error to tell is the one before; what was recorded is looked for in any case. With its forks: where a capture ends
-            // without them, driver 580 does not know the graph any more.
-            let _ = self.scope.join_forks();
+            // The error to tell is the one before; what was recorded is looked for in any case.
             let _ = self.scope.finish();
         }
         self.graph.family.end_recording();

@@ -20,6 +20,7 @@ use cuda_launch::{
 };
 use objects::{N, Objects};
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is called with the objects of two drivers.
 struct Entry {
@@ -254,8 +255,15 @@ const OTHERS: &[(&str, &str)] = &[
     ("Code::get", "what a macro writes for `ModuleGlobal::to_host_vec`"),
 ];
 
+/// One test at a time: to a real driver all tables are one, and what one test does breaks another's capture.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn objects_of_two_drivers_do_not_meet() {
+    let _alone = alone();
     let (mut ours, mut theirs) = (Objects::new(), Objects::new());
     let mut wrong = Vec::new();
     for Entry { name, call } in ENTRIES {
@@ -289,6 +297,7 @@ fn is_refusal(error: &Error) -> bool {
 /// A node of a graph is of the graph's context, and an event is recorded in its own.
 #[test]
 fn some_are_refused_of_another_context_too() {
+    let _alone = alone();
     let mut objects = Objects::new();
     let other = objects.context.device().create_context(&ContextOptions::default()).unwrap();
     let (graph, event) = (CudaGraph::new(&other).unwrap(), other.new_event().unwrap());
@@ -313,6 +322,7 @@ fn some_are_refused_of_another_context_too() {
 
 #[test]
 fn objects_of_one_driver_meet() {
+    let _alone = alone();
     let mut objects = Objects::new();
     assert!(objects.works(), "the table above would refuse anything");
     let other = Objects::new();
@@ -323,6 +333,7 @@ fn objects_of_one_driver_meet() {
 /// Its bytes are those of the memory that is bound to it, which buffers may have.
 #[test]
 fn a_multicast_object_is_no_buffer_of_its_own() {
+    let _alone = alone();
     let objects = Objects::new();
     let map = || Mapping::new(&objects.addresses, 0, objects.multicast.as_physical()).unwrap();
     let error = DeviceBuffer::<u32>::from_mapping(map(), N).unwrap_err();

@@ -340,7 +340,10 @@ fn a_call_site_tells_modules_apart() {
         .unwrap();
         expect_parameters(&[8]);
         assert!(launch(&other).unwrap_err().is_argument_mismatch());
+        // The packet that is launched is read by these sizes.
+        expect_parameters(&[4]);
         launch(&good).unwrap();
+        expect_parameters(&[8]);
         assert!(launch(&other).unwrap_err().is_argument_mismatch());
         drop(good);
         assert!(launch(&other).unwrap_err().is_argument_mismatch());

@@ -104,8 +104,8 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     unsafe { slow(&request, given.types(), number, memory, params) }
 }
 
-/// What a warm launch needs after the call. Beside the configuration, which the driver is given, so that it need not be kept in
-/// registers over the call: that costs more than half of what a launch does besides its packet.
+/// What a warm launch needs after the call. It stands beside the configuration, which the driver is given, so that no registers
+/// have to be saved for it.
 #[repr(C)]
 struct Warm<'a> {
     raw: CUlaunchConfig,

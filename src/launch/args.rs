@@ -7,11 +7,12 @@
 
 use std::any::type_name;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use super::record::Report;
 use crate::driver::CudaContext;
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DevicePtr, ObjectParts, Shared, SliceParts};
+use crate::memory::{DeviceCopy, DevicePtr, Home, ObjectParts, Shared, SliceParts};
 use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
@@ -84,7 +85,7 @@ pub unsafe trait ArgumentList {
 /// Memory whose accesses are remembered, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Noted<'a, T: DeviceCopy, const WRITE: bool>(SliceParts<'a, T>);
+pub struct Noted<'a, const WRITE: bool>(&'a Arc<Home>);
 
 /// An object whose users are remembered, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
@@ -235,11 +236,11 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
         rest: Some(&Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE }),
     });
     type Slots = Slots<2, R::Slots>;
-    type Memory = Cons<Noted<'a, T, WRITE>, R::Memory>;
+    type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
 
     #[inline(always)]
     fn memory(&self) -> Self::Memory {
-        Cons(Noted(self.0.0), self.1.memory())
+        Cons(Noted(self.0.0.home), self.1.memory())
     }
 
     #[inline(always)]
@@ -256,11 +257,11 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<DevicePtr<T>>(8, Role::Value), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
-    type Memory = Cons<Noted<'a, T, WRITE>, R::Memory>;
+    type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
 
     #[inline(always)]
     fn memory(&self) -> Self::Memory {
-        Cons(Noted(self.0.0), self.1.memory())
+        Cons(Noted(self.0.0.home), self.1.memory())
     }
 
     #[inline(always)]
@@ -333,30 +334,29 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     }
 }
 
-impl<T: DeviceCopy, R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, T, WRITE>, R> {
+impl<R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, WRITE>, R> {
     #[inline(always)]
     fn words(&self) -> u64 {
-        self.0.0.home.accesses().word(WRITE) & self.1.words()
+        self.0.0.accesses().word(WRITE) & self.1.words()
     }
 
     #[inline(always)]
     fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
-        let own = self.0.0.home.context();
+        let own = self.0.0.context();
         if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
-        let home = self.0.0.home;
         if WRITE {
-            launch.writes(home)?
+            launch.writes(self.0.0)?
         } else {
-            launch.reads(home)?
+            launch.reads(self.0.0)?
         }
         self.1.note(launch)
     }
 
     fn report(&self, report: &mut Report) {
-        report.memory(self.0.0.home, WRITE);
+        report.memory(self.0.0, WRITE);
         self.1.report(report);
     }
 }

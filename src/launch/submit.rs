@@ -84,7 +84,7 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     // Memory that is ready is of the stream's context, and so is the kernel.
     let memory = given.memory();
     let ready = memory.is_ready(|| queue.key()) & (queue.warm == kernel.context_identity);
-    let warm = Warm { raw: config.raw(queue.raw), kernel, stream };
+    let warm = Warm { raw: config.raw(queue.raw), kernel, stream, memory };
     let plain = fields.is_empty() && attributes.is_empty() && !trace::hears_launches();
     if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &warm.raw) {
         // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far as
@@ -93,7 +93,7 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
             kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
         };
         if code == CUresult::SUCCESS {
-            warm.stream.queue().submissions.finish();
+            queue.submissions.finish();
             return Ok(());
         }
         // SAFETY: as above; the packet is still where it was.
@@ -101,16 +101,17 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     }
     let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
     // SAFETY: as above; the packet is still where it was.
-    unsafe { slow(&request, given.types(), number, memory, params) }
+    unsafe { slow(&request, given.types(), number, &warm.memory, params) }
 }
 
-/// What a warm launch needs after the call. It stands beside the configuration, which the driver is given, so that no registers
-/// have to be saved for it.
+/// What a launch needs where it is not warm, or after the call. It stands beside the configuration, which the driver is given, so
+/// that no registers have to be saved for it.
 #[repr(C)]
-struct Warm<'a> {
+struct Warm<'a, M> {
     raw: CUlaunchConfig,
     kernel: &'a Kernel,
     stream: &'a CudaStream,
+    memory: M,
 }
 
 /// The driver refused a warm launch. If only because of what is current on this thread, it is submitted again.
@@ -119,9 +120,9 @@ struct Warm<'a> {
 /// 1. The duties of [`submit`]; `params` is the packet, of these types.
 #[cold]
 #[inline(never)]
-unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
+unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
     code: CUresult,
-    warm: &Warm<'_>,
+    warm: &Warm<'_, M>,
     types: T,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
@@ -142,7 +143,7 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>>(
     Err(check::refused(code, request))
 }
 
-/// Takes types and memory as they are, so that a warm launch does not have to lay them out.
+/// Takes the types as they are, so that a warm launch does not have to lay them out.
 ///
 /// # Safety
 /// 1. The duties of [`submit`]; `params` is the packet, of these types, and `memory` is what it points to.
@@ -152,12 +153,12 @@ unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     request: &Request<'_>,
     types: T,
     number: usize,
-    memory: M,
+    memory: &M,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     let launch = Submission::announced(request.stream, number);
     // SAFETY: the caller's duty 1.
-    unsafe { examined(request, types.into(), launch, &memory, params) }
+    unsafe { examined(request, types.into(), launch, memory, params) }
 }
 
 /// Every check again, then the launch.

@@ -14,21 +14,21 @@ const MANY: u64 = 12_000;
 
 /// Most instructions that each variant may take; the floor stands beside them for comparison.
 const LIMITS: &[(&str, f64)] = &[
-    ("function", 75.0),
-    ("kernel-module", 110.0),
+    ("function", 71.0),
+    ("kernel-module", 102.0),
     // Whether each slice is ready for the stream, in one word.
-    ("function-slices", 96.0),
-    ("kernel-module-slices", 126.0),
+    ("function-slices", 89.0),
+    ("kernel-module-slices", 119.0),
     // Of two launches.
-    ("two-readers", 260.0),
-    ("typed", 98.0),
+    ("two-readers", 180.0),
+    ("typed", 90.0),
     // Gathered before each launch, and dropped after it.
     ("builder", 250.0),
     ("builder-slices", 250.0),
     ("prepared", 250.0),
     // Described, given to a chain, and submitted.
-    ("async", 440.0),
-    ("async-macro", 440.0),
+    ("async", 435.0),
+    ("async-macro", 435.0),
 ];
 
 /// Counts every variant, prints a table, and fails where a limit is passed or a launch with one uses the heap.

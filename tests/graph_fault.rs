@@ -3,14 +3,18 @@
 #![allow(unsafe_code)] // A kernel that stops itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/inject.rs"]
+mod inject;
+
+use cuda_launch::sys::CUresult;
 use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, DeviceBuffer, ErrorKind, InstantiateFlags, LaunchConfig, Suspect,
     cuda_launch,
 };
 
 #[test]
-fn the_kernels_of_a_graph_are_suspects_and_everything_is_dropped_in_peace() {
-    let ctx = CudaContext::new(0).unwrap();
+fn the_kernels_of_a_graph_that_was_launched_are_suspects_and_everything_is_dropped_in_peace() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     let mut words = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
@@ -20,12 +24,21 @@ fn the_kernels_of_a_graph_are_suspects_and_everything_is_dropped_in_peace() {
         args: [0u32, 5u32, ptr_mut(words)] }
     })
     .unwrap();
+    let harmless = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| unsafe {
+        cuda_launch! { kernel: write_u32, module: module, stream: stream, config: config,
+        args: [ptr_mut(words), 0u64, 1u32] }
+    })
+    .unwrap();
+    let mut refused = harmless.instantiate(InstantiateFlags::empty()).unwrap();
     let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    inject::fail_calls_of("cuGraphLaunch", CUresult::CUDA_ERROR_UNKNOWN);
+    assert_eq!(refused.launch(&stream).unwrap_err().call(), Some("cuGraphLaunch"));
+    inject::watch();
     exec.launch(&stream).unwrap();
     let error = exec.synchronize().unwrap_err();
     assert!(error.is_sticky(), "{error}");
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
     assert_eq!(fault.suspects, [Suspect::Kernel("trap_at".into())]);
     assert!(exec.launch(&stream).unwrap_err().is_sticky());
-    drop((exec, graph, words, module));
+    drop((exec, refused, graph, harmless, words, module));
 }

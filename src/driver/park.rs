@@ -104,18 +104,19 @@ fn is_idle(work: &ThreadStream) -> Result<bool, Error> {
     }
 }
 
-/// Drops what may be dropped by now; not in a host function, nor where this thread captures. One load if nothing is parked.
+/// Drops what may be dropped by now, and says whether there was anything; not in a host function, nor where this thread captures.
+/// One load if nothing is parked.
 ///
 /// Driver calls: `cuEventQuery` for each parked event; for what is tried again, those of its end.
-pub(crate) fn sweep() {
+pub(crate) fn sweep() -> bool {
     if !ANY.load(Ordering::Acquire) || host_call::is_running() || is_capturing() {
-        return;
+        return false;
     }
     let mut asked = Asked(std::mem::take(&mut list()));
     // Outside the lock, as is the dropping: a question may find a fault, which drops what users own, and that may park.
     let due: Vec<Parked> = asked.0.extract_if(.., |parked| parked.until.has_come()).collect();
     drop(asked);
-    drop(due);
+    !due.is_empty()
 }
 
 /// What is not in the list while it is asked; the rest of it goes back, also after a panic.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
 use crate::driver::{
-    CudaContext, CudaStream, Keep, ThreadStream, despite_captures, host_call, sweep, until_done,
+    CudaContext, CudaStream, Keep, NO_KERNEL, ThreadStream, despite_captures, host_call, sweep, until_done,
 };
 use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
 use crate::ordering::Submission;
@@ -65,6 +65,8 @@ pub struct GraphExec {
     changed: HashMap<GraphNode, Share>,
     /// The stream of the last launch; those of more where nobody knows which was the last.
     last: Vec<ThreadStream>,
+    /// The numbers by which the stream knows the kernels of the last launch.
+    numbers: Vec<usize>,
 }
 
 // SAFETY: a CUgraphExec may be used from every thread, one at a time: launching and changing it take `&mut`.
@@ -113,7 +115,15 @@ impl CudaGraph {
         let (family, share) = (self.family.clone(), table.share());
         drop(table);
         let table = self.table.clone();
-        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: Vec::new() })
+        Ok(GraphExec {
+            raw,
+            family,
+            table,
+            share,
+            changed: HashMap::new(),
+            last: Vec::new(),
+            numbers: Vec::new(),
+        })
     }
 }
 
@@ -153,6 +163,14 @@ impl GraphExec {
         }
         // Before the submission itself: one after the other.
         self.note_kernels(stream);
+        let launched = self.submit(stream);
+        if launched.is_err() {
+            self.numbers.iter().for_each(|number| stream.queue().launches.note(*number, NO_KERNEL));
+        }
+        launched
+    }
+
+    fn submit(&mut self, stream: &CudaStream) -> Result<(), Error> {
         let mut work = Submission::on(stream);
         self.memory().try_for_each(|memory| memory.note(&mut work))?;
         // Before the call, which may unwind when it is done.
@@ -171,9 +189,11 @@ impl GraphExec {
     }
 
     /// Notes what may be blamed for a fault: each kernel of the graph.
-    fn note_kernels(&self, stream: &CudaStream) {
-        for kernel in &self.share.kernels {
-            stream.queue().announce(*kernel);
+    fn note_kernels(&mut self, stream: &CudaStream) {
+        self.numbers.clear();
+        let changed = self.changed.values();
+        for kernel in self.share.kernels.iter().chain(changed.flat_map(|share| &share.kernels)) {
+            self.numbers.push(stream.queue().announce(*kernel));
             stream.queue().submissions.finish();
         }
     }
@@ -317,6 +337,7 @@ impl Drop for GraphExec {
                 share: std::mem::take(&mut self.share),
                 changed: std::mem::take(&mut self.changed),
                 last: std::mem::take(&mut self.last),
+                numbers: Vec::new(),
             };
             return host_call::outside(move || drop(rest));
         }

@@ -56,40 +56,40 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates `len` elements and leaves them as they are.
     ///
     /// Driver call: `cuMemAllocAsync` on `stream`, or `cuMemAlloc` on a device without memory pools; none for an empty
-    /// buffer.
+    /// buffer. Where there is not enough memory, and something dropped earlier had to wait for work that is done by now, that is
+    /// freed and the call made once more.
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for elements
     /// that are aligned to more than the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
-        // Memory that could not be given back earlier may be had now.
-        sweep();
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
-        let mut address = 0;
-        let asked = || format!("{bytes} bytes for {len} elements");
-        let origin = if bytes == 0 {
-            Origin::Empty
-        } else if context.limits().memory_pools {
-            stream.refuse_in_capture("cuMemAllocAsync")?;
-            // SAFETY: the context is current, the stream is of it, `address` outlives the call.
-            context.call("cuMemAllocAsync", asked, |driver| unsafe {
-                driver.cuMemAllocAsync(&mut address, bytes, stream.raw())
-            })?;
-            Origin::Pool(stream.clone(), None)
-        } else {
-            stream.refuse_in_capture("cuMemAlloc")?;
-            // SAFETY: the context is current, `address` outlives the call.
-            context.call("cuMemAlloc", asked, |driver| unsafe { driver.cuMemAlloc(&mut address, bytes) })?;
-            Origin::Plain
-        };
-        let buffer = Self::from_home(len, address, Home::new(address, context, origin));
-        if bytes != 0 {
-            // Other streams may use it once the allocation's turn has come.
-            Submission::on(stream).writes(&buffer.home)?;
-            let call = if context.limits().memory_pools { "cuMemAllocAsync" } else { "cuMemAlloc" };
-            aligned::<T>(address, call, OF_DEVICE)?;
+        if bytes == 0 {
+            return Ok(Self::from_home(len, 0, Home::new(0, context, Origin::Empty)));
         }
+        let pooled = context.limits().memory_pools;
+        let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
+        stream.refuse_in_capture(call)?;
+        let mut address = 0;
+        let mut allocate = || {
+            let asked = || format!("{bytes} bytes for {len} elements");
+            context.call(call, asked, |driver| match pooled {
+                // SAFETY: the context is current, the stream is of it, `address` outlives the call.
+                true => unsafe { driver.cuMemAllocAsync(&mut address, bytes, stream.raw()) },
+                // SAFETY: as above.
+                false => unsafe { driver.cuMemAlloc(&mut address, bytes) },
+            })
+        };
+        match allocate() {
+            Err(error) if error.is_out_of_memory() && sweep() => allocate()?,
+            answer => answer?,
+        }
+        let origin = if pooled { Origin::Pool(stream.clone(), None) } else { Origin::Plain };
+        let buffer = Self::from_home(len, address, Home::new(address, context, origin));
+        // Other streams may use it once the allocation's turn has come.
+        Submission::on(stream).writes(&buffer.home)?;
+        aligned::<T>(address, call, OF_DEVICE)?;
         Ok(buffer)
     }
 

@@ -5,13 +5,16 @@
 #[doc = include_str!("../docs/migration.md")]
 mod migration {}
 
+#[doc(hidden)]
+pub mod __private;
 pub mod compile;
 mod doctor;
 mod driver;
-mod error;
+pub mod error;
+pub mod foundation;
 pub mod graph;
 pub mod launch;
-mod memory;
+pub mod memory;
 #[cfg(feature = "nvtx")]
 pub mod nvtx;
 #[cfg(feature = "async")]
@@ -20,60 +23,112 @@ mod ordering;
 mod show;
 mod trace;
 
+/// Attributes and limits of devices, and partitions of one.
+pub mod device {
+    pub use crate::driver::{
+        CudaDevice, DeviceAttribute, DeviceLimits, DeviceUuid, GreenContext, PeerAttribute, SmResource,
+        SmSplitFlags,
+    };
+}
+
+/// How contexts are created, and their settings.
+pub mod context {
+    pub use crate::driver::{
+        ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext, PrimaryContextState,
+    };
+}
+
+/// Streams: flags, priorities, and operations on single words of memory.
+pub mod stream {
+    pub use crate::driver::{CaptureStatus, CudaStream, HostWait, StreamFlags, StreamPriorities};
+    pub use crate::memory::stream_memory::{
+        BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags,
+    };
+}
+
+/// Events: for order, for timing, between processes.
+pub mod event {
+    pub use crate::driver::{
+        AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle,
+        TimingEvent,
+    };
+}
+
+/// Modules, libraries and functions: loading and linking, attributes, occupancy, global variables.
+pub mod module {
+    pub use crate::driver::{
+        BlockSizeQuery, CacheConfig, CudaFunction, CudaLibrary, CudaModule, FunctionAttribute,
+        FunctionLimits, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
+        LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, OccupancyFlags,
+        ParameterSource, Parameters, PotentialBlockSize, SharedCarveout,
+    };
+    pub use crate::memory::constant_view::ConstantViewMut;
+    pub use crate::memory::global::{ModuleConstant, ModuleGlobal};
+}
+
+/// Arrays, and the textures and surfaces through which kernels access them.
+pub mod texture {
+    pub use crate::memory::array::{ArrayFlags, ArrayShape, CudaArray};
+    pub use crate::memory::array_format::{ArrayDescriptor, ArrayElement, ArrayFormat};
+    pub use crate::memory::mipmap::MipmappedArray;
+    pub use crate::memory::surface::{SurfaceHandle, SurfaceObject};
+    pub use crate::memory::texture_descriptor::{AddressMode, FilterMode, TextureDescriptor, TextureFlags};
+    pub use crate::memory::texture_object::{TextureHandle, TextureObject};
+}
+
+/// Tensor maps: how the tensor memory accelerator (TMA) copies tiles of a tensor.
+pub mod tensor {
+    pub use crate::memory::tensor_layout::{
+        Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType,
+    };
+    pub use crate::memory::tensor_map::{Im2colMap, TensorMap, TiledMap};
+    pub use crate::memory::tensor_map_object::TensorMapObject;
+}
+
+/// Virtual memory management: reserved addresses, physical memory, mappings, multicast.
+pub mod virtual_memory {
+    pub use crate::memory::location::{MemoryAccess, MemoryLocation};
+    pub use crate::memory::mapping::Mapping;
+    pub use crate::memory::multicast::{MulticastBinding, MulticastObject};
+    pub use crate::memory::physical::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
+}
+
+/// Memory shared with other processes, graphics APIs and tensor libraries.
+pub mod interop {
+    #[cfg(feature = "dlpack")]
+    pub use crate::memory::dlpack::{DlElement, DlTensor};
+    #[cfg(feature = "dlpack")]
+    pub use crate::memory::dlpack_abi;
+    pub use crate::memory::external_memory::{ExternalMemory, ExternalMemoryHandle};
+    pub use crate::memory::external_semaphore::{ExternalSemaphore, ExternalSemaphoreHandle};
+    pub use crate::memory::foreign::RawOwnership;
+    pub use crate::memory::ipc::IpcMemoryHandle;
+    pub use crate::memory::os_handle::{OsHandle, OsHandleKinds};
+}
+
+/// What is wrong, and where time goes: the report of `cuda-launch doctor`, the driver's log, core dumps, the profiler's range.
+pub mod diagnostics {
+    pub use crate::doctor::{
+        DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor,
+    };
+    pub use crate::driver::{
+        Coredump, CoredumpFlags, CoredumpSwitch, DriverLog, LogLevel, LogListener, Profiler,
+    };
+}
+
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;
 #[cfg(feature = "derive")]
 pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
 pub use compile::{load_kernel_file, load_kernel_module};
-pub use doctor::{DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor};
-pub use driver::CaptureStatus;
-pub use driver::{
-    AnyEvent, BlockSizeQuery, CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule,
-    Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaLibrary,
-    CudaModule, CudaStream, DeviceAttribute, DeviceLimits, DeviceUuid, DriverLog, EventFlags,
-    EventRecordFlags, EventWaitFlags, FunctionAttribute, FunctionLimits, GreenContext, HostWait, IpcEvent,
-    IpcEventHandle, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
-    LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, LogLevel, LogListener,
-    OccupancyFlags, ParameterSource, Parameters, PeerAttribute, PotentialBlockSize, PrimaryContextState,
-    Profiler, SharedCarveout, SmResource, SmSplitFlags, StreamFlags, StreamPriorities, TimingEvent,
-    default_driver,
-};
-#[cfg(feature = "async")]
-pub use error::OperationError;
-pub use error::{
-    AliasedMemory, ArgumentMismatch, ArtifactRefusal, AttributeError, Axis, BadMapping, CaptureError,
-    CastError, CompileError, CompilerLog, ContextInUse, ContextMismatch, ContractError, Diagnostic,
-    DlPackError, DriverError, Error, ErrorKind, EventError, Faulted, Forked, Given, GlobalError, GraphError,
-    HostAccess, HostPanic, InHostCallback, IndexRange, KernelNotFound, LaunchError, LengthMismatch,
-    LoadError, Misaligned, ModuleNotFound, NoArtifact, NoDriver, NotInCapture, ObjectError, PlanError,
-    Refusal, RegionError, Severity, Suspect, TensorMapError, TextureError, Tried, Unsupported, UpdateRefusal,
-    Wanted,
-};
-pub use graph::{CaptureMode, CudaGraph, GraphExec, GraphNode, InstantiateFlags, LaunchPlan, NodeKind};
-pub use launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, DeviceNode, Dim3, KernelArgument,
-    KernelNode, Launch, LaunchBuilder, LaunchConfig, MemSyncDomain, PortableClusterMode, SharedMemoryMode,
-    SynchronizationPolicy,
-};
-#[cfg(feature = "bytemuck")]
-pub use memory::Plain;
+pub use driver::{CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, default_driver};
+pub use error::{Error, ErrorKind};
+pub use graph::{CaptureMode, CudaGraph, GraphExec, LaunchPlan};
+pub use launch::{Attribute, LaunchBuilder, LaunchConfig};
 pub use memory::{
-    AddressMode, ArrayDescriptor, ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, BarrierScope, Chunks,
-    ChunksExact, ChunksExactMut, ChunksMut, ConstantViewMut, CopyBatch, CopySource, CopyTarget, CudaArray,
     DeviceBuffer, DeviceCopy, DevicePtr, DevicePtrMut, DeviceSlice, DeviceSliceMut, DeviceView,
-    DeviceViewMut, Extent, ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle,
-    FillElement, FilterMode, GrowableBuffer, Im2colMap, Interleave, IpcMemoryHandle, KernelObject,
-    KernelObjectMut, L2Promotion, ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice,
-    MemoryLocation, MemoryPool, MemoryType, MipmappedArray, ModuleConstant, ModuleGlobal, MulticastBinding,
-    MulticastObject, NoAddress, OsHandle, OsHandleKinds, OutOfBoundsFill, PhysicalAllocation,
-    PhysicalOptions, PinnedBuffer, PinnedFlags, PinnedView, PinnedViewMut, PitchedBuffer, PointerAttributes,
-    PoolOptions, PoolReuse, PoolUse, RangeState, RawOwnership, RegionBatch, RegisterFlags, RowLayout,
-    SliceParts, StreamMemoryOp, StreamValue, SurfaceHandle, SurfaceObject, Swizzle, TensorDataType,
-    TensorMap, TensorMapObject, TextureDescriptor, TextureFlags, TextureHandle, TextureObject, TiledMap,
-    Until, VirtualReservation, WaitValueFlags, WriteValueFlags,
+    DeviceViewMut, ManagedBuffer, PinnedBuffer,
 };
-#[cfg(feature = "dlpack")]
-pub use memory::{DlElement, DlTensor, dlpack_abi};
 #[cfg(feature = "async")]
 pub use operation::{AsyncKernelLaunch, DeviceOperation};

@@ -6,15 +6,16 @@
 
 mod support;
 
-use cuda_launch::launch::Bits;
+use cuda_launch::event::EventFlags;
+use cuda_launch::foundation::Bits;
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error, EventFlags,
+    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error,
     LaunchConfig, sys,
 };
 use std::marker::PhantomData;
 use support::{LOG, counted, expect_parameters, marks, reset};
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
 
 struct Rig {
@@ -271,7 +272,7 @@ fn objects_of_two_contexts_are_named() {
 fn attributes_arrive_and_one_too_many_is_refused() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[]);
-    let wide = LaunchConfig { grid_dim: (4, 1, 1), ..ONE };
+    let wide = LaunchConfig::new((4, 1, 1), ONE.block_dim);
     let event = rig.stream.context().new_event().unwrap();
     let mut builder = rig.stream.launch_builder(&f);
     builder.cluster_dim((4, 1, 1)).cluster_dim((2, 1, 1)).cooperative(true).attribute(Attribute::priority(1));
@@ -322,10 +323,10 @@ fn dimensions_are_checked_at_each_launch() {
     unsafe { builder.launch(ONE) }.unwrap();
     reset();
     for wrong in [
-        LaunchConfig { grid_dim: (0, 1, 1), ..ONE },
-        LaunchConfig { block_dim: (1025, 1, 1), ..ONE },
-        LaunchConfig { block_dim: (64, 32, 1), ..ONE },
-        LaunchConfig { shared_mem_bytes: 50_000, ..ONE },
+        LaunchConfig::new((0, 1, 1), ONE.block_dim),
+        LaunchConfig::new(ONE.grid_dim, (1025, 1, 1)),
+        LaunchConfig::new(ONE.grid_dim, (64, 32, 1)),
+        ONE.with_shared(50_000),
     ] {
         assert!(unsafe { builder.launch(wrong) }.unwrap_err().is_launch_refused());
         assert!(builder.prepare(wrong).unwrap_err().is_launch_refused());

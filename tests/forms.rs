@@ -75,7 +75,7 @@ fn optional_fields(f: &CudaFunction, s: &CudaStream, event: &CudaEvent, big: boo
         cuda_launch! { attributes: &listed, args: [], stream: s, function: f, config: CONFIG }?;
         cuda_launch! { attributes: [], args: [], stream: s, function: f, config: CONFIG }?;
         cuda_launch! {
-            config: if big { LaunchConfig { grid_dim: (8, 1, 1), ..CONFIG } } else { CONFIG },
+            config: if big { LaunchConfig::new((8, 1, 1), CONFIG.block_dim) } else { CONFIG },
             cooperative: !big,
             cluster_dim: if big { (2, 1, 1) } else { (1, 1, 1) },
             attributes: [Attribute::programmatic_event(event, true)],

@@ -62,7 +62,8 @@ pub mod structs {
 /// Objects that are read and written.
 #[another_name::cuda_module("tests/kernels/objects.ptx", crate = crate::another_name)]
 pub mod objects {
-    use crate::another_name::{SurfaceObject, TensorMapObject, TextureObject};
+    use crate::another_name::tensor::TensorMapObject;
+    use crate::another_name::texture::{SurfaceObject, TextureObject};
 
     unsafe extern "C" {
         /// Reads one.

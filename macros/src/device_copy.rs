@@ -139,7 +139,7 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
     // With a lifetime that is not used, so that the compiler takes it for a condition even where it can see that it does not hold.
     let fields_have_none = fields(input).into_iter().flatten().map(|field| {
         let ty = &field.ty;
-        parse_quote!(for<'__device_copy> #ty: #path::NoAddress)
+        parse_quote!(for<'__device_copy> #ty: #path::memory::NoAddress)
     });
     plain.make_where_clause().predicates.extend::<Vec<WherePredicate>>(fields_have_none.collect());
     let without_address = &plain.where_clause;
@@ -158,7 +158,7 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
         // SAFETY: 1: none of the fields holds one.
-        unsafe impl #parameters #path::NoAddress for #name #arguments #without_address {}
+        unsafe impl #parameters #path::memory::NoAddress for #name #arguments #without_address {}
 
         #[automatically_derived]
         const _: () = {
@@ -368,9 +368,9 @@ mod tests {
                 T: Ord;
         ));
         let written = written.unwrap().to_string();
-        let header = "unsafe impl < T : Eq + :: cuda_launch :: DeviceCopy > :: cuda_launch :: NoAddress for S < T > where T : Ord , \
-                      for < '__device_copy > T : :: cuda_launch :: NoAddress , \
-                      for < '__device_copy > [Pointer ; 2] : :: cuda_launch :: NoAddress { }";
+        let header = "unsafe impl < T : Eq + :: cuda_launch :: DeviceCopy > :: cuda_launch :: memory :: NoAddress for S < T > where T : Ord , \
+                      for < '__device_copy > T : :: cuda_launch :: memory :: NoAddress , \
+                      for < '__device_copy > [Pointer ; 2] : :: cuda_launch :: memory :: NoAddress { }";
         assert!(written.contains(header), "{written}");
     }
 

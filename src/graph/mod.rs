@@ -34,6 +34,7 @@ mod plan;
 mod recording;
 mod update;
 
+pub use crate::launch::node::KernelNode;
 pub use alloc::GraphMemory;
 pub use capture::{CaptureInfo, CaptureMode};
 pub use conditional::{Branches, Conditional};

@@ -177,7 +177,7 @@ mod tests {
             ($($ty:ty),* $(,)?) => {$( agrees::<$ty>(); )*};
         }
         all! { u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, [f32; 1], [u32; 2] }
-        all! { std::num::Wrapping<u32>, DevicePtr<f32>, DevicePtrMut<[u8; 3]>, crate::TextureHandle, crate::TensorMap }
+        all! { std::num::Wrapping<u32>, DevicePtr<f32>, DevicePtrMut<[u8; 3]>, crate::texture::TextureHandle, crate::tensor::TensorMap }
         #[cfg(feature = "half")]
         all! { half::f16, half::bf16 }
     }

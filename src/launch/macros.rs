@@ -92,7 +92,7 @@ macro_rules! cuda_launch {
     };
 }
 
-/// A list of arguments for [`KernelNode::new`](crate::KernelNode::new), written as in [`cuda_launch!`].
+/// A list of arguments for [`KernelNode::new`](crate::graph::KernelNode::new), written as in [`cuda_launch!`].
 ///
 /// It borrows what stands in it until the end of the statement. Within it `slice_mut(x)` takes buffers and mutable views;
 /// for types of your own bring [`SliceMutArgument`](crate::launch::SliceMutArgument) into scope.
@@ -238,10 +238,10 @@ macro_rules! __cuda_launch_finish {
     ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [@async] [$config:expr] [[$($args:tt)*]]
      [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {{
         #[allow(unused_imports)]
-        use $crate::launch::SliceMutArgument as _;
+        use $crate::__private::SliceMutArgument as _;
         $crate::operation::KernelLaunch::of(
             $crate::__cuda_launch_owned!([$(&$function)?] [$(&$module)?] $($kernel)*),
-            $crate::launch::config($config),
+            $crate::__private::config($config),
             &([
                 $($crate::Attribute::cluster_dimension($cluster),)?
                 $($crate::Attribute::cooperative($cooperative),)?
@@ -254,7 +254,7 @@ macro_rules! __cuda_launch_finish {
      [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {
         // `match` keeps what the expressions borrow alive until the launch is submitted.
         match (
-            $(&$function,)? $(&$module,)? &$stream, $crate::launch::config($config),
+            $(&$function,)? $(&$module,)? &$stream, $crate::__private::config($config),
             [
                 $($crate::Attribute::cluster_dimension($cluster),)?
                 $($crate::Attribute::cooperative($cooperative),)?
@@ -265,10 +265,10 @@ macro_rules! __cuda_launch_finish {
                 match $crate::__cuda_launch_kernel!(owner, $($kernel)*) {
                     ::core::result::Result::Ok(kernel) => {
                         #[allow(unused_imports)]
-                        use $crate::launch::SliceMutArgument as _;
-                        $crate::launch::submit(
+                        use $crate::__private::SliceMutArgument as _;
+                        $crate::__private::submit(
                             &*kernel,
-                            $crate::launch::StreamRef::stream_ref(stream),
+                            $crate::__private::StreamRef::stream_ref(stream),
                             config,
                             &fields,
                             attributes,
@@ -307,7 +307,7 @@ macro_rules! __cuda_launch_attributes {
         &[] as &[$crate::Attribute<'_>]
     };
     ($attributes:expr) => {
-        $crate::launch::AttributeList::attribute_list($attributes)
+        $crate::__private::AttributeList::attribute_list($attributes)
     };
 }
 
@@ -316,16 +316,16 @@ macro_rules! __cuda_launch_attributes {
 #[macro_export]
 macro_rules! __cuda_launch_kernel {
     ($function:ident,) => {
-        ::core::result::Result::<&$crate::Kernel, $crate::Error>::Ok(
-            $crate::launch::FunctionRef::function_ref($function).kernel(),
+        ::core::result::Result::<&$crate::module::Kernel, $crate::Error>::Ok(
+            $crate::__private::FunctionRef::function_ref($function).kernel(),
         )
     };
     ($module:ident, name $name:expr) => {{
-        static SITE: $crate::launch::Site = $crate::launch::Site::new();
-        SITE.kernel($crate::launch::ModuleRef::module_ref($module), $name)
+        static SITE: $crate::__private::Site = $crate::__private::Site::new();
+        SITE.kernel($crate::__private::ModuleRef::module_ref($module), $name)
     }};
     ($module:ident, dynamic $name:expr) => {
-        $crate::launch::kernel_by_name($crate::launch::ModuleRef::module_ref($module), $name)
+        $crate::__private::kernel_by_name($crate::__private::ModuleRef::module_ref($module), $name)
     };
 }
 
@@ -333,27 +333,27 @@ macro_rules! __cuda_launch_kernel {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_args {
-    () => { $crate::launch::Nil };
+    () => { $crate::__private::Nil };
     (slice($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons($crate::launch::slice(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
+        $crate::__private::Cons($crate::__private::slice(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
     (slice_mut($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons(($x).slice_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
+        $crate::__private::Cons(($x).slice_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
     };
     (ptr($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons($crate::launch::ptr(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
+        $crate::__private::Cons($crate::__private::ptr(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
     (ptr_mut($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons(($x).ptr_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
+        $crate::__private::Cons(($x).ptr_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
     };
     (byval($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons(
+        $crate::__private::Cons(
             $crate::__cuda_launch_value!(by_value $x),
             $crate::__cuda_launch_args!($($($rest)*)?),
         )
     };
     (byval_borrowed($x:expr) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons(
+        $crate::__private::Cons(
             $crate::__cuda_launch_value!(by_value_borrowed $x),
             $crate::__cuda_launch_args!($($($rest)*)?),
         )
@@ -362,8 +362,8 @@ macro_rules! __cuda_launch_args {
         $crate::__cuda_launch_args!(named())
     };
     (named($name:expr, $($x:tt)+) $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons(
-            $crate::launch::Name(::core::convert::AsRef::<str>::as_ref(&$name)),
+        $crate::__private::Cons(
+            $crate::__private::Name(::core::convert::AsRef::<str>::as_ref(&$name)),
             $crate::__cuda_launch_args!($($x)+ $(, $($rest)*)?),
         )
     };
@@ -378,7 +378,7 @@ macro_rules! __cuda_launch_args {
     (byval($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval", $($x)*) };
     (byval_borrowed($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval_borrowed", $($x)*) };
     ($x:expr $(, $($rest:tt)*)?) => {
-        $crate::launch::Cons($crate::__cuda_launch_value!(plain $x), $crate::__cuda_launch_args!($($($rest)*)?))
+        $crate::__private::Cons($crate::__cuda_launch_value!(plain $x), $crate::__cuda_launch_args!($($($rest)*)?))
     };
     ($($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
@@ -408,10 +408,10 @@ macro_rules! __cuda_launch_value {
     (plain $x:expr) => { $crate::__cuda_launch_value!(Value plain $x) };
     ($check:ident $x:expr) => { $crate::__cuda_launch_value!(Bits $check $x) };
     ($form:ident $check:ident $x:expr) => {
-        $crate::launch::$form(
+        $crate::__private::$form(
             (
                 if false {
-                    $crate::launch::$check($x);
+                    $crate::__private::$check($x);
                     // What `$x` moves is not gone below, because nothing comes from here.
                     loop {}
                 },

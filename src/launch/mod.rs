@@ -2,7 +2,7 @@
 //!
 //! | file | stage |
 //! |---|---|
-//! | `args` | what one argument is; a list of them as a type, with its static [`Signature`] |
+//! | `args` | what one argument is; a list of them as a type, with its static [`Signature`](crate::foundation::Signature) |
 //! | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
 //! | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
 //! | `stream_attributes` | those of them that streams have |
@@ -24,7 +24,7 @@
 pub(crate) mod args;
 pub(crate) mod attributes;
 mod builder;
-mod builder_argument;
+pub(crate) mod builder_argument;
 mod check;
 mod cluster;
 mod config;
@@ -35,18 +35,17 @@ mod guess;
 mod macros;
 pub(crate) mod named;
 pub(crate) mod node;
-mod packet;
+pub(crate) mod packet;
 mod prepared;
-mod record;
+pub(crate) mod record;
 pub(crate) mod site;
 #[cfg(feature = "async")]
 pub(crate) mod stored;
 mod stream_attributes;
-mod submit;
+pub(crate) mod submit;
 mod timed;
-#[doc(hidden)]
 pub mod typed;
-mod typed_argument;
+pub(crate) mod typed_argument;
 mod typed_async;
 mod typed_contract;
 mod typed_expect;
@@ -56,11 +55,6 @@ mod typed_object;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod typed_source;
 
-pub use crate::ordering::Submission;
-pub use args::{
-    ArgumentList, Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Signature, Slice,
-    Value,
-};
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
@@ -69,14 +63,10 @@ pub use builder::LaunchBuilder;
 pub use builder_argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
-pub use node::KernelNode;
-pub use packet::Packet;
+pub(crate) use node::KernelNode;
 pub use prepared::Launch;
-pub use record::Report;
-pub use site::{
-    AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    by_value_borrowed, config, kernel_by_name, plain, ptr, slice, slice_mut,
-};
-pub use submit::submit;
+pub use site::{SliceMutArgument, slice, slice_mut};
 pub use timed::LaunchTimes;
 pub use typed_argument::KernelArgument;
+
+pub use crate::memory::object::{KernelObject, KernelObjectMut};

@@ -10,4 +10,4 @@ pub use super::typed_source::load_cuda;
 pub use super::typed_source::load_lto_ir;
 #[cfg(feature = "nvvm")]
 pub use super::typed_source::load_nvvm_ir;
-pub use crate::memory::{HeldObject, HeldObjectMut};
+pub use crate::memory::object::{HeldObject, HeldObjectMut};

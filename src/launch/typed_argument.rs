@@ -2,10 +2,9 @@
 
 use cuda_driver_sys::CUtensorMap;
 
-use crate::memory::{
-    DeviceCopy, DevicePtr, DevicePtrMut, SurfaceHandle, SurfaceObject, TensorMap, TextureHandle,
-    TextureObject,
-};
+use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
+use crate::tensor::TensorMap;
+use crate::texture::{SurfaceHandle, SurfaceObject, TextureHandle, TextureObject};
 
 /// A value that may be passed where a kernel declares the by-value parameter `P`.
 ///
@@ -13,7 +12,8 @@ use crate::memory::{
 /// for one that is read. Implement it for types of your own, to pass them to typed kernels as they are:
 ///
 /// ```
-/// use cuda_launch::{DevicePtr, KernelArgument};
+/// use cuda_launch::launch::KernelArgument;
+/// use cuda_launch::DevicePtr;
 /// struct Table { rows: DevicePtr<f32> }
 /// impl KernelArgument<DevicePtr<f32>> for &Table {
 ///     fn parameter(&self) -> DevicePtr<f32> { self.rows }

@@ -109,10 +109,10 @@ macro_rules! __cuda_module_borrow {
         let $argument = &$argument;
     };
     (object $argument:ident [$($ty:tt)*]) => {
-        let $argument: &$($ty)* = $crate::launch::typed::HeldObject::held(&$argument);
+        let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
     };
     (object_mut $argument:ident [$($ty:tt)*]) => {
-        let $argument: &$($ty)* = $crate::launch::typed::HeldObject::held(&$argument);
+        let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
     };
     ($kind:ident $argument:ident [$($element:tt)*]) => {};
 }
@@ -155,14 +155,14 @@ macro_rules! __cuda_module_fill {
         $launch.fill_slice_mut($argument);
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
-        let object: &$($ty)* = $crate::launch::typed::HeldObject::held(&*$argument);
+        let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);
         // SAFETY: 1: it goes into the operation.
-        $launch.fill_object(unsafe { $crate::launch::typed::object(object) });
+        $launch.fill_object(unsafe { $crate::__private::typed::object(object) });
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
-        let object: &mut $($ty)* = $crate::launch::typed::HeldObjectMut::held_mut($argument);
+        let object: &mut $($ty)* = $crate::__private::typed::HeldObjectMut::held_mut($argument);
         // SAFETY: 1: it goes into the operation.
-        $launch.fill_object(unsafe { $crate::launch::typed::object_mut(object) });
+        $launch.fill_object(unsafe { $crate::__private::typed::object_mut(object) });
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {};
 }

@@ -46,7 +46,7 @@ macro_rules! __cuda_module_kernel {
                 // other duties of `cuda_launch!` are those of whoever calls this method, or, if it is a safe one, of whoever
                 // declared its kernel as `safe fn`. The function keeps its module loaded.
                 unsafe {
-                    $crate::launch::submit(
+                    $crate::__private::submit(
                         function.kernel(),
                         $stream,
                         $config,
@@ -76,7 +76,7 @@ macro_rules! __cuda_module_kernel {
 #[macro_export]
 macro_rules! __cuda_module_parameter {
     (value $argument:ident [$($ty:tt)*]) => {
-        let $argument: $($ty)* = $crate::KernelArgument::<$($ty)*>::parameter(&$argument);
+        let $argument: $($ty)* = $crate::launch::KernelArgument::<$($ty)*>::parameter(&$argument);
     };
     ($kind:ident $argument:ident [$($ty:tt)*]) => {};
 }
@@ -85,27 +85,27 @@ macro_rules! __cuda_module_parameter {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_module_list {
-    () => { $crate::launch::Nil };
+    () => { $crate::__private::Nil };
     (slice $argument:ident $($rest:tt)*) => {
-        $crate::launch::Cons($crate::launch::slice($argument), $crate::__cuda_module_list!($($rest)*))
+        $crate::__private::Cons($crate::__private::slice($argument), $crate::__cuda_module_list!($($rest)*))
     };
     (slice_mut $argument:ident $($rest:tt)*) => {
-        $crate::launch::Cons(
-            $crate::launch::SliceMutArgument::slice_mut_argument($argument),
+        $crate::__private::Cons(
+            $crate::__private::SliceMutArgument::slice_mut_argument($argument),
             $crate::__cuda_module_list!($($rest)*),
         )
     };
     (object $argument:ident $($rest:tt)*) => {
-        $crate::launch::Cons($crate::launch::typed::object($argument), $crate::__cuda_module_list!($($rest)*))
+        $crate::__private::Cons($crate::__private::typed::object($argument), $crate::__cuda_module_list!($($rest)*))
     };
     (object_mut $argument:ident $($rest:tt)*) => {
-        $crate::launch::Cons($crate::launch::typed::object_mut($argument), $crate::__cuda_module_list!($($rest)*))
+        $crate::__private::Cons($crate::__private::typed::object_mut($argument), $crate::__cuda_module_list!($($rest)*))
     };
     (open $argument:ident $($rest:tt)*) => {
-        $crate::launch::Cons($crate::launch::Bits(&$argument), $crate::__cuda_module_list!($($rest)*))
+        $crate::__private::Cons($crate::__private::Bits(&$argument), $crate::__cuda_module_list!($($rest)*))
     };
     ($kind:ident $argument:ident $($rest:tt)*) => {
-        $crate::launch::Cons($crate::launch::Value(&$argument), $crate::__cuda_module_list!($($rest)*))
+        $crate::__private::Cons($crate::__private::Value(&$argument), $crate::__cuda_module_list!($($rest)*))
     };
 }
 

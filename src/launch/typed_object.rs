@@ -4,12 +4,13 @@
 
 use super::args::Object;
 use crate::error::{Error, ObjectError};
-use crate::memory::{DeviceSlice, KernelObject, KernelObjectMut, NoAddress, Reach};
+use crate::memory::object::{KernelObject, KernelObjectMut};
+use crate::memory::{DeviceSlice, NoAddress, Reach};
 
 /// An object that the kernel only reads.
 ///
 /// # Safety
-/// 1. The list that it is put into goes to [`submit`](super::submit), or into an operation: those order the object and keep it.
+/// 1. The list that it is put into goes to [`submit`](crate::foundation::submit), or into an operation: those order the object and keep it.
 #[inline(always)]
 pub unsafe fn object<O: KernelObject + ?Sized>(object: &O) -> Object<'_, O::Handle, false> {
     Object(object.parts())

@@ -69,7 +69,7 @@ impl PhysicalOptions {
     }
 }
 
-/// Memory of a device that has no address until it is [mapped](super::Mapping).
+/// Memory of a device that has no address until it is [mapped](crate::virtual_memory::Mapping).
 ///
 /// Handles are cheap to clone. The memory is freed with the last handle and the last mapping. It may be mapped several times, and
 /// one of these mappings at a time may be a buffer: [`DeviceBuffer::from_mapping`](crate::DeviceBuffer::from_mapping).
@@ -179,7 +179,9 @@ impl PhysicalAllocation {
     /// Not for safe code, which could make a second buffer of memory that has one:
     ///
     /// ```compile_fail,E0133
-    /// use cuda_launch::{CudaContext, OsHandle, PhysicalAllocation};
+    /// use cuda_launch::interop::OsHandle;
+    /// use cuda_launch::virtual_memory::PhysicalAllocation;
+    /// use cuda_launch::CudaContext;
     /// fn open(ctx: &CudaContext, handle: &OsHandle) -> Result<PhysicalAllocation, cuda_launch::Error> {
     ///     PhysicalAllocation::import(ctx, handle, 2 << 20)
     /// }
@@ -257,7 +259,7 @@ impl Drop for PhysicalInner {
     }
 }
 
-/// A range of addresses that nothing else gets, and that lead nowhere until memory is [mapped](super::Mapping) there.
+/// A range of addresses that nothing else gets, and that lead nowhere until memory is [mapped](crate::virtual_memory::Mapping) there.
 ///
 /// Handles are cheap to clone. The addresses are given back with the last handle and the last mapping.
 #[derive(Clone, Debug)]

@@ -10,8 +10,9 @@ use super::future::DeviceFuture;
 use super::typed::{Describe, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
+use crate::launch::site::{ByValue, ptr, slice, slice_mut};
 use crate::launch::stored::{Store, StoredArguments};
-use crate::launch::{Attribute, ByValue, Dim3, LaunchConfig, ptr, slice, slice_mut};
+use crate::launch::{Attribute, Dim3, LaunchConfig};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
 /// A kernel launch that is described now and submitted later, on the stream of its chain.

@@ -42,14 +42,14 @@ macro_rules! cuda_launch_async {
 macro_rules! __cuda_launch_owned {
     ([$function:expr] []) => {
         ::core::result::Result::<$crate::CudaFunction, $crate::Error>::Ok(::core::clone::Clone::clone(
-            $crate::launch::FunctionRef::function_ref($function),
+            $crate::__private::FunctionRef::function_ref($function),
         ))
     };
     ([] [$module:expr] name $name:expr) => {
-        $crate::launch::ModuleRef::module_ref($module).load_function($name)
+        $crate::__private::ModuleRef::module_ref($module).load_function($name)
     };
     ([] [$module:expr] dynamic $name:expr) => {
-        $crate::launch::ModuleRef::module_ref($module)
-            .load_function($crate::launch::KernelName::kernel_name(&$name))
+        $crate::__private::ModuleRef::module_ref($module)
+            .load_function($crate::__private::KernelName::kernel_name(&$name))
     };
 }

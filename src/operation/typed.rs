@@ -6,8 +6,10 @@ use std::fmt;
 
 use super::launch::{AsyncKernelLaunch, OwnedKernelLaunch};
 use crate::error::Error;
-use crate::launch::{Object, slice, slice_mut};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, KernelObject};
+use crate::launch::args::Object;
+use crate::launch::site::{slice, slice_mut};
+use crate::memory::object::KernelObject;
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
 /// How an [`OwnedKernelLaunch`] comes to its launch: a closure, or what a method of a typed module left.
 pub trait Describe<R>: Send {

@@ -1,6 +1,7 @@
 // Host memory changed while a copy out of it may still run.
 
 use cuda_launch::*;
+use cuda_launch::memory::RegisterFlags;
 
 fn send(stream: &CudaStream, buffer: &mut DeviceBuffer<u32>) -> Result<(), Error> {
     let mut host = [1u32; 4];

@@ -1,6 +1,7 @@
 // Kernels read constants through a cache: none may write them.
 
 use cuda_launch::*;
+use cuda_launch::module::ModuleConstant;
 
 fn launch(module: &CudaModule, stream: &CudaStream, x: &mut ModuleConstant<f32>) -> Result<(), Error> {
     // SAFETY: compiled, never run.

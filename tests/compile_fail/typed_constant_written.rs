@@ -1,6 +1,7 @@
 // Kernels read constants through a cache: none may write them, not even by way of a view for copies.
 
 use cuda_launch::*;
+use cuda_launch::module::ModuleConstant;
 
 #[cuda_module("tests/compile_fail/images/vectors.ptx")]
 mod kernels {

@@ -1,10 +1,11 @@
 // The number of a texture for the texture.
 
+use cuda_launch::texture::TextureObject;
 use cuda_launch::*;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::TextureObject;
+    use cuda_launch::texture::TextureObject;
 
     unsafe extern "C" {
         pub safe fn sample(texture: &TextureObject, out: &mut [f32]);

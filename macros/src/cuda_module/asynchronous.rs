@@ -50,8 +50,8 @@ impl Owned {
         let types = kernel.parameters.iter().map(|parameter| {
             let memory = match &parameter.kind {
                 Kind::Slice { element, mutable } => memory(element, *mutable, path),
-                Kind::Object { ty, mutable: false } => quote!(#path::launch::typed::HeldObject<#ty>),
-                Kind::Object { ty, mutable: true } => quote!(#path::launch::typed::HeldObjectMut<#ty>),
+                Kind::Object { ty, mutable: false } => quote!(#path::__private::typed::HeldObject<#ty>),
+                Kind::Object { ty, mutable: true } => quote!(#path::__private::typed::HeldObjectMut<#ty>),
                 _ => return None,
             };
             let name = type_name(parameter, &taken);

@@ -260,7 +260,7 @@ impl Check<'_> {
         // Over the type as it was written: in a generic kernel `ty` is another.
         let (first, last) = spans::ends(&parameter.ty);
         spans::call(
-            &quote!(#path::launch::typed::expect),
+            &quote!(#path::__private::typed::expect),
             ty,
             (first, last),
             quote!(#what, #given, #size, #align, #help),
@@ -272,7 +272,7 @@ impl Check<'_> {
 pub(super) fn object_handle(ty: &TokenStream, path: &Path) -> TokenStream {
     let (first, last) = spans::ends(ty);
     let (open, close) =
-        (spans::at(first, &quote!(<)), spans::at(last, &quote!(as #path::KernelObject>::Handle)));
+        (spans::at(first, &quote!(<)), spans::at(last, &quote!(as #path::launch::KernelObject>::Handle)));
     quote!(#open #ty #close)
 }
 

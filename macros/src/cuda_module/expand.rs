@@ -41,7 +41,7 @@ pub(super) fn module(
             #(#inner)*
             #(#others)*
             #(#problems)*
-            static __IMAGES: &[#path::launch::typed::Artifact] = &[#(#images),*];
+            static __IMAGES: &[#path::__private::typed::Artifact] = &[#(#images),*];
             #structs
             #(#parts)*
         }
@@ -68,7 +68,7 @@ fn safe_types(kernel: &Kernel, path: &Path) -> TokenStream {
         return TokenStream::new();
     }
     let cfgs = cfgs(&kernel.attributes);
-    let without_address = quote!(#path::launch::typed::without_address);
+    let without_address = quote!(#path::__private::typed::without_address);
     let mut assertions = TokenStream::new();
     for (_, types) in kernel.entry.instances() {
         for parameter in &kernel.parameters {
@@ -98,10 +98,10 @@ fn artifact(image: &ImagePath, known: &Known, path: &Path) -> TokenStream {
     }
     let codes = known.facts.codes.iter().map(|&Code { machine, arch }| {
         let (sm, suffix) = arch.map_or((0, '\0'), |arch| (arch.sm, arch.suffix.unwrap_or('\0')));
-        quote!(#path::launch::typed::Code { machine: #machine, sm: #sm, suffix: #suffix })
+        quote!(#path::__private::typed::Code { machine: #machine, sm: #sm, suffix: #suffix })
     });
     quote! {
-        #path::launch::typed::Artifact {
+        #path::__private::typed::Artifact {
             path: #shown,
             bytes: ::core::include_bytes!(#included),
             codes: &[#(#codes),*],
@@ -134,7 +134,7 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
             let doc = format!("Kernel `{text}`.");
             fields_.push(quote!(#cfgs #[doc = #doc] pub #field: #path::CudaFunction));
             let list = list_type(kernel, &types, path);
-            lookups.push(quote!(#cfgs #field: #path::launch::typed::#list(&module, #text)?));
+            lookups.push(quote!(#cfgs #field: #path::__private::typed::#list(&module, #text)?));
         }
     }
     let constructors = constructors(module, &lookups, path);
@@ -183,7 +183,7 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         /// this program was compiled.
         #[allow(dead_code, unsafe_code)]
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
-            let module = #path::launch::typed::load(context, __IMAGES)?;
+            let module = #path::__private::typed::load(context, __IMAGES)?;
             // SAFETY: 1: these are the images that the declarations were compared with.
             unsafe { from_module(module) }
         }
@@ -207,7 +207,7 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
 
 /// The look-up of a kernel: with the type of its list of arguments, unless the caller chooses one.
 fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> TokenStream {
-    let launch = quote!(#path::launch);
+    let launch = quote!(#path::__private);
     let mut list = quote!(#launch::Nil);
     for parameter in kernel.parameters.iter().rev() {
         let of = |ty: &syn::Type| substitute(ty.to_token_stream(), types);

@@ -62,7 +62,7 @@ fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenS
         quote!(#open #inside #close)
     };
     let value = |ty: TokenStream| {
-        let argument = bound(quote!(impl #path::KernelArgument<), ty.clone());
+        let argument = bound(quote!(impl #path::launch::KernelArgument<), ty.clone());
         quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
     };
     match &parameter.kind {
@@ -120,7 +120,7 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
         if let Kind::Object { ty, mutable } = &parameter.kind {
             // Assumed, too.
             let of = if *mutable { quote!(KernelObjectMut) } else { quote!(KernelObject) };
-            let object = spans::at(spans::ends(ty).1, &quote!(: #path::#of));
+            let object = spans::at(spans::ends(ty).1, &quote!(: #path::launch::#of));
             bounds.push(quote!(#ty #object));
         }
         if let Kind::Open(ty) = &parameter.kind {
@@ -149,7 +149,7 @@ fn fields(kernel: &Kernel, path: &Path) -> TokenStream {
 }
 
 fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
-    let typed = quote!(#path::launch::typed);
+    let typed = quote!(#path::__private::typed);
     let name = kernel.ident.unraw().to_string();
     let contract = &kernel.options.contract;
     let bounds = kernel.options.bounds.as_ref().map(|bounds| {

@@ -68,7 +68,7 @@ fn findings(variable: &Variable, known: &[Known], path: &Path) -> TokenStream {
         let size = usize::try_from(declared.size).unwrap_or(usize::MAX);
         let (ty, given) = (&variable.ty, show(&variable.ty));
         let what = format!("variable `{name}` is {} ({place})", bytes(size));
-        let expect = quote!(#path::launch::typed::expect);
+        let expect = quote!(#path::__private::typed::expect);
         let help = format!("\nhelp: declare a type of {}", bytes(size));
         let assertion = spans::call(&expect, ty, spans::ends(ty), quote!(#what, #given, #size, 0, #help));
         found.extend(quote!(#cfgs const _: () = #assertion;));
@@ -79,7 +79,7 @@ fn findings(variable: &Variable, known: &[Known], path: &Path) -> TokenStream {
 /// The same comparison with the driver's answer, in `from_module`.
 pub(super) fn load_check(variable: &Variable, path: &Path) -> TokenStream {
     let (cfgs, (name, _), ty) = (cfgs(&variable.attributes), variable.name(), &variable.ty);
-    quote!(#cfgs { #path::launch::typed::check_variable::<#ty>(&module, #name)?; })
+    quote!(#cfgs { #path::__private::typed::check_variable::<#ty>(&module, #name)?; })
 }
 
 fn methods(variable: &Variable, path: &Path) -> TokenStream {
@@ -109,7 +109,7 @@ fn methods(variable: &Variable, path: &Path) -> TokenStream {
             ///
             /// # Errors
             /// Another handle of it lives, or whatever the driver answers.
-            #visibility fn #handle(&self) -> ::core::result::Result<#path::#of<#element>, #path::Error> {
+            #visibility fn #handle(&self) -> ::core::result::Result<#path::module::#of<#element>, #path::Error> {
                 self.module.#method::<#element>(#name)
             }
 
@@ -118,7 +118,7 @@ fn methods(variable: &Variable, path: &Path) -> TokenStream {
             /// # Errors
             /// A handle of it lives, the stream is of another context, or whatever the driver answers.
             #visibility fn #get(&self, stream: &#path::CudaStream) -> ::core::result::Result<#ty, #path::Error> {
-                #path::launch::typed::get(&self.module.#method::<#ty>(#name)?.view(), stream)
+                #path::__private::typed::get(&self.module.#method::<#ty>(#name)?.view(), stream)
             }
 
             #[doc = #about_set]

@@ -1,4 +1,5 @@
 use cuda_launch::*;
+use cuda_launch::event::EventFlags;
 
 fn launch(stream: &CudaStream, f: &CudaFunction, _x: u32) -> Result<(), Error> {
     // SAFETY: compiled, never run.

@@ -1,4 +1,5 @@
 use cuda_launch::*;
+use cuda_launch::memory::RegisterFlags;
 
 fn send(stream: &CudaStream, buffer: &mut DeviceBuffer<u32>) -> Result<(), Error> {
     let mut host = [1u32; 4];

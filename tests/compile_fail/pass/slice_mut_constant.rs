@@ -1,4 +1,5 @@
 use cuda_launch::*;
+use cuda_launch::module::ModuleConstant;
 
 fn launch(module: &CudaModule, stream: &CudaStream, x: &mut ModuleConstant<f32>) -> Result<(), Error> {
     // SAFETY: compiled, never run.

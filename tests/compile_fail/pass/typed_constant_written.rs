@@ -1,4 +1,5 @@
 use cuda_launch::*;
+use cuda_launch::module::ModuleConstant;
 
 #[cuda_module("tests/compile_fail/images/vectors.ptx")]
 mod kernels {

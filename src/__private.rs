@@ -1,0 +1,8 @@
+//! What the code that the macros write refers to. It is not part of the public API: it changes in every release.
+
+pub use crate::foundation::*;
+pub use crate::launch::site::{
+    AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
+    by_value_borrowed, config, kernel_by_name, plain, ptr, slice, slice_mut,
+};
+pub use crate::launch::typed;

@@ -9,7 +9,7 @@ use crate::{Result, bindgen, cost, flakes, gpu, skipped};
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
-    &["--package", "cuda-driver-sys", "--test", "table", "--", "--skip", "each_"],
+    &["--package", "cuda-launch-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
     &["--package", "cuda-launch", "--test", "operation_packet"],

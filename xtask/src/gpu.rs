@@ -20,7 +20,7 @@ const FOLDER: &str = ".gpu";
 const LIMIT: u64 = 60 << 20;
 
 /// Tests that need a compiler, or the whole repository, where they run.
-const LEFT_OUT: &[&str] = &["compile_fail", "comparison", "environment"];
+const LEFT_OUT: &[&str] = &["compile_fail", "comparison", "pages"];
 
 /// Tests of the run-time compilers.
 pub(crate) const TESTS_OF_COMPILERS: &[&str] =

@@ -65,7 +65,7 @@ struct Kind {
 }
 
 /// In this order: once kernels ran on a second stream of the process, the device takes a fifth longer for each replay of a graph,
-/// also where the driver is asked by bare calls (`docs/gpu-runs.md`). The first two have one stream, as the bare calls.
+/// also where the driver is asked by bare calls (`docs/performance.md`). The first two have one stream, as the bare calls.
 const KINDS: &[Kind] = &[
     Kind {
         name: "await a chain as a graph",

@@ -2,7 +2,7 @@
 //!
 //! [`CASES`] are mistakes that end in an error: its type, and that its text names the call or the object, the value, the
 //! limit and the next step. The mistakes that have no error, because the crate orders, keeps or refuses at compile time,
-//! are shown where their subject is tested (`parity.rs` sees to it that these tests exist):
+//! are shown where their subject is tested (`comparison.rs` sees to it that these tests exist):
 //!
 //! | mistake | what happens | shown by |
 //! |---|---|---|

@@ -98,7 +98,7 @@ fn a_program_that_fails_leaves_its_timeline() {
 #[test]
 fn what_cannot_start_says_why() {
     let run = finished(&tool().args(["trace", "--recorder", "/no/such.so", "--", "true"]).output().unwrap());
-    assert!(run.code == 3 && run.says("cargo build --release -p cuda-launch-recorder"), "{}", run.err);
+    assert!(run.code == 3 && run.says("cargo install cuda-launch-cli"), "{}", run.err);
     let Some(recorder) = recorder() else { return };
     let mut command = tool();
     command.arg("trace").arg("--recorder").arg(recorder).args(["--", "/no/such/program"]);

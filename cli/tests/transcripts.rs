@@ -2,7 +2,7 @@
 //!
 //! In a block, a line `...` stands for any lines, and `[..]` for anything within a line. `UPDATE_TRANSCRIPTS=1` writes the
 //! blocks anew that differ. Two blocks show a source on a machine with its compiler and on one without: each machine runs one
-//! of the two. Blocks with `trace` need cargo, which builds the recorder.
+//! of the two. Blocks with `trace` need the recorder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;

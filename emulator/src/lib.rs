@@ -87,6 +87,12 @@
 //! | `CUDA_EMULATOR_DEVICES` (or `CUDA_LAUNCH_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` answers `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` concerns GPUs and has no effect here.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+/// The example of the page that the registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[doc(hidden)]
 pub mod check;

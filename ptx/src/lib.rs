@@ -53,7 +53,13 @@
 //! assert_eq!(format!("{error:#}").lines().nth(1), Some(".global .u33 x;"));
 //! assert_eq!(format!("{error:#}").lines().nth(2), Some("        ^"));
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+
+/// The example of the page that the registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod display;
 mod error;

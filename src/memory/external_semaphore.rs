@@ -77,6 +77,7 @@ impl ExternalSemaphore {
     pub unsafe fn import(context: &CudaContext, handle: ExternalSemaphoreHandle) -> Result<Self, Error> {
         #[cfg(unix)]
         use std::os::fd::AsRawFd;
+        #[cfg(unix)]
         let descriptor = |fd| CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_handle { fd };
         let (type_, raw_handle) = match &handle {
             #[cfg(unix)]

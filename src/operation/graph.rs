@@ -20,7 +20,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 /// [`set`](Self::set) where a launch names its arguments. Dropping it does not wait.
 ///
 /// On an H200 to await a replay of a hundred small kernels takes 0.31 of the time that launching them takes; 0.33 to 0.38 once kernels
-/// have run on a second stream of the process, which slows the replay itself: `docs/gpu-runs.md`.
+/// have run on a second stream of the process, which slows the replay itself: `docs/performance.md`.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, block_on, value};

@@ -77,6 +77,12 @@
 //! # Safety
 //!
 //! Calling the driver is calling C: see [`Driver`]. Loading it is safe as far as the library is what its name says.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+/// The example of the page that the registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod compiler;

@@ -11,7 +11,7 @@ mod functions;
 mod tools;
 mod types;
 
-/// The run-time compilers: tables of `bindgen.toml`, and features of `cuda-driver-sys`.
+/// The run-time compilers: tables of `bindgen.toml`, and features of `cuda-launch-sys`.
 pub(crate) const COMPILERS: [&str; 3] = ["nvrtc", "nvjitlink", "nvvm"];
 
 /// What to do with the generated text.

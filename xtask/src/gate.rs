@@ -9,7 +9,7 @@ use crate::{Result, bindgen, cost, flakes, gpu, skipped};
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
-    &["--package", "cuda-driver-sys", "--test", "table", "--", "--skip", "each_"],
+    &["--package", "cuda-launch-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
     &["--package", "cuda-launch", "--test", "operation_packet"],
@@ -31,6 +31,9 @@ const TSAN: &[&str] = &[
     "operation_fault_drill",
     "typed_async",
 ];
+
+/// Platforms that nothing runs on here, and that must compile all the same.
+const TARGETS: &[&str] = &["x86_64-pc-windows-msvc", "aarch64-unknown-linux-gnu"];
 
 /// The oldest Rust that the manifests promise (`rust-version`).
 const OLDEST_RUST: &str = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
@@ -97,6 +100,13 @@ const STEPS: &[Step] = &[
     ),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
+    Step::new(
+        "targets",
+        "the workspace compiles for Windows and for Linux on aarch64, without a warning",
+        targets,
+    )
+    .needs("the standard libraries of both (`rustup target add`)", has_targets)
+    .on_request(),
     Step::new("tsan", "no data race in the tests of operations (builds the standard library anew)", tsan)
         .needs("a nightly toolchain with rust-src", || toolchain("nightly", &["miri", "--version"]))
         .on_request(),
@@ -196,6 +206,21 @@ fn compilers() -> Result<()> {
 
 fn oldest() -> Result<()> {
     run(&mut on(OLDEST_RUST, &["check", "--workspace", "--all-features"])?)
+}
+
+fn targets() -> Result<()> {
+    // A folder of its own: the flag would have everything else built anew.
+    let folder = root()?.join("target/targets");
+    TARGETS.iter().try_for_each(|target| {
+        let mut check = cargo(&["check", "--workspace", "--all-features", "--target", target])?;
+        run(check.env("RUSTFLAGS", "--deny warnings").env("CARGO_TARGET_DIR", &folder))
+    })
+}
+
+fn has_targets() -> bool {
+    let list = std::process::Command::new("rustup").args(["target", "list", "--installed"]).output();
+    let installed = list.map(|list| String::from_utf8_lossy(&list.stdout).into_owned()).unwrap_or_default();
+    TARGETS.iter().all(|target| installed.lines().any(|line| line == *target))
 }
 
 fn loom() -> Result<()> {

@@ -20,7 +20,7 @@ const FOLDER: &str = ".gpu";
 const LIMIT: u64 = 60 << 20;
 
 /// Tests that need a compiler, or the whole repository, where they run.
-const LEFT_OUT: &[&str] = &["compile_fail", "parity"];
+const LEFT_OUT: &[&str] = &["compile_fail", "comparison", "pages"];
 
 /// Tests of the run-time compilers.
 pub(crate) const TESTS_OF_COMPILERS: &[&str] =
@@ -51,7 +51,6 @@ pub(crate) fn bundle() -> Result<()> {
     put(&bin.join("bench"), bench.iter())?;
     let tool = build(&["build", "--package", "cuda-launch-cli", "--profile", "gpu"])?;
     put(&bin.join("tool"), tool.iter())?;
-    put_library("cuda-launch-recorder", "libcuda_launch_recorder.so", &bin.join("tool"))?;
     let interop = bin.join("interop");
     let package = ["--package", "cuda-launch-interop", "--profile", "gpu"];
     put(&interop, build(&[&["build", "--examples"], &package[..]].concat())?.iter())?;

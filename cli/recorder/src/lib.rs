@@ -1,6 +1,7 @@
 //! A CUDA driver that hands every call on to the real one and records it.
 //!
-//! `cuda-launch trace` starts a program with this library as its `libcuda.so.1`. Two variables tell it what to do:
+//! `cuda-launch trace` starts a program with this library as its `libcuda.so.1`; the package `cuda-launch-cli` links it as a file
+//! of its own, `cuda-launch-recorder`. Two variables tell it what to do:
 //! `CUDA_LAUNCH_TRACE_DRIVER` is the path of the real library, or `emulator`; `CUDA_LAUNCH_TRACE_FILE` is where the timeline goes, a
 //! JSON object in each line, as the trace format of Chrome has them.
 //!
@@ -33,9 +34,23 @@ use std::ptr::null_mut;
 
 use real::driver;
 
+/// The address of a function of this library.
+pub struct Function(#[allow(dead_code, reason = "only the linker reads it")] *const c_void);
+
+// SAFETY: the address of code, which nobody writes.
+unsafe impl Sync for Function {}
+
 macro_rules! exports {
     ($($name:ident($($argument:ident: $type:ty),*) $since:tt;)*) => {
         $(export! { $name($($argument: $type),*) })*
+
+        /// Every function of this library. Who refers to it has them all linked: of a library, a linker takes what is used.
+        pub static FUNCTIONS: &[Function] = &[
+            $(Function($name as *const c_void),)*
+            Function(cuGetProcAddress as *const c_void),
+            Function(cuProfilerStart as *const c_void),
+            Function(cuProfilerStop as *const c_void),
+        ];
     };
 }
 

@@ -1,4 +1,4 @@
-//! `cuda-launch trace -- PROGRAM`: the program runs with the recorder (the package `cuda-launch-recorder`) as its driver.
+//! `cuda-launch trace -- PROGRAM`: the program runs with the recorder (the file `cuda-launch-recorder`) as its driver.
 
 mod program;
 mod summary;
@@ -15,8 +15,8 @@ use crate::files;
 use crate::output::Outcome;
 use summary::Summary;
 
-/// What the recorder's file is called.
-const LIBRARY: (&str, &str) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+/// What the recorder's file is called: a shared library, though cargo takes it for a program (`src/recorder/main.rs`).
+const RECORDER: &str = "cuda-launch-recorder";
 
 /// What `--help` ends with.
 const NOTES: &str = "\
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// a device, else the emulator]
     #[arg(long)]
     driver: Option<String>,
-    /// The library libcuda_launch_recorder.so [default: beside this program]
+    /// The recorder [default: cuda-launch-recorder, beside this program]
     #[arg(long, value_name = "FILE", env = "CUDA_LAUNCH_RECORDER", hide_env_values = true)]
     recorder: Option<PathBuf>,
     /// The program and its arguments
@@ -57,19 +57,18 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) })
 }
 
-/// Beside this program, as cargo builds it, or in the folder above: tests lie in one of their own.
+/// Beside this program, where cargo builds and installs it.
 fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let name = format!("{}cuda_launch_recorder{}", LIBRARY.0, LIBRARY.1);
     let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(&name));
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(RECORDER));
     let candidates = given.map(Path::to_owned).or(beside);
     let found = candidates.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     found.ok_or_else(|| {
         Failure::new(
             Exit::File,
             format!(
-                "the recorder `{name}` is not beside this program: `cargo build --release -p cuda-launch-recorder`, then \
-                 --recorder target/release/{name}"
+                "there is no recorder `{RECORDER}` beside this program: `cargo install cuda-launch-cli` installs both, \
+                 and `--recorder FILE` names another place"
             ),
         )
     })
@@ -110,6 +109,7 @@ impl Folder {
 
     /// For this user alone. A folder that is there already is another process's: numbers of processes come again.
     fn make() -> Result<PathBuf, Failure> {
+        #[cfg_attr(not(unix), allow(unused_mut, reason = "the mode is Unix's"))]
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -55,25 +55,10 @@ fn settled(mut command: Command) -> Command {
     command
 }
 
-/// The recorder, built as this test was; `None` on a machine that only runs tests.
+/// The recorder, which cargo builds with the tool; `None` on a machine that only runs tests.
 pub(crate) fn recorder() -> Option<PathBuf> {
-    let cargo = or_skip(std::env::var_os("CARGO"), "no cargo here to build the recorder")?;
-    let folder = Path::new(TOOL).parent().unwrap();
-    let profile = match folder.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "cuda-launch-recorder", "--profile", profile])
-        // As the tool has it, so that nothing is compiled twice.
-        .args(["-p", "cuda-ptx", "--features", "cuda-ptx/zstd", "--target-dir"])
-        .arg(folder.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success());
-    let name =
-        format!("{}cuda_launch_recorder{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Some(folder.join(name))
+    let built = option_env!("CARGO_BIN_EXE_cuda-launch-recorder").map(PathBuf::from);
+    or_skip(built.filter(|file| file.exists()), "the recorder is not here")
 }
 
 /// What a run of the tool leaves.

@@ -1,5 +1,5 @@
-//! `docs/parity.md` says what is there: its tests exist, its names are public, and nothing that matters is left empty. The
-//! same for the tests that the head of `misuse.rs` names.
+//! `docs/comparison.md` says what is there: each capability has tests in `tests/capabilities.md`, these exist, and the names in
+//! our column are public. The same for the tests that the head of `misuse.rs` names.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -16,32 +16,39 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A row of a table of the page.
-struct Row {
-    /// Its number in the list of capabilities; `+` for what the list lacks.
-    id: String,
-    tier: String,
-    ours: String,
-    tests: String,
-}
-
-impl Row {
-    fn parse(line: &str) -> Option<Self> {
-        let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
-        let cells: Vec<_> = line.split(" | ").map(str::to_owned).collect();
-        let [id, tier, _capability, _oxide, _cutile, _cudarc, ours, tests] = cells.try_into().ok()?;
-        (id != "row").then_some(Self { id, tier, ours, tests })
+/// The rows of a page's tables, cell by cell, of those with as many cells as the line that begins with `head`.
+fn rows(page: &str, head: &str) -> Vec<Vec<String>> {
+    let page = read(page);
+    let width = |line: &str| line.split(" | ").count();
+    let mut of_ours = false;
+    let mut rows = Vec::new();
+    for line in page.lines() {
+        if line.starts_with(head) {
+            of_ours = true;
+        } else if !line.starts_with('|') {
+            of_ours = false;
+        } else if of_ours && line.starts_with("| ") {
+            assert_eq!(
+                width(line),
+                width(page.lines().find(|line| line.starts_with(head)).unwrap()),
+                "{line}"
+            );
+            let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |")).unwrap();
+            rows.push(cells.split(" | ").map(str::to_owned).collect());
+        }
     }
-}
-
-fn rows() -> Vec<Row> {
-    let page = read("docs/parity.md");
-    let lines: Vec<_> =
-        page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| row")).collect();
-    let rows: Vec<_> = lines.iter().filter_map(|line| Row::parse(line)).collect();
-    assert_eq!(rows.len(), lines.len(), "each row has eight cells");
     assert!(rows.len() > 150, "only {} rows were found", rows.len());
     rows
+}
+
+/// Capability, cuda-launch, three others, where it was seen.
+fn capabilities() -> Vec<Vec<String>> {
+    rows("docs/comparison.md", "| capability | cuda-launch |")
+}
+
+/// Capability, tests.
+fn proofs() -> Vec<Vec<String>> {
+    rows("tests/capabilities.md", "| capability | tests |")
 }
 
 /// The parts of a text between backticks.
@@ -81,10 +88,9 @@ fn exists(test: &str) -> bool {
 #[test]
 fn every_test_that_is_named_exists() {
     let mut missing = Vec::new();
-    for row in rows() {
-        missing.extend(
-            quoted(&row.tests).filter(|test| !exists(test)).map(|test| format!("{}: {test}", row.id)),
-        );
+    for row in proofs() {
+        missing
+            .extend(quoted(&row[1]).filter(|test| !exists(test)).map(|test| format!("{}: {test}", row[0])));
     }
     let misuse = read("tests/misuse.rs");
     let table = misuse.lines().filter(|line| line.starts_with("//! | "));
@@ -97,27 +103,38 @@ fn every_test_that_is_named_exists() {
 }
 
 #[test]
-fn nothing_that_must_be_there_is_empty() {
-    let rows = rows();
-    for row in rows.iter().filter(|row| ["T0", "T1"].contains(&row.tier.as_str())) {
-        for cell in [&row.ours, &row.tests] {
-            assert!(!["", "-"].contains(&cell.trim()), "{}: an empty cell", row.id);
-            let later = (4..=6).any(|issue| *cell == format!("issue {issue}"));
-            assert!(
-                later || cell.contains('`') || row.ours.starts_with("no "),
-                "{}: {cell} names nothing",
-                row.id
-            );
+fn each_capability_has_tests_and_each_cell_says_something() {
+    let (capabilities, proofs) = (capabilities(), proofs());
+    for row in &capabilities {
+        assert!(row.iter().all(|cell| !cell.trim().is_empty()), "{}: an empty cell", row[0]);
+    }
+    for row in capabilities.iter().zip(&proofs) {
+        let (capability, proof) = row;
+        assert_eq!(capability[0], proof[0], "the rows of the two pages differ from here on");
+        // What is not there has no test, and was seen nowhere.
+        let absent = capability[1].starts_with('-');
+        assert_eq!(absent, proof[1] == "-", "{}: {}", capability[0], proof[1]);
+        assert_eq!(absent, capability[5] == "-", "{}: {}", capability[0], capability[5]);
+        assert!(
+            absent || proof[1].contains('`') || proof[1].starts_with("all"),
+            "{}: names no test",
+            proof[0]
+        );
+    }
+    assert_eq!(capabilities.len(), proofs.len());
+}
+
+#[test]
+fn where_something_was_seen_is_explained() {
+    let page = read("docs/comparison.md");
+    for row in capabilities().iter().filter(|row| row[5] != "-") {
+        for word in row[5].split(", ") {
+            let explained = page.lines().any(|line| {
+                line.strip_prefix("| ").is_some_and(|line| line.split(" | ").next().unwrap().contains(word))
+            });
+            assert!(explained, "{}: {word:?} is not explained", row[0]);
         }
     }
-    // Each number of the list has a row: none was lost.
-    let ids: HashSet<_> = rows.iter().map(|row| row.id.as_str()).collect();
-    for (section, last) in [('A', 11), ('B', 15), ('C', 14), ('D', 23), ('E', 17), ('F', 12), ('G', 19)] {
-        let lost: Vec<_> =
-            (1..=last).map(|n| format!("{section}{n}")).filter(|id| !ids.contains(id.as_str())).collect();
-        assert!(lost.is_empty(), "{lost:?}");
-    }
-    assert!((1..=23).all(|n| ids.contains(format!("H{n}").as_str())));
 }
 
 /// All Rust files below a folder.
@@ -167,10 +184,10 @@ fn the_names_in_our_column_are_there() {
     // Words of Rust, of the macro's syntax, of the environment, and of features.
     let other = ["unsafe", "derive", "static", "Send", "include_bytes", "include_str", "name", "await"];
     let mut missing = Vec::new();
-    for row in rows() {
-        for word in quoted(&row.ours).flat_map(words).filter(|word| word.len() > 1 && !other.contains(word)) {
+    for row in capabilities() {
+        for word in quoted(&row[1]).flat_map(words).filter(|word| word.len() > 1 && !other.contains(word)) {
             if !known.contains(word) && !word.starts_with("CUDA_") && word.parse::<f64>().is_err() {
-                missing.push(format!("{}: {word}", row.id));
+                missing.push(format!("{}: {word}", row[0]));
             }
         }
     }

@@ -1,0 +1,16 @@
+//! The recorder of `cuda-launch trace`: a shared library that is linked as a program of this package, because
+//! `cargo install` installs nothing else. `build.rs` has the linker's options; all code is in `cuda-launch-recorder`,
+//! which cargo compiles as a library, so that it may be loaded at any address and its thread-local variables too.
+
+/// Brings every function of the library into this file.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[used]
+static FUNCTIONS: &[cuda_launch_recorder::Function] = cuda_launch_recorder::FUNCTIONS;
+
+/// Where `build.rs` makes a program, not a library: `trace` runs only on Linux with glibc, as NVIDIA's driver does.
+fn main() {
+    eprintln!(
+        "cuda-launch-recorder is a library for `cuda-launch trace`, and there is none for this platform"
+    );
+    std::process::exit(2);
+}

@@ -66,9 +66,7 @@ impl CudaStream {
 
     /// Another handle of this stream, which gives its work to `capture`.
     pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
-        // Holds this handle, and so the stream, until the capture ends.
-        capture.add_fork(self);
-        Self::wrap(self.context(), self.raw(), false, Some(capture))
+        Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone()))
     }
 
     /// An error where the stream belongs to a capture that is over.

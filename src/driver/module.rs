@@ -222,8 +222,13 @@ impl CudaModule {
         name: &str,
         make: impl FnOnce() -> Result<Kernel, Error>,
     ) -> Result<CudaFunction, Error> {
-        let (kernel, _) = self.inner.kernels.find(name, make)?;
+        let (kernel, _) = self.inner.kernels.find(name, || make().map(|kernel| self.owns(kernel)))?;
         Ok(CudaFunction::new(self.clone(), kernel))
+    }
+
+    /// The same kernel, which knows whose it is: a graph that launches it keeps the module. Weak, because the module owns it.
+    fn owns(&self, kernel: Kernel) -> Kernel {
+        kernel.of(Arc::downgrade(&self.inner) as _)
     }
 
     /// The limits of the kernel of this name changed behind its back, if it was looked up.
@@ -302,8 +307,7 @@ impl CudaModule {
         inner.kernels.find(name, || {
             let kernel = Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name));
             kernel
-                // Weak, because the module owns the kernel.
-                .map(|kernel| kernel.of(Arc::downgrade(&self.inner) as _))
+                .map(|kernel| self.owns(kernel))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })
         })
     }

@@ -53,6 +53,8 @@ pub(super) struct StreamInner {
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
+    /// The handle that this one was made of, where that has the stream: the stream is live as long as either is.
+    _of: Option<CudaStream>,
     queue: StreamQueue,
     /// The host has seen the end of so many submissions, wherever they run.
     settled: AtomicUsize,
@@ -132,6 +134,17 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
+        Self::wrap_of(context, raw, owned, capture, None)
+    }
+
+    /// The same for a stream that `of` has.
+    pub(super) fn wrap_of(
+        context: &CudaContext,
+        raw: CUstream,
+        owned: bool,
+        capture: Option<Arc<Capture>>,
+        of: Option<CudaStream>,
+    ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let warm = if capture.is_some() { 0 } else { context.identity() };
         let inner = Arc::new(StreamInner {
@@ -139,6 +152,7 @@ impl CudaStream {
             owned,
             serial,
             capture,
+            _of: of,
             queue: StreamQueue {
                 raw,
                 warm,
@@ -225,17 +239,17 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Waits without a span, and for all of the context where the driver refuses less: for host memory whose borrow ends.
-    pub(crate) fn wait_untraced(&self) {
+    /// Waits without a span, and for all of the context where the driver refuses less: for what is borrowed no longer. Whether the
+    /// work is done, or a fault ended it.
+    pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
+        let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
-            // SAFETY: the stream is live.
-            let code = unsafe { driver.cuStreamSynchronize(self.raw()) };
-            if code != CUresult::SUCCESS && self.context().bind().is_ok() {
-                // SAFETY: the context is current. There is nobody to be told of an error.
-                let _ = unsafe { driver.cuCtxSynchronize() };
-            }
-        });
+            // SAFETY: this handle keeps the stream.
+            is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
+                // SAFETY: the context is current.
+                || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
+        })
     }
 
     /// Whether all work given to the stream so far is done.

@@ -151,7 +151,10 @@ fn a_foreign_tensor_goes_on_in_either_form() {
         let tensor = foreign(&stream, strides, |_| ());
         let older = unsafe { DlTensor::from_raw_legacy(tensor.into_raw_legacy()) };
         let tensor = unsafe { DlTensor::from_raw(older.into_raw()) };
-        assert_eq!((tensor.shape(), tensor.strides()), (&[2, 5][..], strides.as_ref().map_or(&[][..], |s| s)));
+        assert_eq!(
+            (tensor.shape(), tensor.strides()),
+            (&[2, 5][..], strides.as_ref().map_or(&[][..], |s| s))
+        );
         let buffer = tensor.into_buffer::<u16>(stream.context()).unwrap();
         assert_eq!(buffer.to_host_vec(&stream).unwrap(), (2..12).collect::<Vec<_>>(), "its offset counts");
     }
@@ -167,7 +170,8 @@ fn elements_have_the_size_of_their_name() {
         const TYPE: DLDataType = f32::TYPE;
     }
     let stream = stream();
-    let wrong = |error: Error| assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == "element size"));
+    let wrong =
+        |error: Error| assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == "element size"));
     let tensor = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap().into_dlpack(&stream, &[4]).unwrap();
     wrong(tensor.into_buffer::<Wide>(stream.context()).unwrap_err());
     wrong(DeviceBuffer::<Wide>::zeroed(&stream, 4).unwrap().into_dlpack(&stream, &[4]).unwrap_err());

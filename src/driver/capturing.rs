@@ -3,7 +3,7 @@
 //! A stream that a capture hands out carries its record: calls that would break the capture are refused before the driver
 //! sees them.
 
-#![allow(unsafe_code)] // Calls of the driver with a live stream.
+#![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
 use cuda_driver_sys::CUstreamCaptureStatus;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl CudaStream {
         self.context().call(
             "cuStreamIsCapturing",
             || self.label(),
-            // SAFETY: the stream is live, `status` outlives the call.
+            // SAFETY: this handle keeps the stream, `status` outlives the call.
             |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
         )?;
         Ok(status.into())

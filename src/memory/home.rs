@@ -110,8 +110,8 @@ impl Home {
             Origin::Pool(stream, _pool) => {
                 let stream = last.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
-                    // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
-                    // is idle where there may be others.
+                    // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and where there may be others
+                    // `last_use` has waited for the context. The stream is kept by `stream`.
                     unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
                 })
             }

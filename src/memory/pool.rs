@@ -106,7 +106,7 @@ struct PoolInner {
     owned: bool,
 }
 
-// SAFETY: a CUmemoryPool may be used from every thread; the rest is Send and Sync.
+// SAFETY: a CUmemoryPool may be used from every thread (driver API, "Stream Ordered Memory Allocator"); the rest is Send and Sync.
 unsafe impl Send for PoolInner {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for PoolInner {}
@@ -158,7 +158,7 @@ impl MemoryPool {
         context.call("cuDeviceGetDefaultMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetDefaultMemPool(&mut raw, device)
         })?;
-        // SAFETY: the default pool is never destroyed.
+        // SAFETY: 1: the driver has just named it as the device's, and never destroys it.
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 
@@ -167,7 +167,8 @@ impl MemoryPool {
     /// Driver call: `cuDeviceGetMemPool`.
     ///
     /// # Safety
-    /// 1. It is the default pool, or it outlives the result: another handle may own and destroy it.
+    /// 1. It is the default pool, or it outlives all clones of the result and all buffers from them: another handle may own and destroy
+    ///    it.
     ///
     /// # Errors
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
@@ -178,14 +179,14 @@ impl MemoryPool {
         context.call("cuDeviceGetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetMemPool(&mut raw, device)
         })?;
-        // SAFETY: the caller's promise.
+        // SAFETY: 1: the driver has just named it as the device's; that it lives long enough is the caller's duty 1.
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 
     /// Borrows a pool that other code made and will destroy.
     ///
     /// # Safety
-    /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result.
+    /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
         Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
     }
@@ -333,14 +334,15 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolGetAttribute",
             || format!("{attribute:?}"),
-            // SAFETY: the pool is live, the value has the attribute's type.
+            // SAFETY: this handle keeps the pool; the value is of the attribute's type: the callers ask for 64 bits where it counts bytes, and
+            // for an `int` where it is a switch.
             |driver| unsafe { driver.cuMemPoolGetAttribute(self.raw(), attribute, (&raw mut value).cast()) },
         )?;
         Ok(value)
     }
 
     fn set<V>(&self, attribute: A, mut value: V) -> Result<(), Error> {
-        // SAFETY: the pool is live, the value has the attribute's type.
+        // SAFETY: as in `get`.
         self.context().call(
             "cuMemPoolSetAttribute",
             || format!("{attribute:?}"),
@@ -405,7 +407,8 @@ impl PoolInner {
         let idle = self.context.drain();
         self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
         idle?;
-        // SAFETY: this crate made the pool, and no handle and no buffer is left.
+        // SAFETY: this crate made the pool, destroys it once, and no handle and no buffer that was allocated from it by name is left. For
+        // what came from it while it was the current one the driver keeps it until that is freed.
         self.context
             .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
     }

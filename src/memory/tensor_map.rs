@@ -216,7 +216,7 @@ impl TiledMap {
         context.call(
             "cuTensorMapEncodeTiled",
             || format!("{self:?}"),
-            // SAFETY: `map` is aligned to 64 bytes; `check` and `check_tile` found the lists as long as the rank says, strides one less; all
+            // SAFETY: `map` is aligned to 64 bytes; `tiled` made the tile as long as the rank, and `check` found the other lists so, strides one less; all
             // outlive the call. The driver does not follow the address.
             |driver| unsafe {
                 driver.cuTensorMapEncodeTiled(

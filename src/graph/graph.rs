@@ -50,8 +50,8 @@ pub(super) struct Family {
     lock: Mutex<bool>,
 }
 
-// SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock.
-// The rest is Send.
+// SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock,
+// or while a capture into it keeps all others out. The rest is Send.
 unsafe impl Send for CudaGraph {}
 // SAFETY: as above; edits take `&mut CudaGraph`, and the rest is Sync.
 unsafe impl Sync for CudaGraph {}

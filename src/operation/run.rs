@@ -83,11 +83,11 @@ impl Submitted {
 /// Submits, and does not wait.
 ///
 /// # Safety
-/// 1. As [`submit`].
+/// 1. As duty 1 of [`submit`].
 #[inline(always)]
 pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
     let chain = Submitted::new(source);
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     unsafe { op.execute(&chain.0) }
 }
 
@@ -101,7 +101,7 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     source: Source,
 ) -> (Result<Op::Output, Error>, Submitted) {
     let chain = Submitted::new(source);
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     let output = unsafe { op.execute(&chain.0) };
     chain.0.join_forgotten();
     (output, chain)

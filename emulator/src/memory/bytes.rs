@@ -19,7 +19,7 @@ pub(super) struct HostBytes {
 
 // SAFETY: the bytes are accessed through relaxed atomics only.
 unsafe impl Send for HostBytes {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives the address of the bytes, which all threads access through relaxed atomics, as above.
 unsafe impl Sync for HostBytes {}
 
 impl HostBytes {

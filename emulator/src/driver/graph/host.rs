@@ -27,7 +27,7 @@ pub(in crate::driver) struct HostCall {
 
 // SAFETY: whoever gives a function and its data to a graph agrees that other threads get them.
 unsafe impl Send for HostCall {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for HostCall {}
 
 impl HostCall {

@@ -39,7 +39,7 @@ struct Destroy {
 
 // SAFETY: whoever makes a user object agrees that another thread takes it down.
 unsafe impl Send for Destroy {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Destroy {}
 
 impl Destroy {

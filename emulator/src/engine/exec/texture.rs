@@ -108,18 +108,20 @@ unsafe fn pack(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 /// The packed coordinates of a lane.
 ///
 /// # Safety
-/// `slot` is an operand that [`PACK`] wrote.
+/// 1. `slot` is an operand that [`PACK`] wrote.
+/// 2. `lane` is below 32.
 unsafe fn packed(lanes: &Lanes<'_>, slot: Slot, lane: usize) -> [u32; 4] {
-    // SAFETY: the caller's promise.
+    // SAFETY: `PACK` wrote four words for each of the 32 lanes: the caller's duties 1 and 2.
     unsafe { lanes.row(slot).cast::<[u32; 4]>().add(lane).read() }
 }
 
 /// The handle of a lane.
 ///
 /// # Safety
-/// `slot` is a wide operand.
+/// 1. `slot` is a wide operand of an instruction of the entered code.
+/// 2. `lane` is below 32.
 unsafe fn handle(lanes: &Lanes<'_>, slot: Slot, lane: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: of the class that a `u64` has, and a lane of it: the caller's duties 1 and 2.
     unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, slot), lane) }
 }
 

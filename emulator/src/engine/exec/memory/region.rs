@@ -24,7 +24,7 @@ pub(crate) struct Region {
 
 // SAFETY: the bytes are accessed through relaxed atomics only; the rest is numbers.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives the address of the bytes, which all threads access through relaxed atomics, as above.
 unsafe impl Sync for Region {}
 
 impl Region {

@@ -47,7 +47,7 @@ impl IpcMemoryHandle {
         buffer.context().call(
             "cuIpcGetMemHandle",
             || format!("{address:#x}"),
-            // SAFETY: the memory is live, `raw` outlives the call.
+            // SAFETY: the buffer is borrowed, so its memory is allocated; `raw` outlives the call.
             |driver| unsafe { driver.cuIpcGetMemHandle(&mut raw, address) },
         )?;
         Ok(Self { raw })

@@ -78,7 +78,7 @@ impl Mapping {
     #[doc(alias = "cuMemSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
-        // SAFETY: the whole mapping is live; one description is passed.
+        // SAFETY: this value keeps the whole mapping; one description is passed.
         self.context().call(
             "cuMemSetAccess",
             || format!("{access:?} for {location:?}"),
@@ -96,7 +96,7 @@ impl Mapping {
         self.context().call(
             "cuMemGetAccess",
             || format!("{location:?}"),
-            // SAFETY: the mapping is live, both values outlive the call.
+            // SAFETY: this value keeps the mapping; both values outlive the call.
             |driver| unsafe { driver.cuMemGetAccess(&mut flags, &raw, self.address) },
         )?;
         Ok(MemoryAccess::from_raw(cuda_driver_sys::CUmemAccess_flags(flags as u32)))

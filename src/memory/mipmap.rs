@@ -94,7 +94,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
     pub fn level(&self, level: u32) -> Result<CudaArray<T>, Error> {
         let mut raw: CUarray = std::ptr::null_mut();
         let asked = || format!("level {level} of {}", self.inner.levels);
-        // SAFETY: the mipmapped array is live, and `raw` outlives the call.
+        // SAFETY: this value keeps the mipmapped array, and `raw` outlives the call.
         self.inner.context.call("cuMipmappedArrayGetLevel", asked, |driver| unsafe {
             driver.cuMipmappedArrayGetLevel(&mut raw, self.inner.raw, level)
         })?;

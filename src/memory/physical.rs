@@ -220,7 +220,7 @@ impl PhysicalAllocation {
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn location(&self) -> Result<MemoryLocation, Error> {
         let mut properties = PhysicalOptions::default().to_raw(self.context());
-        // SAFETY: the memory is live, the properties outlive the call.
+        // SAFETY: this value keeps the memory, the properties outlive the call.
         self.context().call("cuMemGetAllocationPropertiesFromHandle", String::new, |driver| unsafe {
             driver.cuMemGetAllocationPropertiesFromHandle(&mut properties, self.raw())
         })?;

@@ -175,7 +175,7 @@ impl MemoryPool {
     #[doc(alias = "cuDeviceGetMemPool")]
     pub unsafe fn current_of(context: &CudaContext) -> Result<Self, Error> {
         let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
-        // SAFETY: `raw` outlives the call.
+        // SAFETY: the device is the context's; `raw` outlives the call.
         context.call("cuDeviceGetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetMemPool(&mut raw, device)
         })?;
@@ -211,7 +211,8 @@ impl MemoryPool {
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
         let device = self.context().raw_device();
-        // SAFETY: the pool is live.
+        // SAFETY: this handle keeps the pool, or whoever made the handle by `from_raw` does; a pool that is destroyed while it is current
+        // is so no more: the driver goes back to the default one (`cuMemPoolDestroy`).
         self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceSetMemPool(device, self.raw())
         })
@@ -225,7 +226,7 @@ impl MemoryPool {
     /// Whatever the driver answers.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, bytes: usize) -> Result<(), Error> {
-        // SAFETY: the pool is live.
+        // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does.
         self.context().call(
             "cuMemPoolTrimTo",
             || format!("{bytes} bytes"),
@@ -301,7 +302,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolGetAccess",
             || format!("{location:?}"),
-            // SAFETY: the pool is live, both values outlive the call.
+            // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does; both values outlive the call.
             |driver| unsafe { driver.cuMemPoolGetAccess(&mut flags, self.raw(), &mut raw) },
         )?;
         Ok(MemoryAccess::from_raw(flags))
@@ -315,7 +316,7 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
-        // SAFETY: the pool is live; one description is passed.
+        // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does; one description is passed.
         self.context().call(
             "cuMemPoolSetAccess",
             || format!("{access:?} for {location:?}"),

@@ -134,7 +134,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolExportPointer",
             || format!("{address:#x}"),
-            // SAFETY: the buffer is live, `data` outlives the call.
+            // SAFETY: the buffer is borrowed, so its memory is allocated; `data` outlives the call.
             |driver| unsafe { driver.cuMemPoolExportPointer(&mut data, address) },
         )?;
         Ok(data.reserved)
@@ -163,7 +163,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
-            // SAFETY: the pool is live, both values outlive the call.
+            // SAFETY: the borrowed handle keeps the pool; both values outlive the call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));

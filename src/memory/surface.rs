@@ -76,7 +76,7 @@ impl SurfaceObject {
         }
         owner.escape();
         let (mut raw, resource) = (0, of_array(array.raw()));
-        // SAFETY: the array is live, and `owner`, which the result holds, keeps it; both structures outlive the call.
+        // SAFETY: the array is borrowed, and `owner`, which the result holds, keeps it; both structures outlive the call.
         context.call("cuSurfObjectCreate", String::new, |driver| unsafe {
             driver.cuSurfObjectCreate(&mut raw, &resource)
         })?;

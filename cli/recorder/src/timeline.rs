@@ -245,7 +245,7 @@ fn base(context: Handle, stream: CUstream) -> Option<()> {
         return Some(());
     }
     let event = event(context)?;
-    // SAFETY: as in `begin`.
+    // SAFETY: the event is of the current context, and the stream is the program's.
     let codes = unsafe {
         [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
     };

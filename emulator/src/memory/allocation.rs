@@ -62,9 +62,9 @@ pub struct Rights {
 /// All devices.
 const ALL: u32 = u32::MAX;
 
-// SAFETY: the bytes are accessed through relaxed atomics only.
+// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; what backs them is Send.
 unsafe impl Send for Allocation {}
-// SAFETY: a shared reference gives the address of the bytes, which all threads access through relaxed atomics, as above.
+// SAFETY: a shared reference gives the address of the bytes, which are accessed as above; what backs them is Sync.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {

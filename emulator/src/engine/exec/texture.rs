@@ -144,7 +144,7 @@ impl<T> Last<T> {
 unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let mut last = Last(None);
     for lane in live(lanes) {
-        // SAFETY: operands as above.
+        // SAFETY: the decoder puts the handle, wide, behind four results, then what `PACK` wrote; live lanes are below 32.
         let (handle, at) = unsafe { (handle(lanes, inst.ops[4], lane), packed(lanes, inst.ops[5], lane)) };
         let Some(texture) = last.find(handle, |handle| lanes.env.memory.objects().texture(handle)) else {
             return unknown(lanes, lane, "texture", handle);
@@ -208,7 +208,7 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (access, mut last) = (Access(inst.aux), Last(None));
     let (count, size) = (access.count(), access.bytes());
     for lane in live(lanes) {
-        // SAFETY: operands as above, behind the destinations.
+        // SAFETY: the decoder puts the handle, wide, behind the destinations, then what `PACK` wrote; live lanes are below 32.
         let (handle, at) =
             unsafe { (handle(lanes, inst.ops[count], lane), packed(lanes, inst.ops[count + 1], lane)) };
         let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
@@ -244,7 +244,7 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (access, mut last) = (Access(inst.aux), Last(None));
     let (count, size) = (access.count(), access.bytes());
     for lane in live(lanes) {
-        // SAFETY: operands as above.
+        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote; live lanes are below 32.
         let (handle, at) = unsafe { (handle(lanes, inst.ops[0], lane), packed(lanes, inst.ops[1], lane)) };
         let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
             return unknown(lanes, lane, "surface", handle);

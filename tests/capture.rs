@@ -6,7 +6,7 @@
 use cuda_launch::error::CaptureError;
 use cuda_launch::event::EventFlags;
 use cuda_launch::graph::{InstantiateFlags, NodeKind};
-use cuda_launch::stream::CaptureStatus;
+use cuda_launch::stream::{CaptureStatus, StreamFlags};
 use cuda_launch::sys::CUresult;
 use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
@@ -439,4 +439,20 @@ fn mistakes_by_hand_are_named_with_the_stream() {
     let captured = unsafe { stream.begin_capture(LOCAL) }.unwrap();
     let wrong = std::thread::scope(|scope| scope.spawn(|| end(&captured)).join().unwrap());
     check(wrong, CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "CaptureMode::Relaxed");
+}
+
+/// Whoever dropped the stream itself has ended nothing that a handle of the capture may still ask for.
+#[test]
+fn a_stream_lives_as_long_as_its_capturing_handle() {
+    let ctx = CudaContext::new(0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let captured = unsafe { stream.begin_capture(CaptureMode::Relaxed) }.unwrap();
+    drop(unsafe { captured.end_capture() }.unwrap());
+    drop(stream);
+    assert_eq!(captured.capture_status().unwrap(), CaptureStatus::None);
+    assert_eq!(captured.flags().unwrap(), StreamFlags::NON_BLOCKING);
+    captured.id().unwrap();
+    captured.synchronization_policy().unwrap();
+    let error = captured.synchronize().unwrap_err();
+    assert!(error.is_capture_error(), "it takes no work: {error}");
 }

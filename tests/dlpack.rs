@@ -12,9 +12,9 @@ use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::dlpack_abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
 };
-use cuda_launch::interop::{DlTensor, RawOwnership};
+use cuda_launch::interop::{DlElement, DlTensor, RawOwnership};
 use cuda_launch::memory::PointerAttributes;
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, ErrorKind};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -141,6 +141,40 @@ fn a_foreign_tensor_becomes_a_buffer() {
     assert!(wide.into_buffer::<u64>(stream.context()).unwrap_err().is_out_of_memory());
     // Each was given back once, also those that were refused.
     assert_eq!(GIVEN_BACK.load(Ordering::SeqCst) - before, 12);
+}
+
+/// The older form has neither a place of its own for the description, nor one for distances that are not said.
+#[test]
+fn a_foreign_tensor_goes_on_in_either_form() {
+    let stream = stream();
+    for strides in [None, Some([5, 1])] {
+        let tensor = foreign(&stream, strides, |_| ());
+        let older = unsafe { DlTensor::from_raw_legacy(tensor.into_raw_legacy()) };
+        let tensor = unsafe { DlTensor::from_raw(older.into_raw()) };
+        assert_eq!(
+            (tensor.shape(), tensor.strides()),
+            (&[2, 5][..], strides.as_ref().map_or(&[][..], |s| s))
+        );
+        let buffer = tensor.into_buffer::<u16>(stream.context()).unwrap();
+        assert_eq!(buffer.to_host_vec(&stream).unwrap(), (2..12).collect::<Vec<_>>(), "its offset counts");
+    }
+}
+
+/// Anybody may give a type of his a name; the memory has as many bytes as that says.
+#[test]
+fn elements_have_the_size_of_their_name() {
+    #[derive(Clone, Copy, Debug, DeviceCopy)]
+    #[repr(C)]
+    struct Wide([f32; 64]);
+    impl DlElement for Wide {
+        const TYPE: DLDataType = f32::TYPE;
+    }
+    let stream = stream();
+    let wrong =
+        |error: Error| assert!(matches!(error.kind(), ErrorKind::DlPack(e) if e.what == "element size"));
+    let tensor = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap().into_dlpack(&stream, &[4]).unwrap();
+    wrong(tensor.into_buffer::<Wide>(stream.context()).unwrap_err());
+    wrong(DeviceBuffer::<Wide>::zeroed(&stream, 4).unwrap().into_dlpack(&stream, &[4]).unwrap_err());
 }
 
 #[test]

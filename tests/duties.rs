@@ -1,4 +1,5 @@
-//! Whoever calls an unsafe function answers for its duties by number: so each has some.
+//! Whoever calls an unsafe function answers for its duties by number: so each has some. And what safe code rests on is where
+//! `docs/safety.md` says.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources of the crates that programs use.
-const FOLDERS: &[&str] = &["src", "sys/src"];
+const FOLDERS: &[&str] = &["src", "sys/src", "emulator/src"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -50,8 +51,11 @@ fn public_unsafe_functions_number_their_duties() {
             seen += 1;
             let text = documentation(&lines, number);
             let duties = text.iter().map(|line| line.trim()).skip_while(|line| *line != "# Safety").skip(1);
-            let mut duties = duties.take_while(|line| !line.starts_with('#'));
-            if !duties.any(|line| line.starts_with("1. ")) {
+            let duties = duties.take_while(|line| !line.starts_with('#'));
+            // A list is rendered with the numbers 1, 2, 3 whatever its lines say: they have to say that.
+            let numbers = duties.filter_map(|line| line.split_once(". ")?.0.parse::<usize>().ok());
+            let numbers: Vec<usize> = numbers.collect();
+            if numbers.is_empty() || !numbers.iter().copied().eq(1..=numbers.len()) {
                 let file = file.strip_prefix(root).unwrap().display();
                 without.push(format!("{file}:{}: {}", number + 1, lines[number].trim()));
             }
@@ -59,4 +63,33 @@ fn public_unsafe_functions_number_their_duties() {
     }
     assert!(seen > 50, "only {seen} were found");
     assert!(without.is_empty(), "unsafe, and without numbered duties:\n{}", without.join("\n"));
+}
+
+#[test]
+fn the_safety_page_names_files_and_tests_that_there_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let Ok(page) = fs::read_to_string(root.join("docs/safety.md")) else {
+        return eprintln!("skipped: the page is not on this machine");
+    };
+    // What stands between back quotes, in the tables: files, and tests by the file they are in.
+    let rows = page.lines().filter(|line| line.starts_with('|'));
+    let names = rows.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let (mut seen, mut missing) = (0, Vec::new());
+    for name in names {
+        let there = if name.starts_with("src/") || name.starts_with("tests/") {
+            root.join(name).exists()
+        } else if let Some((file, test)) = name.split_once("::")
+            && let Ok(text) = fs::read_to_string(root.join(format!("tests/{file}.rs")))
+        {
+            text.contains(&format!("#[test]\nfn {test}() "))
+        } else {
+            continue;
+        };
+        seen += 1;
+        if !there {
+            missing.push(name);
+        }
+    }
+    assert!(seen > 30, "only {seen} were found");
+    assert!(missing.is_empty(), "named, and not there: {missing:#?}");
 }

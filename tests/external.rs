@@ -4,19 +4,23 @@
 #![allow(unsafe_code)] // Handles that are none, which the driver refuses, and memory that nobody else uses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/inject.rs"]
+mod inject;
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::context::ContextOptions;
 use cuda_launch::interop::{
     ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
 };
 use cuda_launch::memory::MemoryAccess;
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{self, CUresult, pfn};
 use cuda_launch::virtual_memory::{
     Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
 };
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer};
 use skip::skipped;
+use std::ffi::{c_uint, c_void};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
@@ -57,6 +61,92 @@ fn files_are_no_external_memory_and_no_semaphores() {
     ] {
         let error = unsafe { ExternalSemaphore::import(context, semaphore) }.unwrap_err();
         assert_eq!(error.call(), Some("cuImportExternalSemaphore"));
+    }
+}
+
+/// A driver that has semaphores, which do nothing.
+fn driver_with_semaphores(name: &str) -> *const c_void {
+    unsafe extern "C" fn import(
+        semaphore: *mut sys::CUexternalSemaphore,
+        _: *const sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+    ) -> CUresult {
+        unsafe { semaphore.write(std::ptr::without_provenance_mut(0x5e3a)) };
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn signal(
+        _: *const sys::CUexternalSemaphore,
+        _: *const sys::CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+        _: c_uint,
+        _: sys::CUstream,
+    ) -> CUresult {
+        inject::count("cuSignalExternalSemaphoresAsync");
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn wait(
+        _: *const sys::CUexternalSemaphore,
+        _: *const sys::CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+        _: c_uint,
+        _: sys::CUstream,
+    ) -> CUresult {
+        inject::count("cuWaitExternalSemaphoresAsync");
+        CUresult::SUCCESS
+    }
+    unsafe extern "C" fn destroy(_: sys::CUexternalSemaphore) -> CUresult {
+        inject::count("cuDestroyExternalSemaphore");
+        CUresult::SUCCESS
+    }
+    match name {
+        "cuImportExternalSemaphore" => (import as pfn::cuImportExternalSemaphore) as _,
+        "cuSignalExternalSemaphoresAsync" => (signal as pfn::cuSignalExternalSemaphoresAsync) as _,
+        "cuWaitExternalSemaphoresAsync" => (wait as pfn::cuWaitExternalSemaphoresAsync) as _,
+        "cuDestroyExternalSemaphore" => (destroy as pfn::cuDestroyExternalSemaphore) as _,
+        _ => std::ptr::null(),
+    }
+}
+
+/// "Any outstanding signals or waits must have completed before the semaphore is destroyed."
+#[test]
+fn a_semaphore_goes_after_the_work_that_uses_it() {
+    let context = CudaContext::with_driver(&inject::driver_with(driver_with_semaphores), 0).unwrap();
+    let (first, second) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+    let file = OwnedFd::from(File::open("/dev/null").unwrap());
+    let handle = ExternalSemaphoreHandle::TimelineFileDescriptor(file);
+    let semaphore = unsafe { ExternalSemaphore::import(&context, handle) }.unwrap();
+    // A graph would not keep it.
+    let recorded = CudaGraph::capture(&context, CaptureMode::ThreadLocal, |stream| {
+        assert!(semaphore.wait(stream, 1).unwrap_err().is_capture_error());
+        semaphore.signal(stream, 1)
+    });
+    assert!(recorded.unwrap_err().is_capture_error());
+    inject::watch();
+    semaphore.wait(&second, 1).unwrap();
+    // Not behind the wait that it ends.
+    semaphore.signal(&first, 1).unwrap();
+    assert!(!inject::calls().contains(&"cuStreamWaitEvent"), "{:?}", inject::calls());
+    inject::watch();
+    drop(semaphore);
+    let calls = inject::calls();
+    let ends =
+        calls.into_iter().filter(|name| ["cuStreamSynchronize", "cuDestroyExternalSemaphore"].contains(name));
+    let ends: Vec<_> = ends.collect();
+    assert_eq!(ends, ["cuStreamSynchronize", "cuStreamSynchronize", "cuDestroyExternalSemaphore"]);
+}
+
+/// `cuMemFree` waits for the work of its own device.
+#[test]
+fn plain_memory_goes_after_the_copies_of_other_contexts() {
+    let near = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let far = near.device().create_context(&ContextOptions::default()).unwrap();
+    let (stream, other) = (near.new_stream().unwrap(), far.new_stream().unwrap());
+    for foreign in [false, true] {
+        let source = DeviceBuffer::<u32>::uninit_plain(&near, 16).unwrap();
+        let mut copy = DeviceBuffer::<u32>::zeroed(if foreign { &other } else { &stream }, 16).unwrap();
+        copy.view_mut().copy_from_peer(if foreign { &other } else { &stream }, &source).unwrap();
+        inject::watch();
+        source.close().unwrap();
+        let calls = inject::calls();
+        assert_eq!(calls.contains(&"cuStreamSynchronize"), foreign, "{calls:?}");
+        assert!(calls.contains(&"cuMemFree_v2"), "{calls:?}");
     }
 }
 

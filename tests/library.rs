@@ -6,11 +6,12 @@
 mod references;
 
 use cuda_launch::error::GlobalError;
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::module::{
     CacheConfig, CudaLibrary, FunctionAttribute as A, JitOptions, LibraryKernel, LibraryOptions,
 };
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, ErrorKind, cuda_launch};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, ErrorKind, cuda_launch};
 use references::{Gpu, line};
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
@@ -165,4 +166,29 @@ fn a_driver_before_12_0_is_named() {
     let library = library(&gpu, GLOBALS);
     assert!(library.module(&foreign).unwrap_err().is_context_mismatch());
     assert!(library.kernel("count").unwrap().function(&foreign).unwrap_err().is_context_mismatch());
+}
+
+/// Also where nothing but the graph has the library any more.
+#[test]
+fn a_graph_keeps_the_library_of_a_kernel() {
+    let gpu = Gpu::new();
+    let library = library(&gpu, GLOBALS);
+    let mut out = gpu.zeros::<u32>(1);
+    let graph = {
+        let f = library.kernel("count").unwrap().function(&gpu.ctx).unwrap();
+        CudaGraph::capture(&gpu.ctx, CaptureMode::ThreadLocal, |stream| {
+            // count(out): out = counter++
+            unsafe {
+                cuda_launch! { function: f, stream: stream, config: line(1, 1), args: [ptr_mut(out)] }
+            }
+        })
+        .unwrap()
+    };
+    drop(library);
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    drop(graph);
+    for count in [5, 6] {
+        exec.launch(&gpu.stream).unwrap();
+        assert_eq!(gpu.get(&out), [count]);
+    }
 }

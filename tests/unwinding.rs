@@ -4,14 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBatch, RowLayout};
+use cuda_launch::operation::{DeviceOperation, ExecutionContext, scope};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, Once};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, Once};
+use std::time::{Duration, Instant};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
@@ -88,10 +89,14 @@ fn hold(stream: &CudaStream, panics: Receiver<()>) {
     stream.call_host(wait).unwrap();
 }
 
-#[test]
-fn host_memory_is_not_given_back_while_a_copy_still_comes() {
+fn subscribe() {
     static SET: Once = Once::new();
     SET.call_once(|| tracing::subscriber::set_global_default(Panics::default()).unwrap());
+}
+
+#[test]
+fn host_memory_is_not_given_back_while_a_copy_still_comes() {
+    subscribe();
     let ctx = CudaContext::new(0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let device = DeviceBuffer::filled(&stream, N, 7u32).unwrap();
@@ -118,4 +123,49 @@ fn host_memory_is_not_given_back_while_a_copy_still_comes() {
             }
         }
     }
+}
+
+/// Work that borrows a place to note its end in, which comes a while after the panic.
+struct Late<'a> {
+    panicked: Option<Arc<AtomicBool>>,
+    ended: &'a Arc<AtomicUsize>,
+}
+
+impl DeviceOperation for Late<'_> {
+    type Output = ();
+
+    #[allow(unsafe_code)] // The trait's.
+    unsafe fn execute(self, cx: &ExecutionContext) -> Result<(), Error> {
+        let (panicked, ended) = (self.panicked, self.ended.clone());
+        cx.stream()?.call_host(move || {
+            let limit = Instant::now() + Duration::from_secs(20);
+            while panicked.as_ref().is_some_and(|flag| !flag.load(Ordering::SeqCst)) && Instant::now() < limit
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // Longer than it takes to print the panic.
+            std::thread::sleep(Duration::from_millis(500));
+            ended.fetch_add(1, Ordering::SeqCst);
+        })
+    }
+}
+
+/// Operations may borrow what the scope outlives: it waits for all streams, also where the wait for the first of them unwinds.
+#[test]
+fn a_scope_is_over_when_its_work_is_also_where_it_unwinds() {
+    subscribe();
+    let (panicked, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (tell, told) = channel();
+    let flag = panicked.clone();
+    let watch = std::thread::spawn(move || flag.store(told.recv().is_ok(), Ordering::SeqCst));
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        scope(|s| {
+            s.submit(Late { panicked: None, ended: &ended }).unwrap();
+            s.submit(Late { panicked: Some(panicked.clone()), ended: &ended }).unwrap();
+            ARMED.with(|armed| *armed.borrow_mut() = Some(("wait", tell)));
+        })
+    }));
+    assert!(result.is_err(), "{result:?}");
+    assert_eq!(ended.load(Ordering::SeqCst), 2, "its work goes on");
+    watch.join().unwrap();
 }

@@ -152,12 +152,13 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
         .unzip();
     quote! {
         #[automatically_derived]
-        // SAFETY: 1, 3: by the types of the fields, which are checked below; 2: by `repr`, which was checked before.
+        // SAFETY: 1, 3: the type is made of its fields, each of which is `DeviceCopy`, as is checked below, and of padding, which may be
+        // anything; 2: it is `repr(C)` or `repr(transparent)`, or the macro would have refused it.
         unsafe impl #parameters #path::DeviceCopy for #name #arguments #conditions {}
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        // SAFETY: 1: none of the fields holds one.
+        // SAFETY: 1: the type is made of its fields, which all are `NoAddress` where this holds.
         unsafe impl #parameters #path::memory::NoAddress for #name #arguments #without_address {}
 
         #[automatically_derived]

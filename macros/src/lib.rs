@@ -90,7 +90,8 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1024)?;
 /// let config = LaunchConfig::for_num_elems(1024);
 /// module.vecadd(&stream, config, &a, &a, &mut c)?;
-/// // SAFETY: both buffers have 1024 elements.
+/// // SAFETY: 1: saxpy takes a count, a factor and two addresses; 2, 5: it writes floats to 1024 elements, as many as both have; 3, 4: they
+/// // live until the copy below, on the stream that filled them; 6: it ends.
 /// unsafe { module.saxpy(&stream, config, 1024, 2.0, a.as_device_ptr(), c.as_mut_device_ptr()) }?;
 /// assert_eq!(c.to_host_vec(&stream)?, [4.0; 1024]);
 /// # Ok::<(), cuda_launch::Error>(())

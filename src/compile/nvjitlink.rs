@@ -171,7 +171,7 @@ impl NvJitLink {
         let names = c_strings("an input's name", inputs.list.iter().map(|input| &input.name))?;
         let job = Job::new(self, arguments, &origin)?;
         inputs.list.iter().zip(&names).try_for_each(|(input, name)| job.add(input, name))?;
-        // SAFETY: the link is live.
+        // SAFETY: `job` has the link; names and bytes of the inputs, of which it keeps pointers, are there until it is dropped.
         let link = |table: &Table| unsafe { table.nvJitLinkComplete(job.raw) };
         let code = trace::compile("nvJitLinkComplete", &origin, || self.call(link))?;
         job.check("nvJitLinkComplete", code)?;
@@ -209,8 +209,9 @@ impl<'a> Job<'a> {
 
     fn add(&self, input: &Input, name: &CStr) -> Result<(), Error> {
         let (data, size) = (input.bytes.as_ptr(), input.bytes.len());
-        // SAFETY: the link is live; there are as many bytes as said, a whole input of its kind: checked, or vouched for by
-        // whoever added it unseen. The name ends in NUL. Both outlive the link.
+        // SAFETY: this value has the link; there are as many bytes as said, a whole input of its kind: `LinkInputs::add` checked it, of LTO IR
+        // its beginning, the rest of which the library checks, or it is duty 1 of `add_unchecked`. The name ends in NUL. Both outlive the
+        // link, as `link_now` has it.
         let code = self.linker.call(|table| unsafe {
             table.nvJitLinkAddData(self.raw, raw_kind(input.kind), data.cast(), size, name.as_ptr())
         })?;
@@ -249,7 +250,7 @@ impl<'a> Job<'a> {
         if raw.is_null() {
             return String::new();
         }
-        // SAFETY: the link is live, the output outlives the call.
+        // SAFETY: this value has the link, the output outlives the call.
         let code = unsafe {
             match of_errors {
                 true => table.nvJitLinkGetErrorLogSize(raw, &mut size),
@@ -274,7 +275,7 @@ impl<'a> Job<'a> {
     fn output(&self, kind: CodeKind) -> Result<Vec<u8>, Error> {
         let ptx = kind == CodeKind::Ptx;
         let mut size = 0;
-        // SAFETY: the link is live and complete, the output outlives the call.
+        // SAFETY: this value has the link, which `link_now` has completed; the output outlives the call.
         let code = self.linker.call(|table| unsafe {
             match ptx {
                 true => table.nvJitLinkGetLinkedPtxSize(self.raw, &mut size),
@@ -301,7 +302,7 @@ impl<'a> Job<'a> {
 impl Drop for Job<'_> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: this value owned the link. Nobody can be told of an error here.
+            // SAFETY: this value owned the link, and ends with it. Nobody can be told of an error here.
             let _ = unsafe { self.linker.inner.table.nvJitLinkDestroy(&mut self.raw) };
         }
     }

@@ -201,14 +201,14 @@ impl Nvrtc {
         let program = Program::new(self, source)?;
         let expressions = c_strings("a name expression", &source.expressions)?;
         for expression in &expressions {
-            // SAFETY: the program is live and not compiled yet, the text ends in NUL.
+            // SAFETY: `program` has the program, which is not compiled yet; the text ends in NUL, and outlives it.
             let code =
                 self.call(|table| unsafe { table.nvrtcAddNameExpression(program.raw, expression.as_ptr()) })?;
             program.check("nvrtcAddNameExpression", code, source, &arguments)?;
         }
         let c_arguments = c_strings("an option", &arguments)?;
         let list = pointers(&c_arguments);
-        // SAFETY: the program is live; there are as many options as said, each ends in NUL.
+        // SAFETY: `program` has the program; there are as many options as said, each ends in NUL, and all outlive the call.
         let compile = |table: &Table| unsafe {
             table.nvrtcCompileProgram(program.raw, list.len() as c_int, list.as_ptr())
         };
@@ -237,7 +237,8 @@ fn preload_builtins(folder: &Path, (major, minor): (u32, u32)) {
     };
     let file = folder.join(name);
     if file.is_file() {
-        // SAFETY: 1: it is a part of NVRTC, from whose folder it comes. Where it does not load, NVRTC says so when it compiles.
+        // SAFETY: 1: it has the name of a part of NVRTC, in the folder from which NVRTC was loaded, which would load it itself: its
+        // initialisers are as sound as those. Where it does not load, NVRTC says so when it compiles.
         let _ = unsafe { preload(file) };
     }
 }
@@ -303,12 +304,12 @@ impl<'a> Program<'a> {
         }
         let table = &self.nvrtc.inner.table;
         let mut size = 0;
-        // SAFETY: the program is live, the output outlives the call.
+        // SAFETY: this value has the program, the output outlives the call.
         if unsafe { table.nvrtcGetProgramLogSize(self.raw, &mut size) } != Ok(nvrtcResult::SUCCESS) {
             return String::new();
         }
         let mut log = vec![0_u8; size + 1];
-        // SAFETY: the buffer has as many bytes as the library said it writes.
+        // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
         let code = unsafe { table.nvrtcGetProgramLog(self.raw, log.as_mut_ptr().cast()) };
         if code == Ok(nvrtcResult::SUCCESS) { from_log(&log) } else { String::new() }
     }
@@ -320,7 +321,8 @@ impl<'a> Program<'a> {
         options: &[String],
     ) -> Result<String, Error> {
         let mut name: *const c_char = null();
-        // SAFETY: the program is live and compiled, the text ends in NUL and was added before, the output outlives the call.
+        // SAFETY: this value has the program, which `compile_now` has compiled after it added this text, which ends in NUL; the output outlives
+        // the call.
         let code = self
             .nvrtc
             .call(|table| unsafe { table.nvrtcGetLoweredName(self.raw, expression.as_ptr(), &mut name) })?;
@@ -331,7 +333,7 @@ impl<'a> Program<'a> {
 
     fn output(&self, kind: CodeKind, source: &CudaSource, options: &[String]) -> Result<Vec<u8>, Error> {
         let mut size = 0;
-        // SAFETY: the program is live and compiled, the output outlives the call.
+        // SAFETY: this value has the program, which `compile_now` has compiled; the output outlives the call.
         let code = self.nvrtc.call(|table| unsafe {
             match kind {
                 CodeKind::Ptx => table.nvrtcGetPTXSize(self.raw, &mut size),
@@ -361,7 +363,7 @@ impl<'a> Program<'a> {
 impl Drop for Program<'_> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: this value owned the program. Nobody can be told of an error here.
+            // SAFETY: this value owned the program, and ends with it. Nobody can be told of an error here.
             let _ = unsafe { self.nvrtc.inner.table.nvrtcDestroyProgram(&mut self.raw) };
         }
     }

@@ -243,7 +243,7 @@ impl Nvvm {
         let texts = c_strings("an option", &arguments)?;
         let mut list = pointers(&texts);
         let count = c_int::try_from(list.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the program is live; there are as many options as said, each ends in NUL.
+        // SAFETY: `program` has the program; there are as many options as said, each ends in NUL, and all outlive the call.
         let code =
             self.call(|table| unsafe { table.nvvmVerifyProgram(program.raw, count, list.as_mut_ptr()) })?;
         program.check("nvvmVerifyProgram", code)?;
@@ -287,7 +287,8 @@ impl<'a> Program<'a> {
     fn add(&self, module: &IrModule) -> Result<(), Error> {
         let name = c_strings("a module's name", [&module.name])?.remove(0);
         let (data, size) = (module.bytes.as_ptr().cast(), module.bytes.len());
-        // SAFETY: the program is live, there are as many bytes as said, the name ends in NUL; libNVVM copies them.
+        // SAFETY: this value has the program; there are as many bytes as said, which `ir` keeps longer than that; the name ends in NUL, and
+        // libNVVM copies it.
         let code = self.nvvm.call(|table| unsafe {
             match module.lazy {
                 true => table.nvvmLazyAddModuleToProgram(self.raw, data, size, name.as_ptr()),
@@ -336,19 +337,19 @@ impl<'a> Program<'a> {
             return String::new();
         }
         let (table, mut size) = (&self.nvvm.inner.table, 0);
-        // SAFETY: the program is live, the output outlives the call.
+        // SAFETY: this value has the program, the output outlives the call.
         if unsafe { table.nvvmGetProgramLogSize(self.raw, &mut size) } != Ok(nvvmResult::SUCCESS) {
             return String::new();
         }
         let mut log = vec![0_u8; size + 1];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes.
+        // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
         let code = unsafe { table.nvvmGetProgramLog(self.raw, log.as_mut_ptr().cast()) };
         if code == Ok(nvvmResult::SUCCESS) { from_log(&log) } else { String::new() }
     }
 
     fn output(&self) -> Result<Vec<u8>, Error> {
         let mut size = 0;
-        // SAFETY: the program is live and compiled, the output outlives the call.
+        // SAFETY: this value has the program, which `compile_now` has compiled; the output outlives the call.
         let code = self.nvvm.call(|table| unsafe { table.nvvmGetCompiledResultSize(self.raw, &mut size) })?;
         self.check("nvvmGetCompiledResultSize", code)?;
         let mut bytes = vec![0_u8; size];
@@ -364,7 +365,7 @@ impl<'a> Program<'a> {
 impl Drop for Program<'_> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: this value owned the program. Nobody can be told of an error here.
+            // SAFETY: this value owned the program, and ends with it. Nobody can be told of an error here.
             let _ = unsafe { self.nvvm.inner.table.nvvmDestroyProgram(&mut self.raw) };
         }
     }

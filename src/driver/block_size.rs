@@ -50,7 +50,8 @@ impl Drop for Restore {
 unsafe extern "C" fn shared_of(threads: c_int) -> usize {
     // Taken out meanwhile: a closure that asks for a block size itself has a call of its own.
     let Some(mut current) = CURRENT.take() else { return 0 };
-    // SAFETY: `with_callback` keeps the call alive, and nobody else has a reference to it until it returns.
+    // SAFETY: a pointer is in `CURRENT` only while the `with_callback` that put it there runs, which keeps the call and does not touch
+    // it meanwhile; and it was taken out just now, so that no other call of this function has a reference to it.
     let call = unsafe { current.as_mut() };
     let mut bytes = 0;
     if call.panic.is_none() {
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     fn ask(callback: CUoccupancyB2DSize, threads: c_int) -> usize {
-        // SAFETY: inside `with_callback`.
+        // SAFETY: `shared_of` may be called with any number, by the thread that runs `with_callback`, as this one does.
         callback.map_or(0, |callback| unsafe { callback(threads) })
     }
 

@@ -55,9 +55,10 @@ pub(crate) struct RecordedLaunch {
     pub(crate) named: Vec<NamedArgument>,
 }
 
-// SAFETY: the handles inside may be used from every thread; the rest is plain data.
+// SAFETY: the node and the function in `params` are handles, which the driver takes from every thread; the other pointers in
+// `params` are null; the rest is Send.
 unsafe impl Send for RecordedLaunch {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: as above; nothing is changed through a shared reference, and the rest is Sync.
 unsafe impl Sync for RecordedLaunch {}
 
 /// Where in a packet a named argument is, and what it was.

@@ -3,7 +3,7 @@
 //! A stream that a capture hands out carries its record: calls that would break the capture are refused before the driver
 //! sees them.
 
-#![allow(unsafe_code)] // Calls of the driver with a live stream.
+#![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
 use cuda_driver_sys::CUstreamCaptureStatus;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl CudaStream {
         self.context().call(
             "cuStreamIsCapturing",
             || self.label(),
-            // SAFETY: the stream is live, `status` outlives the call.
+            // SAFETY: this handle keeps the stream, `status` outlives the call.
             |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
         )?;
         Ok(status.into())
@@ -67,9 +67,7 @@ impl CudaStream {
 
     /// Another handle of this stream, which gives its work to `capture`.
     pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
-        // Holds this handle, and so the stream, until the capture ends.
-        capture.add_fork(self);
-        Self::wrap(self.context(), self.raw(), false, Some(capture))
+        Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone()))
     }
 
     /// An error where the stream belongs to a capture that is over.

@@ -48,8 +48,8 @@ pub(crate) fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
             ErrorKind::NoDriver(NoDriver { tried: vec![reason] }).into()
         }),
         Some(path) => {
-            // SAFETY: whoever sets the variable vouches that the library is a CUDA driver; loading it runs its
-            // initialisers, as loading the system's does.
+            // SAFETY: 1, 2: the variable names what the process loads, as `LD_PRELOAD` does: who sets the environment of a process can run
+            // any code in it, and names a CUDA driver here.
             #[allow(unsafe_code)]
             let driver = unsafe { Driver::open(path) }?;
             Ok(Arc::new(driver))
@@ -98,7 +98,7 @@ pub(crate) fn device_count(driver: &Driver) -> Result<i32, Error> {
 
 /// `cuInit(0)`; repeating it is harmless and quick.
 pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
-    // SAFETY: cuInit has no duties beyond flags = 0.
+    // SAFETY: cuInit takes no pointer and no handle; its flags must be 0.
     #[allow(unsafe_code)]
     let code: CUresult = unsafe { driver.cuInit(0) };
     let (parent, child) = (INITIALISED.load(Ordering::Relaxed), std::process::id());

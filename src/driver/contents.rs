@@ -98,7 +98,7 @@ impl CudaModule {
             self.context().call(
                 "cuModuleEnumerateFunctions",
                 || format!("{count} functions of {}", self.origin()),
-                // SAFETY: as above; `functions` has `count` elements.
+                // SAFETY: the module is live; `functions` has room for `count` elements, which the driver is told.
                 |driver| unsafe {
                     driver.cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, self.raw())
                 },
@@ -108,7 +108,7 @@ impl CudaModule {
     }
 
     fn entry(&self, raw: cuda_driver_sys::CUfunction) -> Result<KernelEntry, Error> {
-        // SAFETY: the function is of this module.
+        // SAFETY: 1: the driver has just listed it as a function of this module, which this handle keeps loaded.
         let name = unsafe { driver_name(self.context(), raw)? };
         let mut state = CUfunctionLoadingState(0);
         self.context().call(

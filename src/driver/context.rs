@@ -53,9 +53,9 @@ pub(super) struct ContextInner {
     events: super::event::EventPool,
 }
 
-// SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is plain data.
+// SAFETY: a CUcontext may be used from every thread (driver API, "Context Management"); the rest is Send.
 unsafe impl Send for ContextInner {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; the raw handle is never changed, and what changes of the rest is behind locks or atomic.
 unsafe impl Sync for ContextInner {}
 
 impl CudaContext {
@@ -90,7 +90,7 @@ impl CudaContext {
             return Ok(Self { inner });
         }
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the device exists, `raw` outlives the call.
+        // SAFETY: the driver named the device, `raw` outlives the call.
         let code = unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device.raw()) };
         check(code, "cuDevicePrimaryCtxRetain", || format!("device {ordinal}"))?;
         let adopted = open.adopt(&device, raw, Hold::Retained);
@@ -125,9 +125,10 @@ impl CudaContext {
     /// Takes off a count that [`CudaContext::leak`] left.
     ///
     /// # Safety
-    /// There is such a count of this context, and it is taken off once.
+    /// 1. There is such a count of this context, which nobody else takes off.
     pub(super) unsafe fn forget_leaked(&self) {
-        // SAFETY: the count is there, by the caller; this handle is another one, so the value lives on.
+        // SAFETY: the pointer is of the `Arc` of `leak`, as a context has one only; the count is there by the caller's duty 1. This
+        // handle has another one, so the value lives on.
         unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self.inner)) };
     }
 
@@ -170,7 +171,7 @@ impl CudaContext {
     pub(crate) fn drain(&self) -> Result<(), Error> {
         forbid_anywhere(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
-        // SAFETY: the context is current.
+        // SAFETY: `call` made the context current.
         let wait = || self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() });
         self.settle_by(wait)
     }
@@ -466,7 +467,7 @@ impl ContextInner {
         }
         // The driver would leave it current on a thread of its own.
         host_call::refuse("cuCtxSetCurrent")?;
-        // SAFETY: the context is retained.
+        // SAFETY: the context lives: `holds`, or `Debt` on its way to the driver, keep it.
         match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
             CUresult::SUCCESS => Ok(()),
             code => Err(self.failed(code, "cuCtxSetCurrent", self.label())),

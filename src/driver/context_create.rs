@@ -63,7 +63,7 @@ impl CudaDevice {
         };
         let flags = join(options.schedule, options.flags);
         let mut raw = null_mut();
-        // SAFETY: the parameters and what they point to outlive the call, and so does `raw`.
+        // SAFETY: the driver named the device; the parameters, the one affinity that they count and point to, and `raw` outlive the call.
         let code = unsafe { self.driver().cuCtxCreate(&mut raw, &mut parameters, flags, self.raw()) };
         check(code, "cuCtxCreate", || format!("device {}, {options:?}", self.ordinal()))?;
         // Making it made it current. Whether this answers, the context is there and has to be kept.
@@ -109,7 +109,9 @@ impl CudaContext {
         owner: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Result<Self, Error> {
         initialise(driver)?;
-        Self::adopt(device_of(driver, raw)?, raw, Hold::Foreign(owner))
+        // SAFETY: 1: the caller's duty 1.
+        let device = unsafe { device_of(driver, raw) }?;
+        Self::adopt(device, raw, Hold::Foreign(owner))
     }
 
     /// The raw context, kept alive as if this handle still were, until it is given to [`CudaContext::reclaim_raw`].
@@ -146,17 +148,20 @@ impl CudaContext {
             let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
             return Err(crate::error::failed(code, "CudaContext::reclaim_raw", asked));
         };
-        // SAFETY: `into_raw` left the count, and the caller takes it off once.
+        // SAFETY: 1: `into_raw` left the count, by the caller's duty 1; nobody else takes it off, by duty 2.
         unsafe { context.forget_leaked() };
         Ok(context)
     }
 }
 
 /// The device of a context. `cuCtxGetDevice_v2` would tell without making it current, but came with 13.0.
-fn device_of(driver: &Arc<Driver>, raw: CUcontext) -> Result<CudaDevice, Error> {
+///
+/// # Safety
+/// 1. `raw` is a live context of this driver.
+unsafe fn device_of(driver: &Arc<Driver>, raw: CUcontext) -> Result<CudaDevice, Error> {
     let asked = || format!("context {raw:p}");
     let mut device = 0;
-    // SAFETY: the context is live, by the caller of `from_raw`.
+    // SAFETY: the caller's duty 1.
     check(unsafe { driver.cuCtxPushCurrent(raw) }, "cuCtxPushCurrent", asked)?;
     // SAFETY: `device` outlives the call.
     let told = unsafe { driver.cuCtxGetDevice(&mut device) };

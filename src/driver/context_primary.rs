@@ -60,7 +60,7 @@ impl CudaDevice {
         flags: ContextFlags,
     ) -> Result<(), Error> {
         let raw = join(schedule, flags);
-        // SAFETY: numbers only.
+        // SAFETY: the driver named the device, and checks the flags; there is no pointer.
         let code = unsafe { self.driver().cuDevicePrimaryCtxSetFlags(self.raw(), raw) };
         crate::error::check(code, "cuDevicePrimaryCtxSetFlags", || {
             format!("device {}, {schedule:?}, {flags:?}", self.ordinal())
@@ -81,7 +81,7 @@ impl CudaDevice {
     /// Driver call: `cuDevicePrimaryCtxReset`.
     ///
     /// # Safety
-    /// 1. No other code of this process uses the context or anything in it, now or later.
+    /// 1. No other code of this process uses the context or anything in it, now or later; and no thread opens it meanwhile.
     ///
     /// # Errors
     /// [`is_context_in_use`](Error::is_context_in_use) while a handle of this crate is there: a [`CudaContext`], or
@@ -91,7 +91,8 @@ impl CudaDevice {
         if CudaContext::is_primary_open(self) {
             return Err(ErrorKind::ContextInUse(ContextInUse { device: self.ordinal() }).into());
         }
-        // SAFETY: no handle of this crate is left, and no other one is used, by the caller.
+        // SAFETY: nobody uses the context or what is in it: this crate had no handle of it above, and that none is opened meanwhile, and
+        // that other code has none in use, is the caller's duty 1.
         self.call("cuDevicePrimaryCtxReset", |driver| unsafe { driver.cuDevicePrimaryCtxReset(self.raw()) })
     }
 }

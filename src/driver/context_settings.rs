@@ -84,7 +84,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxSetLimit")]
     pub fn set_limit(&self, limit: impl Into<ContextLimit>, value: usize) -> Result<(), Error> {
         let ContextLimit(limit) = limit.into();
-        // SAFETY: the context is current.
+        // SAFETY: the context is current; limit and value are numbers, which the driver checks.
         self.call(
             "cuCtxSetLimit",
             || format!("limit {} = {value}", limit.0),

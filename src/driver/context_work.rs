@@ -68,7 +68,8 @@ impl Work {
     /// Destroys the stream; its work still runs. The context is current, and about to go.
     pub(super) fn end(&mut self, driver: &Driver) {
         if let Some(stream) = self.freeing.take() {
-            // SAFETY: the context owned the stream, and its handles keep the context. An answer could not be told to anybody.
+            // SAFETY: the context owned the stream, and every handle of it keeps the context, of which `&mut self` is the end. An answer could
+            // not be told to anybody.
             let _ = unsafe { driver.cuStreamDestroy(stream.0) };
         }
     }
@@ -144,12 +145,13 @@ impl CudaContext {
             })?;
             // Another thread may have been first: then this one goes again.
             if let Err(OwnStream(raw)) = self.work().freeing.set(OwnStream(raw)) {
-                // SAFETY: made above, and given to nobody.
+                // SAFETY: 1: the stream was made above, in this context; 2, 3: nobody else was given it.
                 drop(unsafe { CudaStream::from_raw_owned(self, raw) });
             }
         }
         let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
-        // SAFETY: 1: the stream is of this context; 2: the context destroys it at its end, and every handle keeps the context.
+        // SAFETY: 1: the stream is of this context; 2: the context destroys it at its end, and every handle keeps the context; 3: no other
+        // code has it.
         Ok(unsafe { CudaStream::from_raw(self, raw) })
     }
 }

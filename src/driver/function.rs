@@ -48,7 +48,7 @@ impl CudaFunction {
     /// let ctx = CudaContext::new(0)?;
     /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
     /// let foreign = module.load_function("fill")?.raw();
-    /// // SAFETY: 1: `module` is of `ctx` and outlives the handle.
+    /// // SAFETY: 1: `module` is of `ctx`; 2: it outlives the handle, which launches nothing.
     /// let f = unsafe { CudaFunction::from_raw(&ctx, foreign)? };
     /// assert_eq!(f.name(), "fill");
     /// # Ok::<(), cuda_launch::Error>(())
@@ -58,9 +58,11 @@ impl CudaFunction {
     /// Whatever the driver answers.
     ///
     /// # Safety
-    /// 1. `raw` is a function of this context, on its driver, that stays loaded as long as this handle or a clone lives.
+    /// 1. `raw` is a function of this context, on its driver.
+    /// 2. It stays loaded as long as this handle or a clone lives, as work that launches it runs, and as a graph that launches it, or
+    ///    what was made of one, can run: nobody here keeps its module.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUfunction) -> Result<Self, Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duties 1 and 2.
         let name = unsafe { driver_name(context, raw) };
         let name = match name {
             Err(error) if error.is_unsupported() => format!("function at {raw:?}"),

@@ -37,9 +37,10 @@ pub struct SmResource {
     device: CudaDevice,
 }
 
-// SAFETY: the driver's resource is plain data; its pointer is a number for the driver, which takes it from any thread.
+// SAFETY: the driver's resource is plain data but for a pointer, which nobody here follows and the driver takes from any thread; the
+// device is Send.
 unsafe impl Send for SmResource {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; nothing is changed after construction, and the device is Sync.
 unsafe impl Sync for SmResource {}
 
 bitflags! {
@@ -100,7 +101,8 @@ impl CudaContext {
 impl SmResource {
     /// How many multiprocessors. No driver call.
     pub fn count(&self) -> u32 {
-        // SAFETY: the driver filled it as multiprocessors, in every constructor; all bytes were set.
+        // SAFETY: in every constructor the driver filled it as multiprocessors; all of its bytes were zero before, and any bits are a
+        // count.
         unsafe { self.raw.__bindgen_anon_1.sm.smCount }
     }
 
@@ -136,7 +138,8 @@ impl SmResource {
         let groups = groups.min(self.count().max(1));
         let mut parts = vec![CUdevResource::default(); groups as usize];
         let (mut made, mut rest) = (groups, CUdevResource::default());
-        // SAFETY: there are `made` places for parts; all outputs outlive the call.
+        // SAFETY: `parts` has as many places as `made` says, and the driver fills no more; `self.raw` is a resource that it filled; all
+        // outlive the call.
         self.device.call(call, |driver| unsafe {
             driver.cuDevSmResourceSplitByCount(
                 parts.as_mut_ptr(),
@@ -261,7 +264,7 @@ impl GreenContext {
         self.context.call("cuGreenCtxStreamCreate", asked, |driver| unsafe {
             driver.cuGreenCtxStreamCreate(&mut raw, self.inner.raw, flags, priority)
         })?;
-        // SAFETY: 1. the stream was just made, of this context; 2. nobody else has it.
+        // SAFETY: 1: the stream was just made, of this context; 2, 3: nobody else has it.
         Ok(unsafe { CudaStream::from_raw_owned(&self.context, raw) })
     }
 
@@ -303,7 +306,7 @@ impl Green {
         // SAFETY: the output outlives the call.
         let code = unsafe { driver.cuCtxGetCurrent(&mut current) };
         if code == CUresult::SUCCESS && current == self.context {
-            // SAFETY: the primary context is retained. Where this fails, the destruction says the same.
+            // SAFETY: `primary` is a handle, which keeps its context. Where this fails, the destruction says the same.
             let _ = unsafe { driver.cuCtxSetCurrent(self.primary.raw()) };
         }
     }
@@ -314,7 +317,7 @@ impl Drop for Green {
         self.leave();
         let driver = self.primary.driver();
         // Nobody can be told here.
-        // SAFETY: this value owns it, and nothing made from it is left: each such thing keeps this value.
+        // SAFETY: this value owns it, and nothing made from it is left: its `CudaContext`, which each such thing keeps, holds this value.
         let _ = check(unsafe { driver.cuGreenCtxDestroy(self.raw) }, "cuGreenCtxDestroy", String::new);
     }
 }

@@ -34,12 +34,14 @@ impl Hold {
         let asked = || format!("device {}", device.ordinal());
         match std::mem::replace(self, Self::Released) {
             Self::Retained => {
-                // SAFETY: this is the one release for the one retain.
+                // SAFETY: the hold is the one retain of `with_driver`, and was replaced by `Released` just now: it is given back once. What
+                // was made from the context holds a handle, and so this hold.
                 let code = unsafe { device.driver().cuDevicePrimaryCtxRelease(device.raw()) };
                 check(code, "cuDevicePrimaryCtxRelease", asked)
             }
             Self::Created => {
-                // SAFETY: the context was created here, and nothing made from it is left: each such thing has a handle.
+                // SAFETY: this crate created the context, destroys it once, as above, and nothing made from it is left: each such thing
+                // has a handle, and so this hold.
                 let code = unsafe { device.driver().cuCtxDestroy(raw) };
                 check(code, "cuCtxDestroy", asked)
             }

@@ -237,8 +237,8 @@ impl JitOptions {
     /// [`ErrorKind::Name`] for a name that is empty or has a NUL inside.
     ///
     /// # Safety
-    /// 1. `address` is memory that kernels of the image can access, as large as the image declares the variable, as long as
-    ///    the module is loaded.
+    /// 1. `address` is memory that kernels of the image can access, as large as the image declares the variable.
+    /// 2. It stays as long as a module that is loaded or linked with these options.
     #[doc(alias = "CU_JIT_GLOBAL_SYMBOL_ADDRESSES")]
     pub unsafe fn symbol_address(mut self, name: &str, address: u64) -> Result<Self, Error> {
         self.symbols.push((kernel_name(name)?, address));
@@ -268,7 +268,8 @@ impl JitOptions {
     /// An option that this crate does not know, with the value as it stands in the driver's slot.
     ///
     /// # Safety
-    /// 1. The driver takes this value for this option; one that is a pointer stays valid while a call or link uses it.
+    /// 1. The driver takes this value for this option, which is none of the buffers of the logs: those are this crate's.
+    /// 2. A value that is a pointer stays valid, for any thread, as long as these options, a clone, and a link or library made with them.
     #[must_use]
     pub unsafe fn raw(self, option: J, value: usize) -> Self {
         self.set(option, value)

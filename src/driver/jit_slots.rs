@@ -27,7 +27,8 @@ pub(super) struct Slots {
     options: JitOptions,
 }
 
-// SAFETY: the pointers are to memory that this value owns, or to what the maker of a raw option vouched for.
+// SAFETY: the pointers are to memory that this value owns and moves with it, or are values of `JitOptions::raw`, which are valid for
+// any thread by its duty 2.
 unsafe impl Send for Slots {}
 
 impl Slots {

@@ -90,9 +90,9 @@ pub struct Kernel {
     owner: Option<Weak<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: a CUfunction may be used from every thread; the rest is plain data and atomics.
+// SAFETY: a CUfunction may be used from every thread (driver API, "Module Management"); the rest is Send.
 unsafe impl Send for Kernel {}
-// SAFETY: as above.
+// SAFETY: as above; what is changed through a shared reference is atomic, and the rest is Sync.
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
@@ -110,7 +110,8 @@ impl Kernel {
         context.call(
             "cuModuleGetFunction",
             || format!("kernel {name:?}"),
-            // SAFETY: the module is live and of the current context, the name ends in NUL.
+            // SAFETY: `CudaModule::find`, which alone calls this, holds the module, of the context that is current; the name ends in NUL;
+            // it and `raw` outlive the call.
             |driver| unsafe { driver.cuModuleGetFunction(&mut raw, module, c_name.as_ptr()) },
         )?;
         Self::describe(context, raw, name, signature)
@@ -222,7 +223,7 @@ impl Kernel {
         self.context.call(
             "cuFuncSetAttribute",
             || format!("{:?} of {} to {value}", FunctionAttribute::from(attribute), self.name),
-            // SAFETY: the function's module is live (its owner calls), its context current.
+            // SAFETY: this is called by handles of the function, which keep its module; its context is current.
             |driver| unsafe { driver.cuFuncSetAttribute(self.raw, attribute, value) },
         )?;
         if attribute == A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
@@ -260,7 +261,8 @@ fn function_attribute(
     name: &str,
 ) -> Result<i32, Error> {
     let mut value = 0;
-    // SAFETY: the function is of a live module of the current context, `value` outlives the call.
+    // SAFETY: `raw` is the function of a `Kernel`, or of one that is being made, whose module the caller holds; `value` outlives the
+    // call.
     let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };
     context.check(code, "cuFuncGetAttribute", || {
         format!("{:?} of {name}", FunctionAttribute::from(attribute))
@@ -329,7 +331,7 @@ fn driver_sizes(
     let mut sizes = Vec::new();
     while count.is_none_or(|count| sizes.len() < count) {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is of a live module of the current context, both outputs outlive the call.
+        // SAFETY: `raw` is the function of a `Kernel` that is being made, whose module the caller holds; both outputs outlive the call.
         let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
         match code {
             CUresult::CUDA_ERROR_INVALID_VALUE => break,

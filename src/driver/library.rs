@@ -54,11 +54,14 @@ pub(super) struct LibraryInner {
     modules: Mutex<Vec<InContext>>,
     /// The image, where the driver was told that it stays.
     _preserved: Option<Arc<[u8]>>,
+    /// The compiler's options: drivers look at an image when it is first used, and nothing says that they copy the options before.
+    _slots: Slots,
 }
 
-// SAFETY: a CUlibrary may be used from every thread (driver API, "Library Management"); the rest is Send and Sync.
+// SAFETY: a CUlibrary and a CUcontext may be used from every thread (driver API, "Library Management"); nobody follows the pointers
+// of `_slots` but the driver; the rest is Send.
 unsafe impl Send for LibraryInner {}
-// SAFETY: as above.
+// SAFETY: as above; what is changed through a shared reference is behind a lock, and the rest is Sync.
 unsafe impl Sync for LibraryInner {}
 
 /// A library's module in one context.
@@ -159,7 +162,7 @@ impl CudaLibrary {
         let code = span.inside(|| {
             let (ids, values) = (ids.as_mut_ptr(), values.as_mut_ptr());
             // SAFETY: text ends in NUL; the headers of other images were checked to lie, with all they point to, inside the
-            // bytes. Options and values are as many as said, and outlive the call; a preserved image outlives the library.
+            // bytes. Options and values are as many as said, and what they point to outlives the library, as a preserved image does.
             unsafe {
                 driver.cuLibraryLoadData(&mut raw, data, jit_ids, jit_values, jit_count, ids, values, count)
             }
@@ -179,6 +182,7 @@ impl CudaLibrary {
             report,
             modules: Mutex::default(),
             _preserved: preserved,
+            _slots: slots,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -344,7 +348,7 @@ impl LibraryInner {
         if raw.is_null() {
             return Ok(());
         }
-        // SAFETY: this value owned the library; what is left of it holds no handle of the driver.
+        // SAFETY: this value owned the library, and unloads it once; kernels, modules and variables of it hold it, so that none is left.
         let code = unsafe { self.driver.cuLibraryUnload(raw) };
         check(code, "cuLibraryUnload", || self.origin.clone())
     }

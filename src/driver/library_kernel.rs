@@ -38,9 +38,9 @@ pub struct LibraryKernel {
     library: CudaLibrary,
 }
 
-// SAFETY: a CUkernel may be used from every thread, as long as its library is loaded; the rest is Send and Sync.
+// SAFETY: a CUkernel may be used from every thread, as long as its library is loaded, which this holds; the rest is Send.
 unsafe impl Send for LibraryKernel {}
-// SAFETY: as above.
+// SAFETY: as above; nothing is changed after construction, and the rest is Sync.
 unsafe impl Sync for LibraryKernel {}
 
 impl CudaLibrary {
@@ -90,7 +90,7 @@ impl CudaLibrary {
         check(code, "cuLibraryGetKernelCount", asked)?;
         let mut kernels = vec![std::ptr::null_mut(); count as usize];
         if count != 0 {
-            // SAFETY: as above; `kernels` has `count` elements.
+            // SAFETY: the library is live; `kernels` has room for `count` elements, which the driver is told.
             let code =
                 unsafe { self.driver().cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, self.raw()) };
             check(code, "cuLibraryEnumerateKernels", asked)?;
@@ -100,7 +100,7 @@ impl CudaLibrary {
 
     fn named(&self, raw: CUkernel) -> Result<LibraryKernel, Error> {
         let mut name = std::ptr::null();
-        // SAFETY: the kernel is of this library, `name` outlives the call.
+        // SAFETY: the driver has just listed it as a kernel of this library, which this handle keeps; `name` outlives the call.
         let code = unsafe { self.driver().cuKernelGetName(&mut name, raw) };
         check(code, "cuKernelGetName", || self.origin().to_string())?;
         // SAFETY: the driver answers a C string that lives as long as the library.

@@ -73,7 +73,8 @@ pub struct Linker {
     inputs: Vec<String>,
 }
 
-// SAFETY: a CUlinkState may be used from every thread, one at a time, which `&mut self` sees to.
+// SAFETY: a CUlinkState may be used from every thread, one at a time: only methods that take `&mut self` or `self` use it. The rest is
+// Send.
 unsafe impl Send for Linker {}
 
 /// A linked image, copied out of the driver.
@@ -103,7 +104,8 @@ impl Linker {
         context.call(
             "cuLinkCreate",
             || format!("{options:?}"),
-            // SAFETY: the context is current; options and values are as many as said, and live as long as the link.
+            // SAFETY: the context is current; options and values are as many as said, and what they point to lives as long as the link: in
+            // `slots`, which go with it.
             |driver| unsafe { driver.cuLinkCreate(count, ids, values, &mut raw) },
         )?;
         Ok(Self { raw, context: context.clone(), slots, inputs: Vec::new() })
@@ -120,7 +122,7 @@ impl Linker {
     #[doc(alias = "cuLinkAddData")]
     pub fn add(&mut self, image: impl AsRef<[u8]>, name: &str) -> Result<(), Error> {
         let image = Image::new(image.as_ref(), name)?;
-        // SAFETY: 1: it is what it was found to be.
+        // SAFETY: 1: pointer and length are the image's own, which was found to be whole and of this kind, with a NUL behind PTX.
         unsafe { self.add_data(image.link_input(), image.as_ptr(), image.len(), name, Some(&image)) }
     }
 
@@ -160,7 +162,7 @@ impl Linker {
     /// As [`Linker::add_unchecked`]; [`ErrorKind::Name`] for a path that is not UTF-8 or has a NUL inside.
     ///
     /// # Safety
-    /// 1. The file is a whole input of this kind.
+    /// 1. The file is a whole input of this kind, and stays so during the call.
     #[doc(alias = "cuLinkAddFile")]
     pub unsafe fn add_file_unchecked(
         &mut self,
@@ -265,8 +267,12 @@ impl Linker {
         if code != CUresult::SUCCESS {
             return Err(compiler_error("cuLinkComplete", code, &origin, report));
         }
-        // SAFETY: the driver's image has that many bytes, until the link is destroyed.
-        let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), len) }.to_vec();
+        let bytes = if data.is_null() {
+            Vec::new()
+        } else {
+            // SAFETY: the driver's image has that many bytes, until the link is destroyed, which is below.
+            unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), len) }.to_vec()
+        };
         let inputs = std::mem::take(&mut self.inputs);
         self.close()?;
         Ok(LinkedImage { bytes, report, inputs })
@@ -293,7 +299,7 @@ impl Linker {
         if raw.is_null() {
             return Ok(());
         }
-        // SAFETY: this value owned the link.
+        // SAFETY: this value owned the link, and destroys it once.
         self.context.give_back("cuLinkDestroy", String::new, |driver| unsafe { driver.cuLinkDestroy(raw) })
     }
 }

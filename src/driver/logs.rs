@@ -80,7 +80,7 @@ impl LogListener {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         listeners().insert(number, Arc::new(Mutex::new(listener)));
         let mut raw = null_mut();
-        // SAFETY: the function takes any number; `raw` outlives the call.
+        // SAFETY: `line` looks its number up, so that it may be called with any, on any thread, at any time; `raw` outlives the call.
         let code =
             unsafe { driver.cuLogsRegisterCallback(Some(line), without_provenance_mut(number), &mut raw) };
         // From here on the number is taken off by `Drop`, also after an error: then there is no handle.

@@ -74,7 +74,7 @@ impl WeakModule {
 
 // SAFETY: a CUmodule may be used from every thread (driver API, "Module Management"); the rest is Send and Sync.
 unsafe impl Send for ModuleInner {}
-// SAFETY: as above.
+// SAFETY: as above; what is changed through a shared reference is behind locks or atomic.
 unsafe impl Sync for ModuleInner {}
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -166,16 +166,17 @@ impl CudaModule {
     /// use cuda_launch::{CudaContext, CudaModule};
     /// let ctx = CudaContext::new(0)?;
     /// let owner = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
-    /// // SAFETY: 1: `owner` is of `ctx` and outlives the handle; 2: it has no variables.
+    /// // SAFETY: 1, 2: `owner` is of `ctx` and outlives the handle; 3: it has no variables.
     /// let module = unsafe { CudaModule::from_raw(&ctx, owner.raw()) };
     /// assert_eq!(module.load_function("fill")?.name(), "fill");
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
     /// # Safety
-    /// 1. `raw` is a module of this context, on its driver, that stays loaded as long as this handle, a clone, or a
-    ///    function or variable from them lives.
-    /// 2. A variable of it that has a mutable view here has no view from another handle of the module meanwhile.
+    /// 1. `raw` is a module of this context, on its driver.
+    /// 2. It stays loaded as long as this handle, a clone, or a function or variable from them lives, as work that uses it runs, and as
+    ///    a graph with a launch of it, or what was made of one, can run.
+    /// 3. A variable of it that has a mutable view here has no view from another handle of the module meanwhile.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
         let origin = format!("module at {raw:?}");
         Self::new(context, raw, &origin, String::new(), Arc::default(), Arc::default(), Owner::Foreign)
@@ -222,8 +223,13 @@ impl CudaModule {
         name: &str,
         make: impl FnOnce() -> Result<Kernel, Error>,
     ) -> Result<CudaFunction, Error> {
-        let (kernel, _) = self.inner.kernels.find(name, make)?;
+        let (kernel, _) = self.inner.kernels.find(name, || make().map(|kernel| self.owns(kernel)))?;
         Ok(CudaFunction::new(self.clone(), kernel))
+    }
+
+    /// The same kernel, which knows whose it is: a graph that launches it keeps the module. Weak, because the module owns it.
+    fn owns(&self, kernel: Kernel) -> Kernel {
+        kernel.of(Arc::downgrade(&self.inner) as _)
     }
 
     /// The limits of the kernel of this name changed behind its back, if it was looked up.
@@ -302,8 +308,7 @@ impl CudaModule {
         inner.kernels.find(name, || {
             let kernel = Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name));
             kernel
-                // Weak, because the module owns the kernel.
-                .map(|kernel| kernel.of(Arc::downgrade(&self.inner) as _))
+                .map(|kernel| self.owns(kernel))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })
         })
     }
@@ -330,7 +335,8 @@ impl ModuleInner {
         self.context.give_back(
             "cuModuleUnload",
             || self.origin.clone(),
-            // SAFETY: this value owned the module; no function of it is left, as each holds the module.
+            // SAFETY: this value owned the module, and unloads it once; no function, variable or graph of it is left, as each holds it; the
+            // driver waits for launches that run.
             |driver| unsafe { driver.cuModuleUnload(raw) },
         )
     }

@@ -114,7 +114,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
             || format!("{}: {block_threads} threads, {dynamic_shared} bytes, {flags:?}", self.name()),
-            // SAFETY: as above.
+            // SAFETY: the function is loaded, its context current, what is written outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                     &mut blocks,
@@ -140,7 +140,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxPotentialBlockSize",
             || format!("{}: {dynamic_shared} bytes", self.name()),
-            // SAFETY: as above; no callback means the same shared memory for every block size, 0 means no upper limit.
+            // SAFETY: the function is loaded, its context current, both outputs outlive the call; no callback means the same shared memory for every block size, 0 means no upper limit.
             |driver| unsafe {
                 driver.cuOccupancyMaxPotentialBlockSize(
                     &mut grid,
@@ -174,7 +174,7 @@ impl CudaFunction {
             self.context().call(
                 "cuOccupancyMaxPotentialBlockSizeWithFlags",
                 || format!("{}: {query:?}", self.name()),
-                // SAFETY: as above; the callback answers on this thread while `with_callback` runs.
+                // SAFETY: the function is loaded, its context current, both outputs outlive the call; the callback answers on this thread while `with_callback` runs.
                 |driver| unsafe {
                     driver.cuOccupancyMaxPotentialBlockSizeWithFlags(
                         &mut grid,
@@ -204,7 +204,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyAvailableDynamicSMemPerBlock",
             || format!("{}: {blocks} blocks of {block_threads} threads", self.name()),
-            // SAFETY: as above.
+            // SAFETY: the function is loaded, its context current, what is written outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyAvailableDynamicSMemPerBlock(
                     &mut bytes,

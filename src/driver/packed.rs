@@ -42,7 +42,7 @@ impl PackedArguments {
         let pointers = vec![Pointer(std::ptr::null_mut()); places.len()];
         let mut packed = Self { store, places, pointers };
         for index in 0..packed.places.len() {
-            // SAFETY: the caller's duty 1; the store has room for the size at this place.
+            // SAFETY: 1: the pointer is there, to so many bytes as `places` has from `sizes`, by the caller's duty 1.
             unsafe { packed.set(index, (*params.add(index)).cast()) };
         }
         packed
@@ -54,7 +54,7 @@ impl PackedArguments {
     /// 1. `from` is valid for reads of the argument's size.
     pub(crate) unsafe fn set(&mut self, index: usize, from: *const u8) {
         let Some(&(start, size)) = self.places.get(index) else { return };
-        // SAFETY: the caller's duty 1; the place is inside the store.
+        // SAFETY: the caller's duty 1; `copy` made the store so large that `size` bytes from `start` on are inside, and nobody else's.
         unsafe {
             let to = self.store.as_mut_ptr().add(start).cast::<MaybeUninit<u8>>();
             std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to, size);

@@ -144,7 +144,8 @@ impl CudaContext {
     pub fn disable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
         self.one_driver(peer)?;
         self.bind()?;
-        // SAFETY: this context is current, the other one lives.
+        // SAFETY: this context is current, the other one is kept by its handle; kernels that still use its memory fault, as the driver has
+        // it, which is an error and no more.
         match unsafe { self.driver().cuCtxDisablePeerAccess(peer.raw()) } {
             CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED => Ok(false),
             code => self.check(code, "cuCtxDisablePeerAccess", || self.to(peer)).map(|()| true),

@@ -87,6 +87,6 @@ fn call(context: &CudaContext, call: &'static str, name: &CStr) -> Result<(), Er
     let Some(function) = function else {
         return Err(context.failed(CUresult::CUDA_ERROR_NOT_FOUND, "cuGetProcAddress", format!("{name:?}")));
     };
-    // SAFETY: the function has no duties; the context is current.
+    // SAFETY: the function takes nothing and asks for a current context, which `call` sees to.
     context.call(call, String::new, |_| unsafe { function() })
 }

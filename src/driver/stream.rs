@@ -53,6 +53,8 @@ pub(super) struct StreamInner {
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
+    /// The handle that this one was made of, where that has the stream: the stream is live as long as either is.
+    _of: Option<CudaStream>,
     queue: StreamQueue,
     /// The host has seen the end of so many submissions, wherever they run.
     settled: AtomicUsize,
@@ -132,6 +134,17 @@ impl CudaStream {
         owned: bool,
         capture: Option<Arc<Capture>>,
     ) -> Self {
+        Self::wrap_of(context, raw, owned, capture, None)
+    }
+
+    /// The same for a stream that `of` has.
+    pub(super) fn wrap_of(
+        context: &CudaContext,
+        raw: CUstream,
+        owned: bool,
+        capture: Option<Arc<Capture>>,
+        of: Option<CudaStream>,
+    ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let warm = if capture.is_some() { 0 } else { context.identity() };
         let inner = Arc::new(StreamInner {
@@ -139,6 +152,7 @@ impl CudaStream {
             owned,
             serial,
             capture,
+            _of: of,
             queue: StreamQueue {
                 raw,
                 warm,
@@ -165,6 +179,8 @@ impl CudaStream {
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
     /// 2. It outlives every clone of the result, all work given to it through them, and the buffers which that work uses:
     ///    these remember the stream.
+    /// 3. Where other code captures it, what is given to it here meanwhile uses only what lives as long as the graph and whatever is
+    ///    instantiated from it, and nobody relies on that work being done before the graph is launched.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, false, None)
     }
@@ -174,6 +190,7 @@ impl CudaStream {
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, and none of the driver's special handles.
     /// 2. Nobody else destroys it.
+    /// 3. As duty 3 of [`CudaStream::from_raw`].
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, true, None)
     }
@@ -217,7 +234,7 @@ impl CudaStream {
         self.refuse_in_capture("cuStreamSynchronize")?;
         let taken = self.taken();
         let wait = |driver: &Driver| {
-            // SAFETY: the stream is live.
+            // SAFETY: this handle keeps the stream.
             unsafe { driver.cuStreamSynchronize(self.raw()) }
         };
         self.context().call("cuStreamSynchronize", || self.label(), wait)?;
@@ -225,17 +242,17 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Waits without a span, and for all of the context where the driver refuses less: for host memory whose borrow ends.
-    pub(crate) fn wait_untraced(&self) {
+    /// Waits without a span, and for all of the context where the driver refuses less: for what is borrowed no longer. Whether the
+    /// work is done, or a fault ended it.
+    pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
+        let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
-            // SAFETY: the stream is live.
-            let code = unsafe { driver.cuStreamSynchronize(self.raw()) };
-            if code != CUresult::SUCCESS && self.context().bind().is_ok() {
-                // SAFETY: the context is current. There is nobody to be told of an error.
-                let _ = unsafe { driver.cuCtxSynchronize() };
-            }
-        });
+            // SAFETY: this handle keeps the stream.
+            is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
+                // SAFETY: the context is current.
+                || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
+        })
     }
 
     /// Whether all work given to the stream so far is done.
@@ -257,7 +274,7 @@ impl CudaStream {
     pub(super) fn is_done(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
         self.context().enter("cuStreamQuery")?;
-        // SAFETY: the stream is live.
+        // SAFETY: this handle keeps the stream.
         let ask = || unsafe { self.context().driver().cuStreamQuery(self.raw()) };
         match despite_captures(self.context(), ask) {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
@@ -286,7 +303,7 @@ impl CudaStream {
     pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
-        // SAFETY: stream and event are live.
+        // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
         self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
             driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
         })
@@ -508,7 +525,8 @@ impl StreamInner {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        // SAFETY: this crate made the stream, and no handle is left.
+        // SAFETY: this crate made the stream, or took it over by `from_raw_owned`, and no handle is left, as this is the end of the value
+        // that they share; work that was given to it still runs.
         let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.raw) };
         self.context.give_back("cuStreamDestroy", String::new, destroy)
     }

@@ -1,6 +1,6 @@
 //! What a stream is: flags, priority, number, device; and the default stream of a thread.
 
-#![allow(unsafe_code)] // Calls of the driver with live handles.
+#![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
 use cuda_driver_sys::{self as sys, CUdevice};
 

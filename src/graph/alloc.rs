@@ -90,7 +90,7 @@ impl CudaGraph {
         }
         let mut params = self.alloc_params(bytes);
         let what = What::new("cuGraphAddMemAllocNode", NodeKind::MemAlloc);
-        // SAFETY: the properties are those of plain memory of this device; the rest are those of `add`.
+        // SAFETY: the properties are whole, of plain memory of this device, and outlive the call; the rest are those of `add`.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemAllocNode(node, graph, after, count, &mut params)
         })?;
@@ -116,7 +116,8 @@ impl CudaGraph {
         self.raw_node(memory.node)?;
         let address = memory.address.addr();
         let what = What::new("cuGraphAddMemFreeNode", NodeKind::MemFree);
-        // SAFETY: the address is that of an allocation of this graph; the rest are those of `add`.
+        // SAFETY: the address is what the driver gave the allocation node, which `raw_node` found in this graph; the rest are those of
+        // `add`.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemFreeNode(node, graph, after, count, address)
         })

@@ -106,7 +106,7 @@ impl CudaGraph {
         let mut scope = Scope::new(context, mode)?;
         let (raw, label) = (scope.stream.raw(), scope.stream.label());
         let asked = || format!("{label}, {mode:?}");
-        // SAFETY: the stream is live.
+        // SAFETY: `scope` has the stream, and ends the capture however this function ends.
         context.call("cuStreamBeginCapture", asked, |driver| unsafe {
             let code = driver.cuStreamBeginCapture(raw, mode.raw());
             scope.begun = code == CUresult::SUCCESS;
@@ -173,7 +173,7 @@ impl Scope {
         let ended = self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
-            // SAFETY: the stream is live, `raw` outlives the call.
+            // SAFETY: this value has the stream, `raw` outlives the call.
             |driver| unsafe { driver.cuStreamEndCapture(self.stream.raw(), &mut raw) },
         );
         // Null where the driver says so of this capture, but not for an error of earlier work.
@@ -222,7 +222,7 @@ impl CudaStream {
         self.refuse_in_capture("cuStreamBeginCapture")?;
         let asked = || format!("{}, {mode:?}", self.label());
         let capture = Arc::new(Capture::new(self.context(), mode.raw()));
-        // SAFETY: the stream is live; the rest is the caller's duty.
+        // SAFETY: this handle keeps the stream; what is recorded, and that it ends, are the caller's duties 1 to 3.
         self.context().call("cuStreamBeginCapture", asked, |driver| unsafe {
             driver.cuStreamBeginCapture(self.raw(), mode.raw())
         })?;
@@ -254,7 +254,7 @@ impl CudaStream {
         let ended = self.context().call(
             "cuStreamEndCapture",
             || self.label(),
-            // SAFETY: the stream is live, `raw` outlives the call.
+            // SAFETY: this handle keeps the stream, `raw` outlives the call; what the graph uses is kept by `share`, or by the caller's duty 1.
             |driver| unsafe { driver.cuStreamEndCapture(self.raw(), &mut raw) },
         );
         // It is over also where the driver says that it was broken.
@@ -286,7 +286,7 @@ impl CudaStream {
         self.context().call(
             "cuStreamGetCaptureInfo",
             || self.label(),
-            // SAFETY: the stream is live, all outputs outlive the call.
+            // SAFETY: this handle keeps the stream, all outputs outlive the call.
             |driver| unsafe {
                 let raw = self.raw();
                 driver.cuStreamGetCaptureInfo(
@@ -304,7 +304,7 @@ impl CudaStream {
         if status != CaptureStatus::Active {
             return Ok(CaptureInfo { status, id: 0, graph: std::ptr::null_mut(), dependencies: Vec::new() });
         }
-        // SAFETY: the driver lists `count` nodes, valid until its next call.
+        // SAFETY: the driver lists `count` nodes, and keeps the list until work is given to the stream again; `i` is below the count.
         let dependencies = (0..count).map(|i| unsafe { *nodes.add(i) }).collect();
         Ok(CaptureInfo { status, id, graph, dependencies })
     }

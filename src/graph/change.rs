@@ -32,7 +32,8 @@ impl GraphExec {
     pub unsafe fn set_kernel(&mut self, node: GraphNode, mut kernel: KernelNode<'_>) -> Result<(), Error> {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let (params, share) = (kernel.params(), kernel.share());
-        // SAFETY: the function's module is kept; the packet was compared with its parameters; the rest are those of `set`.
+        // SAFETY: `share` keeps the function's module, and `kernel` the packet, which was compared with the parameters; what it does is the
+        // caller's duty 1; the rest are those of `set`.
         self.set(
             "cuGraphExecKernelNodeSetParams",
             node,
@@ -53,7 +54,7 @@ impl GraphExec {
     pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
         let (params, context) = (copy.params(), self.context().raw());
-        // SAFETY: both sides have that many bytes and are kept; the rest are those of `set`.
+        // SAFETY: `CopyNode::new` compared the lengths of both sides, which `share` keeps; the rest are those of `set`.
         self.set(
             "cuGraphExecMemcpyNodeSetParams",
             node,
@@ -75,7 +76,7 @@ impl GraphExec {
     pub fn set_memset(&mut self, node: GraphNode, memset: MemsetNode) -> Result<(), Error> {
         self.same_context(&memset.context, "the memory of a memset")?;
         let (params, context) = (memset.params, self.context().raw());
-        // SAFETY: the memory has that many elements and is kept; the rest are those of `set`.
+        // SAFETY: `MemsetNode::new` took address and length from the memory, which `share` keeps; the rest are those of `set`.
         self.set(
             "cuGraphExecMemsetNodeSetParams",
             node,
@@ -101,7 +102,7 @@ impl GraphExec {
     ) -> Result<(), Error> {
         let host = GraphFunction::new(function);
         let (params, share) = (host.params(), Share::object(host));
-        // SAFETY: the function and its data are kept; the rest are those of `set`.
+        // SAFETY: the driver may call the trampoline in `params` with its number at any time; the rest are those of `set`.
         self.set(
             "cuGraphExecHostNodeSetParams",
             node,
@@ -121,7 +122,7 @@ impl GraphExec {
     pub fn set_event_record(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.same_context(event.context(), "the event")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventRecord);
-        // SAFETY: the event is kept; the rest are those of `set`.
+        // SAFETY: `share` keeps the event, of a context that was compared; the rest are those of `set`.
         self.set(
             "cuGraphExecEventRecordNodeSetEvent",
             node,
@@ -141,7 +142,7 @@ impl GraphExec {
     pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share, kind) = (event.raw(), Share::object(event.clone()), NodeKind::EventWait);
-        // SAFETY: the event is kept; the rest are those of `set`.
+        // SAFETY: `share` keeps the event, of a context that was compared; the rest are those of `set`.
         self.set(
             "cuGraphExecEventWaitNodeSetEvent",
             node,
@@ -166,7 +167,8 @@ impl GraphExec {
         let (raw, kind) = (child.raw(), NodeKind::Child);
         // Where the two are of one family, its lock is taken by `set` before it asks for the share.
         let share = || lock(&child.table).share();
-        // SAFETY: the child is live, and copied by the call; the rest are those of `set`.
+        // SAFETY: `child` keeps its graph, whose family is locked, the driver copies it, and `share` keeps what it uses; the rest are those
+        // of `set`.
         self.set("cuGraphExecChildGraphNodeSetParams", node, kind, share, |driver, exec, node| unsafe {
             driver.cuGraphExecChildGraphNodeSetParams(exec, node, raw)
         })
@@ -185,7 +187,7 @@ impl GraphExec {
         self.context().call(
             "cuGraphNodeSetEnabled",
             || label,
-            // SAFETY: the node is of the graph that this one was made from.
+            // SAFETY: `find` found the node in the graph that this one was made from, which is locked.
             |driver| unsafe { driver.cuGraphNodeSetEnabled(self.raw(), raw, enabled.into()) },
         )
     }
@@ -203,7 +205,7 @@ impl GraphExec {
         self.context().call(
             "cuGraphNodeGetEnabled",
             || label,
-            // SAFETY: the node is of the graph that this one was made from; `enabled` outlives the call.
+            // SAFETY: as in `set_enabled`; `enabled` outlives the call.
             |driver| unsafe { driver.cuGraphNodeGetEnabled(self.raw(), raw, &mut enabled) },
         )?;
         Ok(enabled != 0)

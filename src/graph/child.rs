@@ -37,7 +37,8 @@ impl CudaGraph {
         // Nobody changes the child between this and the call.
         what.share = lock(&child.table).share();
         let inner = child.raw;
-        // SAFETY: the child is live, and copied by the call; the rest are those of `add`.
+        // SAFETY: `child` keeps its graph, whose family is locked, the driver copies it, and `what` keeps what it uses; the rest are those of
+        // `add`.
         self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddChildGraphNode(node, graph, after, count, inner)
         })

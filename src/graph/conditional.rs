@@ -58,7 +58,7 @@ impl CudaGraph {
         let (mut raw, context) = (0, self.context().raw());
         let (value, flags) = (default.unwrap_or(0), default.map_or(0, |_| sys::CU_GRAPH_COND_ASSIGN_DEFAULT));
         let asked = || format!("default {default:?}");
-        // SAFETY: graph and context are live, `raw` outlives the call.
+        // SAFETY: the graph is this value's, and locked; its family keeps the context; `raw` outlives the call.
         self.context().call("cuGraphConditionalHandleCreate", asked, |driver| unsafe {
             driver.cuGraphConditionalHandleCreate(&mut raw, self.raw, context, value, flags)
         })?;
@@ -114,11 +114,13 @@ impl CudaGraph {
         };
         params.__bindgen_anon_1.conditional = conditional;
         let what = What::new("cuGraphAddNode", NodeKind::Conditional);
-        // SAFETY: the type says which member is set; no edge data means plain dependencies; the rest are those of `add`.
+        // SAFETY: the type says which member is set, with a handle of this graph, as was compared; all bytes were zero before; no edge data
+        // means plain dependencies; the rest are those of `add`.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddNode(node, graph, after, std::ptr::null(), count, &mut params)
         })?;
-        // SAFETY: the driver has filled in the list of `size` graphs, which lives as long as the node.
+        // SAFETY: the member is the one that was set above, into which the driver has written the list of `size` graphs; that lives as long
+        // as the node, which nobody else can have removed.
         let raw: Vec<CUgraph> = unsafe {
             let list = params.__bindgen_anon_1.conditional.phGraph_out;
             (0..if list.is_null() { 0 } else { size as usize }).map(|i| *list.add(i)).collect()

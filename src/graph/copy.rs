@@ -32,9 +32,10 @@ pub struct HostMemory<T: DeviceCopy> {
 /// The elements, as raw memory: the device writes them behind the compiler's back.
 struct Elements<T>(Box<[UnsafeCell<T>]>);
 
-// SAFETY: plain data; reading and writing it are unsafe, with the duty that nobody does the other meanwhile.
+// SAFETY: a `DeviceCopy` is no more than its bytes, of which every thread could make one.
 unsafe impl<T: DeviceCopy> Send for Elements<T> {}
-// SAFETY: as above.
+// SAFETY: as above; through a shared reference elements are read and written by unsafe functions alone, whose duties are that nobody
+// writes, or uses, them meanwhile.
 unsafe impl<T: DeviceCopy> Sync for Elements<T> {}
 
 impl<T: DeviceCopy> HostMemory<T> {
@@ -70,7 +71,7 @@ impl<T: DeviceCopy> HostMemory<T> {
     /// 2. Nobody else uses them meanwhile.
     pub unsafe fn write(&self, source: &[T]) {
         for (element, value) in self.elements.0.iter().zip(source) {
-            // SAFETY: the caller's duties 1 and 2.
+            // SAFETY: the place is this value's; nobody uses it meanwhile, by the caller's duties 1 and 2.
             unsafe { element.get().write_volatile(*value) };
         }
     }
@@ -128,9 +129,10 @@ enum Side {
     Host(*mut std::ffi::c_void),
 }
 
-// SAFETY: the host address is of memory that `share` keeps; nothing is read through it here.
+// SAFETY: the only pointer is of host memory that `share` keeps, which is Send and Sync, and is followed by the driver alone; the rest
+// is Send.
 unsafe impl Send for CopyNode {}
-// SAFETY: as above.
+// SAFETY: as above; nothing is changed through a shared reference, and the rest is Sync.
 unsafe impl Sync for CopyNode {}
 
 impl CopyNode {
@@ -235,7 +237,7 @@ impl CudaGraph {
         self.same_context(&copy.context, "the memory of a copy")?;
         let (params, context) = (copy.params(), self.context().raw());
         let what = What::new("cuGraphAddMemcpyNode", NodeKind::Memcpy).using(copy.share);
-        // SAFETY: both sides have that many bytes and are kept with the node; the rest are those of `add`.
+        // SAFETY: `CopyNode::new` compared the lengths of both sides, which are kept with the node; the rest are those of `add`.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemcpyNode(node, graph, after, count, &params, context)
         })

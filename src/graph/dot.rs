@@ -61,7 +61,7 @@ impl CudaGraph {
         self.context().call(
             "cuGraphDebugDotPrint",
             || name,
-            // SAFETY: the graph is live, the path ends in NUL.
+            // SAFETY: the graph is this value's, and locked; the path ends in NUL and outlives the call.
             |driver| unsafe { driver.cuGraphDebugDotPrint(self.raw, c_path.as_ptr(), flags.bits()) },
         )
     }

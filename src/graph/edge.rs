@@ -93,7 +93,8 @@ impl CudaGraph {
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
-        // SAFETY: both nodes are of this live graph; lists and edge outlive the call.
+        // SAFETY: `raw` found both nodes in this graph, which is locked; both lists are of one, as is said, and outlive the call with the edge.
+        // That no kernel relies on an order that is not there is duty 1 of `add_kernel`.
         self.context().call("cuGraphAddDependencies", asked, |driver| unsafe {
             driver.cuGraphAddDependencies(self.raw, first, second, &edge.raw(), 1)
         })
@@ -114,7 +115,8 @@ impl CudaGraph {
         let nodes = lock(&self.table).raw(&[from, to])?;
         let [first, second] = nodes.as_slice() else { return Ok(()) };
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
-        // SAFETY: both nodes are of this live graph; lists and edge outlive the call.
+        // SAFETY: `raw` found both nodes in this graph, which is locked; both lists are of one, as is said, and outlive the call with the edge.
+        // That no kernel relies on an order that is not there is duty 1 of `add_kernel`.
         self.context().call("cuGraphRemoveDependencies", asked, |driver| unsafe {
             driver.cuGraphRemoveDependencies(self.raw, first, second, &edge.raw(), 1)
         })
@@ -131,7 +133,7 @@ impl CudaGraph {
         let _family = self.family.lock()?;
         let (mut from, mut to, mut data) = (Vec::new(), Vec::new(), Vec::new());
         let (null, mut count) = (std::ptr::null_mut(), 0);
-        // SAFETY: the graph is live; no lists ask for the count only.
+        // SAFETY: the graph is this value's, and locked; no lists ask for the count only.
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
             driver.cuGraphGetEdges(self.raw, null, null, std::ptr::null_mut(), &mut count)
         })?;
@@ -141,7 +143,7 @@ impl CudaGraph {
         from.resize(count, std::ptr::null_mut());
         to.resize(count, std::ptr::null_mut());
         data.resize(count, CUgraphEdgeData::default());
-        // SAFETY: each list has room for `count` entries.
+        // SAFETY: as above; each list has room for `count` entries, which the driver is told.
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
             driver.cuGraphGetEdges(
                 self.raw,

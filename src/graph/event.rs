@@ -25,7 +25,7 @@ impl CudaGraph {
         self.same_context(event.context(), "the event")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
         let what = What::new("cuGraphAddEventRecordNode", NodeKind::EventRecord).using(share);
-        // SAFETY: the event is kept with the node; the rest are those of `add`.
+        // SAFETY: the event is kept with the node, of a context that was compared; the rest are those of `add`.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddEventRecordNode(node, graph, after, count, raw)
         })
@@ -46,7 +46,7 @@ impl CudaGraph {
         self.context().same_driver(event.context(), "the event", "the graph")?;
         let (raw, share) = (event.raw(), Share::object(event.clone()));
         let what = What::new("cuGraphAddEventWaitNode", NodeKind::EventWait).using(share);
-        // SAFETY: the event is kept with the node; the rest are those of `add`.
+        // SAFETY: the event is kept with the node, of a context that was compared; the rest are those of `add`.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddEventWaitNode(node, graph, after, count, raw)
         })

@@ -70,9 +70,10 @@ pub struct GraphExec {
     numbers: Vec<usize>,
 }
 
-// SAFETY: a CUgraphExec may be used from every thread, one at a time: launching and changing it take `&mut`.
+// SAFETY: a CUgraphExec may be used from every thread, one at a time: launching and changing it take `&mut`. The rest is Send.
 unsafe impl Send for GraphExec {}
-// SAFETY: as above; `&GraphExec` only reads.
+// SAFETY: through a shared reference the driver is only asked about it, under the family's lock or for what never changes; the rest is
+// Sync.
 unsafe impl Sync for GraphExec {}
 
 impl CudaGraph {
@@ -97,7 +98,7 @@ impl CudaGraph {
         let driver = self.context().driver();
         let code = despite_captures(self.context(), || {
             if driver.has("cuGraphInstantiateWithParams") {
-                // SAFETY: the graph is live; both outputs outlive the call.
+                // SAFETY: the graph is `self`'s, and locked; both outputs outlive the call.
                 unsafe { driver.cuGraphInstantiateWithParams(&mut raw, self.raw, &mut params) }
             } else {
                 // SAFETY: as above.
@@ -181,7 +182,8 @@ impl GraphExec {
         work.call(
             "cuGraphLaunch",
             || self.asked(),
-            // SAFETY: graph and stream are live and of one context; what the graph uses is kept here.
+            // SAFETY: graph and stream are kept by their handles, and of one context, as was compared; what the graph uses is kept here until
+            // the launch is done, and ordered, as it was noted. What its kernels do is the duty of whoever added them.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )?;
         // It comes after the others.
@@ -212,7 +214,7 @@ impl GraphExec {
         self.context().call(
             "cuGraphUpload",
             || self.asked(),
-            // SAFETY: graph and stream are live and of one context.
+            // SAFETY: graph and stream are kept by their handles, and of one context, as was compared.
             |driver| unsafe { driver.cuGraphUpload(self.raw, stream.raw()) },
         )
     }
@@ -248,7 +250,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecGetFlags")]
     pub fn flags(&self) -> Result<InstantiateFlags, Error> {
         let mut flags = 0;
-        // SAFETY: the graph is live, `flags` outlives the call.
+        // SAFETY: the graph is this value's, `flags` outlives the call.
         self.context().call("cuGraphExecGetFlags", String::new, |driver| unsafe {
             driver.cuGraphExecGetFlags(self.raw, &mut flags)
         })?;
@@ -319,7 +321,7 @@ impl GraphExec {
         if raw.is_null() {
             return Ok(());
         }
-        // SAFETY: this value owned it; the driver puts off its end until launches that run are done.
+        // SAFETY: this value owned it, and destroys it once; the driver puts off its end until launches that run are done.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
         let done = self.context().give_back("cuGraphExecDestroy", String::new, destroy);
         self.replace_all(Share::default());

@@ -51,13 +51,14 @@ pub(super) struct Family {
     lock: Mutex<bool>,
 }
 
-// SAFETY: a CUgraph may be used from every thread, one at a time: edits take `&mut CudaGraph` and the family's lock.
+// SAFETY: a CUgraph may be used from every thread, one at a time: each call of the driver that uses one is made under the family's lock,
+// or while a capture into it keeps all others out. The rest is Send.
 unsafe impl Send for CudaGraph {}
-// SAFETY: as above.
+// SAFETY: as above; edits take `&mut CudaGraph`, and the rest is Sync.
 unsafe impl Sync for CudaGraph {}
-// SAFETY: as above; the handle is only used to destroy it.
+// SAFETY: as above; the handle is only used to destroy the graph, at the end of the value. The rest is Send.
 unsafe impl Send for Family {}
-// SAFETY: as above.
+// SAFETY: nobody uses the handle through a shared reference; the rest is Sync.
 unsafe impl Sync for Family {}
 
 fn next_id() -> u64 {
@@ -180,7 +181,7 @@ impl CudaGraph {
         let done = self.context().call(
             "cuGraphDestroyNode",
             || label,
-            // SAFETY: the node is of this live graph.
+            // SAFETY: the table had the node, which it has no more, so that nobody uses it again; the family is locked.
             |driver| unsafe { driver.cuGraphDestroyNode(raw) },
         );
         drop(sharing.end());
@@ -201,7 +202,7 @@ impl CudaGraph {
     #[doc(alias = "cuGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
         let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
-        // SAFETY: the arguments are those of `add`.
+        // SAFETY: `add` passes the graph, locked, a place for the node, and a list of as many of its nodes as it says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddEmptyNode(node, graph, after, count)
         })
@@ -218,7 +219,7 @@ impl CudaGraph {
         let _family = self.family.lock()?;
         let (mut raw, original) = (std::ptr::null_mut(), self.raw);
         self.context().call("cuGraphClone", String::new, |driver| {
-            // SAFETY: the graph is live, `raw` outlives the call.
+            // SAFETY: the graph is this value's, and locked; `raw` outlives the call.
             unsafe { driver.cuGraphClone(&mut raw, original) }
         })?;
         let clone = Self::adopt(self.context(), raw, true);
@@ -243,7 +244,7 @@ impl CudaGraph {
         self.context().call(
             "cuGraphNodeFindInClone",
             || record.name.clone(),
-            // SAFETY: the node is of the graph that was cloned.
+            // SAFETY: the node is of the graph that was cloned just now, and still locked; `raw` outlives the call.
             |driver| unsafe { driver.cuGraphNodeFindInClone(&mut raw, record.raw, clone) },
         )?;
         let (name, share) = (record.name.clone(), record.full_share());
@@ -311,7 +312,7 @@ impl CudaGraph {
                 continue;
             }
             let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-            // SAFETY: the driver has just named the node.
+            // SAFETY: the driver has just named the node, and the family is locked since; `kind` outlives the call.
             self.context().call("cuGraphNodeGetType", String::new, |driver| unsafe {
                 driver.cuGraphNodeGetType(raw, &mut kind)
             })?;
@@ -324,13 +325,13 @@ impl CudaGraph {
     fn raw_nodes(&self) -> Result<Vec<CUgraphNode>, Error> {
         let (mut nodes, mut count) = (Vec::new(), 0);
         let asked = || "the nodes of a graph".to_string();
-        // SAFETY: the graph is live; no list asks for the count only.
+        // SAFETY: the graph is this value's, and locked by `learn_nodes`; no list asks for the count only.
         self.context().call("cuGraphGetNodes", asked, |driver| unsafe {
             driver.cuGraphGetNodes(self.raw, std::ptr::null_mut(), &mut count)
         })?;
         nodes.resize(count, std::ptr::null_mut());
         if count != 0 {
-            // SAFETY: the list has room for `count` nodes.
+            // SAFETY: as above; the list has room for `count` nodes, which the driver is told.
             self.context().call("cuGraphGetNodes", asked, |driver| unsafe {
                 driver.cuGraphGetNodes(self.raw, nodes.as_mut_ptr(), &mut count)
             })?;
@@ -392,7 +393,8 @@ impl Family {
         if !std::mem::take(&mut self.owned) {
             return Ok(());
         }
-        // SAFETY: this crate made the graph or was given it, and no handle is left.
+        // SAFETY: this crate made the graph or was given it, destroys it once, and no handle is left: graphs inside it, and what was
+        // instantiated from it, hold this value.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphDestroy(self.root) };
         self.context.give_back("cuGraphDestroy", String::new, destroy)
     }

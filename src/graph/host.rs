@@ -49,7 +49,7 @@ impl CudaGraph {
         let host = GraphFunction::new(function);
         let params = host.params();
         let what = What::new("cuGraphAddHostNode", NodeKind::Host).using(Share::object(host));
-        // SAFETY: the function and its data are kept with the node; the rest are those of `add`.
+        // SAFETY: the driver may call the trampoline in `params` with its number at any time; the rest are those of `add`.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddHostNode(node, graph, after, count, &params)
         })

@@ -55,7 +55,8 @@ impl CudaGraph {
         let mut what = What { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
         let params = kernel.params();
         let family = self.family.lock()?;
-        // SAFETY: the function's module is kept; the packet was compared with its parameters; the rest are those of `add`.
+        // SAFETY: `what` keeps the function's module, and `kernel` the packet, which was compared with the parameters; what it does is the
+        // caller's duty 1; the rest are those of `add`.
         let node = self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddKernelNode(node, graph, after, count, &params)
         })?;
@@ -71,14 +72,14 @@ impl CudaGraph {
         let raw = self.raw_node(node)?;
         let CUlaunchAttribute { id, mut value, .. } = attribute.raw();
         let asked = || format!("attribute {}", attribute.name());
-        // SAFETY: the node is a kernel node of this graph, the value is that of the attribute; the driver may write into it, though
-        // its type does not say so.
+        // SAFETY: the node is the kernel node that was just added, and the family is still locked; the id says which member of the value is
+        // set; the driver may write into it, though its type does not say so.
         self.context().call("cuGraphKernelNodeSetAttribute", asked, |driver| unsafe {
             driver.cuGraphKernelNodeSetAttribute(raw, id, &raw mut value)
         })?;
-        // SAFETY: the id says which member is set.
+        // SAFETY: an attribute that lends a node is of the id that this member goes with; any bits are a pointer.
         if attribute.node().is_some() && unsafe { value.deviceUpdatableKernelNode.devNode }.is_null() {
-            // SAFETY: the node is a kernel node of this graph; `value` outlives the call.
+            // SAFETY: as above; `value` outlives the call, and has room for every attribute.
             self.context().call("cuGraphKernelNodeGetAttribute", asked, |driver| unsafe {
                 driver.cuGraphKernelNodeGetAttribute(raw, id, &mut value)
             })?;

@@ -78,7 +78,7 @@ impl CudaGraph {
         self.same_context(&memset.context, "the memory of a memset")?;
         let (params, context) = (memset.params, self.context().raw());
         let what = What::new("cuGraphAddMemsetNode", NodeKind::Memset).using(memset.share);
-        // SAFETY: the memory has that many elements and is kept with the node; the rest are those of `add`.
+        // SAFETY: `MemsetNode::new` took address and length from the memory, which is kept with the node; the rest are those of `add`.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemsetNode(node, graph, after, count, &params, context)
         })

@@ -107,7 +107,7 @@ impl LaunchPlan {
         for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: 1: an argument of the same launch, as compared above.
+            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
             unsafe { named.put_value(&mut planned.launch.arguments, &value) };
             self.mark(launch);
         }
@@ -122,7 +122,7 @@ impl LaunchPlan {
     /// As [`LaunchPlan::set`]; the memory is of another context.
     ///
     /// # Safety
-    /// 1. As [`LaunchPlan::set`]: the kernels stay inside this memory.
+    /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) that has the name hold with this memory, too.
     pub unsafe fn set_slice<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -137,7 +137,7 @@ impl LaunchPlan {
     /// As [`LaunchPlan::set_slice`].
     ///
     /// # Safety
-    /// 1. As [`LaunchPlan::set_slice`].
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
     pub unsafe fn set_slice_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -157,7 +157,7 @@ impl LaunchPlan {
         for (launch, argument) in self.places(name, fits, || memory_word::<T>(written))? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: 1: an argument of the same launch, as compared above.
+            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
             unsafe { named.put_memory(&mut planned.launch.arguments, parts) };
             let mut share = Share::default();
             share.add_memory(parts.home, written);
@@ -245,8 +245,9 @@ impl Planned {
         exec.context().call(
             "cuGraphExecKernelNodeSetParams",
             || kernel.clone(),
-            // SAFETY: the node is a kernel node of the graph that the plan was made from, which nobody else has; the packet is that
-            // of the recorded launch with values of the same sizes; the module is kept.
+            // SAFETY: `record` found the node in the graph that the plan was made from, which nobody else has; function and packet are those of
+            // the recorded launch, with values of the same sizes; the executable graph keeps the module and all memory that was set. What the
+            // kernel does with them is the duty of `record`'s and `set`'s callers.
             |driver| unsafe { driver.cuGraphExecKernelNodeSetParams(exec.raw(), node, &params) },
         )
     }

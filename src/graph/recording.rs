@@ -59,8 +59,8 @@ impl<'g> Recording<'g> {
         begun.scope.owned = false;
         let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
         let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
-        // SAFETY: stream and graph are live, and the nodes are the graph's, which nobody changes while it is recorded into; no edge
-        // data means plain dependencies.
+        // SAFETY: `begun` has stream and graph; the nodes are the graph's, which nobody changes while it is recorded into, as `recording`
+        // was set; there are as many as is said, and no edge data means plain dependencies. `begun` ends the capture however this ends.
         graph.context().call("cuStreamBeginCaptureToGraph", asked, |driver| unsafe {
             let (count, data, mode) = (after.len(), std::ptr::null(), mode.raw());
             let code = driver.cuStreamBeginCaptureToGraph(raw, graph.raw, after.as_ptr(), data, count, mode);

@@ -49,7 +49,7 @@ impl GraphExec {
         let ours = self.family.lock()?;
         let other = !Arc::ptr_eq(&self.family, &graph.family);
         let theirs = other.then(|| graph.family.lock()).transpose()?;
-        // SAFETY: both graphs are live, `info` outlives the call.
+        // SAFETY: both graphs are kept by their handles, of one context, as was compared, and locked; `info` outlives the call.
         let code = despite_captures(self.context(), || unsafe {
             self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info)
         });

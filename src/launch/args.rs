@@ -180,7 +180,7 @@ unsafe impl ArgumentList for Nil {
     }
 }
 
-// SAFETY: 1, 2: as the rest of the list.
+// SAFETY: 1, 2: a name is no parameter and takes no place: both are the rest's, which keeps to them.
 unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
     const SIGNATURE: Option<&'static Signature> = R::SIGNATURE;
     type Slots = R::Slots;
@@ -193,7 +193,7 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: `Slots` is that of the rest.
+        // SAFETY: 1: `Slots` is that of the rest; 2: the rest is a part of `self`.
         unsafe { self.1.pack(slots) }
     }
 }
@@ -201,7 +201,8 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
 /// Both forms of a value.
 macro_rules! value_list {
     ($($form:ident)*) => {$(
-        // SAFETY: 1: one pointer to the value, or none and no entry if its size is zero; 2: by `Slots`.
+        // SAFETY: 1: one pointer to the value and one entry of its size, or neither if that is zero, then those of the rest; 2: an array of
+        // one pointer, and that of the rest.
         unsafe impl<T, R: ArgumentList> ArgumentList for Cons<$form<'_, T>, R> {
             // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
             const SIGNATURE: Option<&'static Signature> = [
@@ -218,7 +219,8 @@ macro_rules! value_list {
 
             #[inline(always)]
             unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-                // SAFETY: `Slots` has one more place than the rest needs.
+                // SAFETY: 1: of `Slots` the first place is this one's, if it takes one, and the rest has all others; 2: value and rest are
+                // borrowed as long as `self`.
                 unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
             }
         }
@@ -227,7 +229,8 @@ macro_rules! value_list {
 
 value_list! { Value Bits }
 
-// SAFETY: 1: two pointers to 8 bytes each, and two entries; 2: by `Slots`.
+// SAFETY: 1: two pointers, to a `u64` and a `usize` of 8 bytes, and two entries, then those of the rest; 2: an array of two pointers,
+// and that of the rest.
 unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     for Cons<Slice<'a, T, WRITE>, R>
 {
@@ -245,12 +248,14 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: `Slots` has two more places than the rest needs.
+        // SAFETY: 1: of `Slots` the first two places are this one's, and the rest has all others; 2: address, length and rest are borrowed
+        // as long as `self`.
         unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.len)) }
     }
 }
 
-// SAFETY: 1: one pointer to 8 bytes, and one entry; 2: by `Slots`.
+// SAFETY: 1: one pointer, to a `u64`, and one entry of 8 bytes, then those of the rest; 2: an array of one pointer, and that of the
+// rest.
 unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     for Cons<Pointer<'a, T, WRITE>, R>
 {
@@ -266,12 +271,14 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: `Slots` has one more place than the rest needs.
+        // SAFETY: 1: of `Slots` the first place is this one's, and the rest has all others; 2: address and rest are borrowed as long as
+        // `self`.
         unsafe { self.1.pack(put(slots, self.0.0.address)) }
     }
 }
 
-// SAFETY: 1: one pointer to the handle, and one entry; 2: by `Slots`.
+// SAFETY: 1: one pointer to the handle, and one entry of its size, then those of the rest; 2: an array of one pointer, and that of the
+// rest.
 unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Object<'a, H, WRITE>, R> {
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Bits), rest: R::SIGNATURE });
@@ -285,7 +292,8 @@ unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Obj
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: `Slots` has one more place than the rest needs.
+        // SAFETY: 1: of `Slots` the first place is this one's, and the rest has all others; 2: handle and rest are borrowed as long as
+        // `self`.
         unsafe { self.1.pack(put(slots, self.0.0.handle)) }
     }
 }
@@ -393,10 +401,10 @@ pub struct Slots<const N: usize, R>([*mut c_void; N], R);
 /// Writes one pointer and steps.
 ///
 /// # Safety
-/// 1. `slot` is valid for writes.
+/// 1. `slot` is a place of an array of pointers, valid for writes.
 #[inline(always)]
 unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
-    // SAFETY: the caller's duty 1; one past a valid slot is in bounds.
+    // SAFETY: the caller's duty 1; the next place, or the end of the array, is in bounds.
     unsafe {
         slot.write(std::ptr::from_ref(value).cast_mut().cast());
         slot.add(1)

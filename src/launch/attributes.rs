@@ -37,10 +37,11 @@ enum Lent<'event> {
     Node(&'event DeviceNode),
 }
 
-// SAFETY: the only pointers inside are an event, which may be used from every thread and is borrowed, and the base of an
-// access policy window, a device address that the host never follows; what is borrowed is Sync.
+// SAFETY: the only pointers inside are an event, which may be used from every thread and is borrowed, the base of an access policy
+// window, a device address that the host never follows, a null for a node, and those of `from_raw`, whose duty 3 is that any thread may
+// use them; what is borrowed is Sync.
 unsafe impl Send for Attribute<'_> {}
-// SAFETY: as above.
+// SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Attribute<'_> {}
 
 /// How a cluster's blocks are spread (`CUclusterSchedulingPolicy`).
@@ -313,6 +314,7 @@ impl<'event> Attribute<'event> {
     /// # Safety
     /// 1. Id and value are as the driver's documentation wants them, and pointers in them outlive the launch call.
     /// 2. Where a graph gets the launch as a node, what they refer to lives as long as that can run: nothing keeps it.
+    /// 3. What they refer to may be used from any thread.
     pub const unsafe fn from_raw(raw: CUlaunchAttribute) -> Self {
         Self { raw, lent: Lent::Nothing }
     }
@@ -333,7 +335,8 @@ impl<'event> Attribute<'event> {
     /// What the driver has made of the attribute's value.
     pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
         if let Some(node) = self.node() {
-            // SAFETY: the id, which goes with such a node, says which member is set.
+            // SAFETY: only `device_updatable_kernel_node_at` lends a node, and sets the id and this member, which the driver wrote over; any
+            // bits are a pointer.
             node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
         }
     }
@@ -367,7 +370,7 @@ impl<'event> Attribute<'event> {
 
     /// The shape, if this is `cluster_dimension`.
     pub(super) fn cluster(&self) -> Option<Dim3> {
-        // SAFETY: the id says which member is set.
+        // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
         (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).then(|| unsafe {
             let dim = self.raw.value.clusterDim;
             (dim.x, dim.y, dim.z)
@@ -376,7 +379,7 @@ impl<'event> Attribute<'event> {
 
     /// Whether this is `cooperative(true)`.
     pub(super) fn is_cooperative(&self) -> bool {
-        // SAFETY: the id says which member is set.
+        // SAFETY: as in `cluster`.
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE && unsafe { self.raw.value.cooperative } != 0
     }
 
@@ -385,7 +388,7 @@ impl<'event> Attribute<'event> {
         let allow =
             sys::CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE;
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
-            // SAFETY: the id says which member is set.
+            // SAFETY: as in `cluster`.
             && unsafe { self.raw.value.portableClusterSizeMode } == allow
     }
 

@@ -190,11 +190,11 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
         if self.special {
-            // SAFETY: the caller's duties.
+            // SAFETY: 1: the caller's duties 1 to 6.
             return unsafe { self.launch_with(config, self.cooperative) };
         }
         let kernel = self.function.kernel();
-        // SAFETY: the caller's duties; the pointers are to what the builder borrows, and the function keeps its module loaded.
+        // SAFETY: 1: the caller's duties 1 to 6; the function, which the builder borrows, keeps its module loaded.
         unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;
         Ok(None)
     }
@@ -205,10 +205,10 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// As [`launch`](Self::launch); `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` for more blocks than fit at once.
     ///
     /// # Safety
-    /// 1. The duties of [`launch`](Self::launch).
+    /// 1. The duties 1 to 6 of [`launch`](Self::launch).
     #[doc(alias = "cuLaunchCooperativeKernel")]
     pub unsafe fn launch_cooperative(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
-        // SAFETY: the caller's duties.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { self.launch_with(config, true) }
     }
 
@@ -226,13 +226,13 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     }
 
     /// # Safety
-    /// 1. The duties of [`launch`](Self::launch).
+    /// 1. The duties 1 to 6 of [`launch`](Self::launch).
     #[cold]
     #[inline(never)]
     unsafe fn launch_with(&self, config: LaunchConfig, cooperative: bool) -> Result<LaunchTimes, Error> {
         let fields = self.fields(cooperative);
         let (kernel, attributes) = (self.function.kernel(), self.attributes.as_slice());
-        // SAFETY: as in `launch`.
+        // SAFETY: 1: the caller's duty 1; the function, which the builder borrows, keeps its module loaded.
         unsafe { submit_timed(self.timed, kernel, self.stream, config, &fields, attributes, &self.arguments) }
     }
 

@@ -350,7 +350,9 @@ impl<'a, T: ByValue> BuilderArgument<'a, OfForm> for Bits<'a, T> {
     }
 }
 
-impl<'l> Given<'l> for &'l Arguments<'_> {
+// SAFETY: 1: `pass` pushes a pointer to a value that is borrowed for `'a` beside the type whose size is that value's, and `pass_later` a
+// null, which its callers set before the list is used: `StoredArguments::launch` by `point`, `OwnedKernelLaunch::typed` by its duty 2.
+unsafe impl<'l> Given<'l> for &'l Arguments<'_> {
     type Memory = Self;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];

@@ -379,7 +379,7 @@ fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
     let driver = kernel.context.driver();
     let threads = i32::try_from(volume(block_dim(config))).ok()?;
     let shared = config.sharedMemBytes as usize;
-    // SAFETY: the kernel's module is loaded during `submit`, its context is current; `blocks` outlives the call.
+    // SAFETY: this is called by `submit`, whose duty it is that the kernel's module is loaded; `blocks` outlives the call.
     let code = unsafe {
         driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared)
     };

@@ -55,7 +55,8 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     #[inline(always)]
     pub(super) fn as_slice(&self) -> &[T] {
         if self.len <= N {
-            // SAFETY: `push` wrote the first `len` places, in order, and nothing unwrites them.
+            // SAFETY: as long as `len` is at most `N`, each `push` has written the place `len` and counted it: the first `len` places are
+            // written, and nothing takes them out.
             unsafe { std::slice::from_raw_parts(self.here.as_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref().map_or(&[], |(values, _)| values)
@@ -66,7 +67,7 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     #[inline(always)]
     pub(super) fn beside(&self) -> &[U] {
         if self.len <= N {
-            // SAFETY: as above.
+            // SAFETY: as in `as_slice`: `push` writes both arrays at once.
             unsafe { std::slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref().map_or(&[], |(_, beside)| beside)
@@ -100,7 +101,7 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     #[inline(always)]
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
         if self.len <= N {
-            // SAFETY: as above.
+            // SAFETY: as in `as_slice`.
             unsafe { std::slice::from_raw_parts_mut(self.here.as_mut_ptr().cast(), self.len) }
         } else {
             self.spilled.as_deref_mut().map_or(&mut [], |(values, _)| values)

@@ -8,7 +8,12 @@ use crate::driver::Kernel;
 /// The arguments of one launch: their types, the memory they pass, and a packet of them.
 ///
 /// Packet and types are of the implementor's own making, so that those of a list that is a type stay constants.
-pub(super) trait Given<'l>: Copy {
+///
+/// # Safety
+/// 1. What `kernel_params` gives has one pointer for each of `types`, in order, to that many bytes that can be read as long as packet
+///    and `self` live.
+#[allow(unsafe_code)] // declared here, relied on where a packet is copied
+pub(super) unsafe trait Given<'l>: Copy {
     /// The device memory among them.
     type Memory: Memory;
 

@@ -32,7 +32,7 @@ impl NamedArgument {
     /// # Safety
     /// 1. `arguments` are those it is one of; [`takes_value`](Self::takes_value) said yes to this type.
     pub(crate) unsafe fn put_value<T: DeviceCopy>(&self, arguments: &mut PackedArguments, value: &T) {
-        // SAFETY: the parameter has the size of a `T`, as the caller's duty 1 says.
+        // SAFETY: 1: `takes_value` compared the size of the parameter with that of `T`, by the caller's duty 1.
         unsafe { arguments.set(self.parameter, from_ref(value).cast()) }
     }
 
@@ -45,7 +45,8 @@ impl NamedArgument {
         arguments: &mut PackedArguments,
         parts: SliceParts<'_, T>,
     ) {
-        // SAFETY: both parameters of a slice, and the one of a pointer, have 8 bytes.
+        // SAFETY: 1: `takes_memory` found a slice, of two parameters, or a `DevicePtr`, by the caller's duty 1: each has 8 bytes, as have
+        // address and length.
         unsafe {
             arguments.set(self.parameter, from_ref(parts.address).cast());
             if self.slice.is_some() {

@@ -84,7 +84,7 @@ impl<'event> KernelNode<'event> {
         memory.report(&mut report);
         let (memory, named) = report.into_parts();
         let mut packet = given.packet();
-        // SAFETY: 1: the packet has a pointer for each of its types, to that many bytes.
+        // SAFETY: 1: `Given` 1: the packet, which lives during the call, has a pointer for each of its types, to that many bytes.
         let arguments =
             unsafe { PackedArguments::copy(G::kernel_params(&mut packet), types.iter().map(|p| p.size)) };
         Ok(Self { function: function.clone(), config, attributes, types, arguments, memory, named })

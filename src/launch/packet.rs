@@ -35,7 +35,7 @@ impl<'a, L: ArgumentList> Packet<'a, L> {
     #[inline(always)]
     pub fn new(arguments: &'a L) -> Self {
         let mut slots = MaybeUninit::<L::Slots>::uninit();
-        // SAFETY: 1: `slots` is writable and of type `Slots`; 2: the arguments are borrowed as long as the packet lives.
+        // SAFETY: 1: `slots` is a place for `Slots`; 2: the arguments are borrowed for `'a`, as long as the packet lives.
         unsafe { arguments.pack(slots.as_mut_ptr().cast()) };
         Self { slots, arguments: PhantomData }
     }
@@ -61,7 +61,8 @@ impl<L> Clone for Listed<'_, L> {
 
 impl<L> Copy for Listed<'_, L> {}
 
-impl<'a, L: ArgumentList> Given<'a> for Listed<'a, L> {
+// SAFETY: 1: duty 1 of `ArgumentList`, whose signature the types are.
+unsafe impl<'a, L: ArgumentList> Given<'a> for Listed<'a, L> {
     type Memory = L::Memory;
     type Packet = Packet<'a, L>;
     type Types = Option<&'static Signature>;

@@ -37,8 +37,7 @@ use crate::ordering::Submission;
 ///     .prepare(LaunchConfig::for_num_elems(100))?;
 /// for value in [1u32, 2, 3] {
 ///     launch.set("value", value)?;
-///     // SAFETY: 1, 2, 5: fill writes any `u32` to 100 elements; 3, 4, 6: the launch keeps and orders `x`, which no other
-///     // thread uses.
+///     // SAFETY: 1: fill writes any `u32` to 100 elements, and ends; the launch keeps and orders `x`; 2: no other thread uses it.
 ///     unsafe { launch.launch_on(&stream) }?;
 ///     assert_eq!(stream.clone_dtoh(&x)?, [value; 100]);
 /// }
@@ -68,15 +67,15 @@ impl<'event> Launch<'event> {
     /// As [`LaunchBuilder::launch`](crate::LaunchBuilder::launch); nothing was launched.
     ///
     /// # Safety
-    /// 1. to 6. The duties of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
-    /// 7. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
+    /// 1. The duties 1 to 6 of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
+    /// 2. Nothing is borrowed: while this runs, no other thread gives work with the same memory to a stream, unless all of it
     ///    only reads.
     pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {
         let node = &mut self.node;
         let params = node.arguments.kernel_params();
         let given = Prepared { params, types: &node.types, memory: &node.memory, named: &node.named };
         let (kernel, attributes) = (node.function.kernel(), node.attributes.as_slice());
-        // SAFETY: the caller's duties; the packet is the node's own, and the function keeps its module loaded.
+        // SAFETY: 1: the caller's duties 1 and 2; the function, which the node holds, keeps its module loaded.
         unsafe { submit_timed(self.timed, kernel, stream, node.config, &[], attributes, given) }
     }
 
@@ -88,7 +87,7 @@ impl<'event> Launch<'event> {
     pub fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
         for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
             if let Some(named) = self.node.named.get(index) {
-                // SAFETY: 1: the node's own argument, as compared above.
+                // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
                 unsafe { named.put_value(&mut self.node.arguments, &value) };
             }
         }
@@ -132,7 +131,7 @@ impl<'event> Launch<'event> {
         let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
         for index in self.places(name, fits, || memory_word::<T>(written))? {
             let Some(named) = self.node.named.get(index) else { continue };
-            // SAFETY: 1: the node's own argument, as compared above.
+            // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
             unsafe { named.put_memory(&mut self.node.arguments, parts) };
             self.keep(index, (parts.home.clone(), written));
         }
@@ -197,7 +196,8 @@ struct Prepared<'l> {
 #[derive(Clone, Copy)]
 struct Kept<'l>(&'l [(Arc<Home>, bool)], &'l [NamedArgument]);
 
-impl<'l> Given<'l> for Prepared<'l> {
+// SAFETY: 1: `KernelNode::checked` copied the bytes of each type, and `kernel_params` points at the copies, which the node keeps.
+unsafe impl<'l> Given<'l> for Prepared<'l> {
     type Memory = Kept<'l>;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];

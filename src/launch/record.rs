@@ -105,7 +105,7 @@ pub(super) unsafe fn record(
         kernel: request.kernel.name().to_string(),
         node: last_node(request.stream)?,
         params: node_params(request.kernel, config),
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         arguments: unsafe { PackedArguments::copy(params, sizes) },
         named: report.named,
     });
@@ -151,7 +151,8 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
             )
         },
     )?;
-    // SAFETY: the driver lists `count` nodes, valid until its next call; a launch leaves itself as the only one.
+    // SAFETY: the driver lists `count` nodes, of which the first is there unless the count is 0, and keeps the list until work is given to
+    // the stream again. A launch leaves itself as the only one.
     Ok(if count == 0 { null_mut() } else { unsafe { *nodes } })
 }
 

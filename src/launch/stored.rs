@@ -35,7 +35,8 @@ pub struct StoredArguments<'a> {
 }
 
 // SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is borrowed for
-// `'a`, which are `Sync`; those to values are not used before `launch` sets them. The rest is Send.
+// `'a`, which are Sync; those to values are not used before `launch` sets them. What the bytes of values mean is for the device. The
+// rest is Send.
 unsafe impl Send for StoredArguments<'_> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for StoredArguments<'_> {}
@@ -67,7 +68,8 @@ impl<'a> StoredArguments<'a> {
         self.values.push((self.list.count() as u32, self.words.len() as u32), ());
         for start in (0..size).step_by(size_of::<Word>()) {
             let mut word = Word::uninit();
-            // SAFETY: the bytes from `start` on are those of the value, and a word takes as many; padding is copied as it is.
+            // SAFETY: `start` is below `size`, so that `bytes`, at most what is left of the value and at most a word, can be read there and
+            // fit into the word; padding is copied as it is, as bytes that may not be written.
             unsafe {
                 let from = (&raw const value).cast::<MaybeUninit<u8>>().add(start);
                 let bytes = (size - start).min(size_of::<Word>());
@@ -164,10 +166,10 @@ impl<'a> StoredArguments<'a> {
     ) -> Result<(), Error> {
         self.point();
         if self.list.is_labelled() {
-            // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
+            // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
             return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
         }
-        // SAFETY: the caller's duty 1; each pointer is to a value of its type here, or to what is borrowed.
+        // SAFETY: as above.
         unsafe { submit_given(kernel, stream, config, &[], attributes, &self.list) }
     }
 }
@@ -183,7 +185,7 @@ unsafe fn launch_with_objects(
     attributes: &[Attribute<'_>],
     list: &Arguments<'_>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     unsafe { submit_given(kernel, stream, config, &[], attributes, WithObjects(list)) }
 }
 
@@ -191,7 +193,8 @@ unsafe fn launch_with_objects(
 #[derive(Clone, Copy, Debug)]
 struct WithObjects<'l, 'a>(&'l Arguments<'a>);
 
-impl<'l> Given<'l> for WithObjects<'l, '_> {
+// SAFETY: 1: as the list inside.
+unsafe impl<'l> Given<'l> for WithObjects<'l, '_> {
     type Memory = Self;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];

@@ -46,7 +46,7 @@ impl CudaStream {
             return Err(ErrorKind::from(AttributeError::LaunchOnly { attribute: name }).into());
         }
         let asked = || format!("attribute {name}");
-        // SAFETY: the stream is live, the value is the one that the id names, the driver copies it.
+        // SAFETY: this handle keeps the stream; the id says which member of the value is set, and the driver copies that.
         self.context().call("cuStreamSetAttribute", asked, |driver| unsafe {
             driver.cuStreamSetAttribute(self.raw(), raw.id, &raw.value)
         })
@@ -61,7 +61,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, other: &CudaStream) -> Result<(), Error> {
         self.same_context(other.context(), "the other stream")?;
-        // SAFETY: both streams are live and of one context.
+        // SAFETY: both streams are kept by their handles, and of one context, as was compared.
         self.context().call("cuStreamCopyAttributes", String::new, |driver| unsafe {
             driver.cuStreamCopyAttributes(self.raw(), other.raw())
         })
@@ -76,7 +76,7 @@ impl CudaStream {
     pub fn synchronization_policy(&self) -> Result<Option<SynchronizationPolicy>, Error> {
         use SynchronizationPolicy::{Auto, BlockingSync, Spin, Yield};
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
-        // SAFETY: the driver wrote this member.
+        // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.
         let policy = unsafe { value.syncPolicy }.0;
         Ok([Auto, Spin, Yield, BlockingSync].into_iter().find(|known| *known as u32 == policy))
     }
@@ -89,7 +89,7 @@ impl CudaStream {
     /// Whatever the driver answers.
     pub fn access_policy_window(&self) -> Result<Option<AccessPolicyWindow>, Error> {
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
-        // SAFETY: the driver wrote this member.
+        // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.
         let window = unsafe { value.accessPolicyWindow };
         Ok((window.num_bytes != 0).then(|| AccessPolicyWindow {
             base: window.base_ptr.addr() as u64,
@@ -108,7 +108,7 @@ impl CudaStream {
     /// Whatever the driver answers.
     pub fn mem_sync_domain(&self) -> Result<MemSyncDomain, Error> {
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
-        // SAFETY: the driver wrote this member.
+        // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.
         let domain = unsafe { value.memSyncDomain };
         let remote = domain == sys::CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
         Ok(if remote { MemSyncDomain::Remote } else { MemSyncDomain::Default })
@@ -122,7 +122,7 @@ impl CudaStream {
     /// Whatever the driver answers.
     pub fn mem_sync_domain_map(&self) -> Result<(u8, u8), Error> {
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
-        // SAFETY: the driver wrote this member.
+        // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.
         let map = unsafe { value.memSyncDomainMap };
         Ok((map.default_, map.remote))
     }
@@ -137,7 +137,7 @@ impl CudaStream {
     pub fn raw_attribute(&self, id: Id) -> Result<CUlaunchAttributeValue, Error> {
         let mut value = CUlaunchAttributeValue::default();
         let asked = || format!("attribute {}", id.0);
-        // SAFETY: the stream is live, `value` outlives the call.
+        // SAFETY: this handle keeps the stream; `value` outlives the call, and has room for every attribute.
         self.context().call("cuStreamGetAttribute", asked, |driver| unsafe {
             driver.cuStreamGetAttribute(self.raw(), id, &mut value)
         })?;

@@ -48,8 +48,8 @@ pub(super) struct Request<'a> {
 /// As [`cuda_launch!`](crate::cuda_launch); nothing was launched.
 ///
 /// # Safety
-/// 1. to 6. The duties of [`cuda_launch!`](crate::cuda_launch).
-/// 7. The kernel's module stays loaded during the call.
+/// 1. The duties 1 to 6 of [`cuda_launch!`](crate::cuda_launch).
+/// 2. The kernel's module stays loaded during the call.
 #[inline(always)]
 pub unsafe fn submit<L: ArgumentList>(
     kernel: &Kernel,
@@ -59,7 +59,7 @@ pub unsafe fn submit<L: ArgumentList>(
     attributes: &[Attribute<'_>],
     arguments: L,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's duties; the packet points to the arguments that the caller vouches for.
+    // SAFETY: 1: the caller's duties 1 and 2.
     unsafe { submit_given(kernel, stream, config, fields, attributes, Listed(&arguments)) }
 }
 
@@ -87,8 +87,9 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
     let warm = Warm { raw: config.raw(queue.raw), kernel, stream, memory };
     let plain = fields.is_empty() && attributes.is_empty() && !trace::hears_launches();
     if plain && ready && given.is_verified(kernel) && check::within_limits(kernel, &warm.raw) {
-        // SAFETY: the kernel is loaded, the stream is live and of its context, the packet fits the kernel's parameters as far as
-        // they are known; what the kernel then does is the caller's duty.
+        // SAFETY: the kernel is loaded, by the caller's duty 1; the stream is kept by its handle, and of the kernel's context, as `ready`
+        // says; the packet has what the kernel's parameters need, as far as they are known; the dimensions are within the limits. What the
+        // kernel then does is the caller's duty 1.
         let code = unsafe {
             kernel.driver.cuLaunchKernelEx((&raw const warm).cast(), kernel.raw, params, null_mut())
         };
@@ -96,11 +97,11 @@ pub(super) unsafe fn submit_given<'l, G: Given<'l>>(
             queue.submissions.finish();
             return Ok(());
         }
-        // SAFETY: as above; the packet is still where it was.
+        // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
         return unsafe { again(code, &warm, given.types(), params) };
     }
     let request = Request { kernel, stream, config: &warm.raw, fields, attributes };
-    // SAFETY: as above; the packet is still where it was.
+    // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types, and points to this memory.
     unsafe { slow(&request, given.types(), number, &warm.memory, params) }
 }
 
@@ -136,7 +137,7 @@ unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
     // No context is current, or one of another driver or device: `examined` makes the kernel's current. The memory is ready, so it is
     // not needed again.
     if matches!(code, CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_INVALID_HANDLE) {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         return unsafe { examined(request, types.into(), launch, &Nil, params) };
     }
     launch.refused();
@@ -157,7 +158,7 @@ unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
     let launch = Submission::announced(request.stream, number);
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     unsafe { examined(request, types.into(), launch, memory, params) }
 }
 
@@ -192,8 +193,8 @@ unsafe fn examined(
         launch.launches(kernel.number);
     }
     let code = trace::launch(kernel, &raw, || {
-        // SAFETY: the caller's duty 1; kernel, stream and arguments are of the current context; the first `count` attributes
-        // are written.
+        // SAFETY: the caller's duty 1: the kernel is loaded, and what it does with its arguments. Packet, dimensions and contexts were compared
+        // by `make_ready`; the stream is kept by its handle; the first `count` attributes are written.
         unsafe { kernel.driver.cuLaunchKernelEx(&raw, kernel.raw, params, null_mut()) }
     });
     if code != CUresult::SUCCESS {
@@ -201,7 +202,7 @@ unsafe fn examined(
         return Err(check::refused(code, request));
     }
     for (attribute, raw) in request.fields.iter().chain(request.attributes).zip(&list) {
-        // SAFETY: written above, by the same two lists.
+        // SAFETY: written above: both loops go through the same attributes in the same order.
         attribute.answered(unsafe { &raw.assume_init_ref().value });
     }
     let Some(capture) = request.stream.capture() else { return Ok(()) };

@@ -27,7 +27,7 @@ pub(super) unsafe fn submit_timed<'l, G: Given<'l>>(
     given: G,
 ) -> Result<LaunchTimes, Error> {
     let Some(flags) = timed else {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { submit_given(kernel, stream, config, fields, attributes, given) }?;
         return Ok(None);
     };
@@ -43,7 +43,7 @@ pub(super) unsafe fn submit_timed<'l, G: Given<'l>>(
         &given.memory(),
     )?;
     start.record(stream)?;
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     unsafe { submit_given(kernel, stream, config, fields, attributes, given) }?;
     end.record(stream)?;
     Ok(Some((start, end)))

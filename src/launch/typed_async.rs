@@ -37,9 +37,9 @@ macro_rules! __cuda_module_async {
                 let function: &$crate::CudaFunction = $($function)*;
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                // SAFETY: 1: types: compared with the image when this was compiled, and with the driver when it was loaded. The
-                // other duties of `cuda_launch!` are those of whoever calls this method, or, if it is a safe one, of whoever
-                // declared its kernel as `safe fn`.
+                // SAFETY: 1: of the duties of `cuda_launch!` types were compared with the image when this was compiled, and with the driver
+                // when it was loaded; the others are those of whoever calls this method, or, if it is a safe one, of whoever declared
+                // its kernel as `safe fn`. Objects: 1: the list goes into an operation.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::KernelLaunch::of(
                         ::core::result::Result::Ok(::core::clone::Clone::clone(function)),
@@ -81,7 +81,8 @@ macro_rules! __cuda_module_async {
                 for attribute in [fields, attributes].concat() {
                     launch.push_attribute(attribute);
                 }
-                // SAFETY: 1: as above; 2: each slice was pushed, and is filled, in the order of the parameters.
+                // SAFETY: of `new`: 1: as for the method that borrows; 2: what the kernel uses is pushed as memory or objects, which launches
+                // order; of `typed`: 2: each slice and object was pushed, and is filled, in the order of the parameters, with its type.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::OwnedKernelLaunch::typed($($given)*, launch, |$($given)*, launch| {
                         $($crate::__cuda_module_fill! { launch $kind $argument [$($element)*] })*
@@ -123,19 +124,19 @@ macro_rules! __cuda_module_borrow {
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_push {
     ($launch:ident slice $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: by `__cuda_module_fill`.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
-        // SAFETY: 1: by `__cuda_module_fill`.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_slice_later::<$($element)*>() };
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
-        // SAFETY: 1: by `__cuda_module_fill`.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
-        // SAFETY: 1: by `__cuda_module_fill`.
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {
@@ -156,12 +157,12 @@ macro_rules! __cuda_module_fill {
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);
-        // SAFETY: 1: it goes into the operation.
+        // SAFETY: 1: it goes into the list of an operation.
         $launch.fill_object(unsafe { $crate::__private::typed::object(object) });
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
         let object: &mut $($ty)* = $crate::__private::typed::HeldObjectMut::held_mut($argument);
-        // SAFETY: 1: it goes into the operation.
+        // SAFETY: 1: it goes into the list of an operation.
         $launch.fill_object(unsafe { $crate::__private::typed::object_mut(object) });
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {};

@@ -42,9 +42,9 @@ macro_rules! __cuda_module_kernel {
                 let function: &$crate::CudaFunction = $($function)*;
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                // SAFETY: types: compared with the image when this was compiled, and with the driver when it was loaded. The
-                // other duties of `cuda_launch!` are those of whoever calls this method, or, if it is a safe one, of whoever
-                // declared its kernel as `safe fn`. The function keeps its module loaded.
+                // SAFETY: 1: of the duties of `cuda_launch!` types were compared with the image when this was compiled, and with the driver
+                // when it was loaded; the others are those of whoever calls this method, or, if it is a safe one, of whoever declared
+                // its kernel as `safe fn`; 2: the function keeps its module loaded. Objects: 1: the list goes to `submit`.
                 unsafe {
                     $crate::__private::submit(
                         function.kernel(),

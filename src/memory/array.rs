@@ -143,9 +143,9 @@ pub(super) struct ArrayInner {
     level_of: Option<Arc<MipmapInner>>,
 }
 
-// SAFETY: a CUarray may be used from every thread; the rest is Send and Sync.
+// SAFETY: a CUarray may be used from every thread (driver API, "Memory Management"); the rest is Send.
 unsafe impl Send for ArrayInner {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; what is changed through a shared reference is atomic or behind a lock, and the rest is Sync.
 unsafe impl Sync for ArrayInner {}
 
 impl<T: ArrayElement> CudaArray<T> {
@@ -180,13 +180,14 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
     /// # Safety
-    /// 1. `raw` is a live array of `context`'s context and outlives every clone of the result and all work on it.
+    /// 1. `raw` is a live array of `context`'s context and outlives every clone of the result, all work on it, and graphs that use it.
     /// 2. Its elements are `T`s.
     ///
     /// # Errors
     /// Whatever the driver answers.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUarray) -> Result<Self, Error> {
-        let descriptor = describe(context, raw)?;
+        // SAFETY: 1: the caller's duty 1.
+        let descriptor = unsafe { describe(context, raw) }?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
         let inner = ArrayInner::new(raw, context, (extent, descriptor.flags), false, None);
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
@@ -200,7 +201,8 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Whatever the driver answers.
     #[doc(alias = "cuArray3DGetDescriptor")]
     pub fn descriptor(&self) -> Result<ArrayDescriptor, Error> {
-        describe(&self.inner.context, self.inner.raw)
+        // SAFETY: 1: this handle keeps the array.
+        unsafe { describe(&self.inner.context, self.inner.raw) }
     }
 
     /// Copies `source`, row after row without gaps, over all elements; returns when they are there.
@@ -235,7 +237,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// # Errors
     /// The stream is of another context, or whatever the driver answers.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
-        // SAFETY: every bit pattern is a `T`, and that includes all zeros.
+        // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
         self.copy_to_host(stream, &mut host)?;
         Ok(host)
@@ -346,7 +348,8 @@ impl ArrayInner {
         // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
         self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
-        // SAFETY: this crate made the array, no handle is left, and no work uses it any more.
+        // SAFETY: this crate made the array, destroys it once, no handle and no graph with a share is left, and `end` has waited for the
+        // work that uses it.
         self.context
             .give_back("cuArrayDestroy", String::new, |driver| unsafe { driver.cuArrayDestroy(self.raw) })
     }
@@ -381,10 +384,13 @@ impl Drop for ArrayInner {
     }
 }
 
-/// What the driver says of a live array.
-pub(super) fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescriptor, Error> {
+/// What the driver says of an array.
+///
+/// # Safety
+/// 1. `raw` is a live array of `context`.
+pub(super) unsafe fn describe(context: &CudaContext, raw: CUarray) -> Result<ArrayDescriptor, Error> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
-    // SAFETY: the array is live, and the descriptor outlives the call.
+    // SAFETY: the caller's duty 1; the descriptor outlives the call.
     context.call("cuArray3DGetDescriptor", String::new, |driver| unsafe {
         driver.cuArray3DGetDescriptor(&mut descriptor, raw)
     })?;

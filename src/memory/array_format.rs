@@ -72,7 +72,7 @@ macro_rules! elements {
         elements!(@one [$ty; 4], 4, $format);
     )*};
     (@one $ty:ty, $channels:literal, $format:ident) => {
-        // SAFETY: 1: as many of the numbers that the format names.
+        // SAFETY: 1: a number of the bits that the format names, or an array of as many as there are channels.
         #[diagnostic::do_not_recommend]
         unsafe impl ArrayElement for $ty {
             const FORMAT: ArrayFormat = ArrayFormat::$format;

@@ -20,7 +20,8 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         let mut host = Vec::with_capacity(self.len());
-        // SAFETY: the capacity is `len` elements; they count as written only once the copy is done.
+        // SAFETY: 1: the capacity is `len` elements. They are written when `read_to` has returned without an error, which waits for the
+        // copy; and every bit pattern is a `T`.
         unsafe {
             read_to(self, stream, host.as_mut_ptr())?;
             host.set_len(self.len());
@@ -37,7 +38,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
         same_length("copy_to_host", self.len(), destination.len())?;
-        // SAFETY: the destination has `len` elements, and every bit pattern is a `T`.
+        // SAFETY: 1: the destination has `len` elements, as was compared; and every bit pattern is a `T`.
         unsafe { read_to(self, stream, destination.as_mut_ptr()) }
     }
 }
@@ -112,7 +113,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         }
         let mut work = Submission::on(stream);
         work.writes(self.home())?;
-        // SAFETY: the view has `bytes` bytes, and all-zero bytes are a `T`.
+        // SAFETY: the view has `bytes` bytes, which are freed after this write, as it is noted; and all-zero bytes are a `T`.
         work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
             driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
         })
@@ -137,7 +138,8 @@ unsafe fn read_to<T: DeviceCopy>(
     let mut work = Submission::on(stream);
     work.reads(view.home())?;
     submit_and_wait(stream, || {
-        // SAFETY: both sides have `bytes` bytes; the caller's is valid until `submit_and_wait` has waited, whatever happens.
+        // SAFETY: both sides have `bytes` bytes: of the host's that is the caller's duty 1, until `submit_and_wait` has waited, whatever
+        // happens.
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
         })

@@ -70,7 +70,8 @@ impl CudaStream {
     /// [`CudaStream::copy_region`] do both. Driver call: `cuMemcpyAsync`.
     ///
     /// # Safety
-    /// 1. `target` is valid for writes of `bytes` bytes and `source` for reads, both until the copy is done.
+    /// 1. `target` is valid for writes of `bytes` bytes and `source` for reads, both until the copy is done; where the stream captures,
+    ///    as long as the graph can run.
     /// 2. No other work uses the target meanwhile, nor writes the source.
     ///
     /// # Errors
@@ -83,7 +84,7 @@ impl CudaStream {
         bytes: usize,
     ) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes from {source:#x} to {target:#x}");
-        // SAFETY: the caller's duties.
+        // SAFETY: the caller's duties 1 and 2; this handle keeps the stream.
         Submission::on(self).call("cuMemcpyAsync", asked, |driver| unsafe {
             driver.cuMemcpyAsync(target, source, bytes, self.raw())
         })
@@ -94,7 +95,7 @@ impl CudaStream {
     /// Driver call: `cuMemsetD8Async`.
     ///
     /// # Safety
-    /// 1. `target` is valid for writes of `bytes` bytes until the work is done.
+    /// 1. `target` is valid for writes of `bytes` bytes until the work is done; where the stream captures, as long as the graph can run.
     /// 2. No other work uses them meanwhile.
     ///
     /// # Errors
@@ -102,7 +103,7 @@ impl CudaStream {
     #[doc(alias = "cuMemsetD8Async")]
     pub unsafe fn fill_bytes(&self, target: CUdeviceptr, value: u8, bytes: usize) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes at {target:#x}");
-        // SAFETY: the caller's duties.
+        // SAFETY: the caller's duties 1 and 2; this handle keeps the stream.
         Submission::on(self).call("cuMemsetD8Async", asked, |driver| unsafe {
             driver.cuMemsetD8Async(target, value, bytes, self.raw())
         })

@@ -162,8 +162,8 @@ impl CudaStream {
         let work = pair.order(self, "cuMemcpy3DPeerAsync")?;
         let whole = pair.peer(self);
         pair.submit(self, || {
-            // SAFETY: both regions were checked. Device memory is freed after the copy, which has noted its accesses; host memory is
-            // borrowed until `submit` has waited.
+            // SAFETY: `check` found both regions inside their memory, which is of the contexts that `whole` names, or the host's. Device
+            // memory is freed after the copy, which has noted its accesses; host memory is borrowed until `submit` has waited.
             work.call(
                 "cuMemcpy3DPeerAsync",
                 || pair.asked(),
@@ -209,8 +209,8 @@ impl Pair<'_> {
 
     fn copy_rows(&self, work: Submission<'_>) -> Result<(), Error> {
         let (rows, stream) = (self.flat(), work.stream().raw());
-        // SAFETY: both regions were checked. Device memory is freed after the copy, which has noted its accesses; host memory is
-        // borrowed until `submit` has waited.
+        // SAFETY: `check` found both regions inside their memory, which is of the stream's context, or the host's. Device memory is freed
+        // after the copy, which has noted its accesses; host memory is borrowed until `submit` has waited.
         work.call(
             "cuMemcpy2DAsync",
             || self.asked(),

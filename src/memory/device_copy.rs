@@ -92,13 +92,13 @@ macro_rules! plain {
     ($kind:ident: $($ty:ty),* $(,)?) => {$(
         // Not recommended, here and below: a list of some of them would not help in a message.
         #[diagnostic::do_not_recommend]
-        // SAFETY: 1, 2: every bit pattern of this number is a value; 3: it is no address of the host.
+        // SAFETY: 1: every bit pattern of this number is a value; 2: it is a primitive, or transparent around one; 3: it is no pointer.
         unsafe impl DeviceCopy for $ty {
             const KIND: Kind = Kind::$kind;
         }
 
         #[diagnostic::do_not_recommend]
-        // SAFETY: 1: a number.
+        // SAFETY: 1: a number is not one.
         unsafe impl NoAddress for $ty {}
     )*};
 }
@@ -121,11 +121,11 @@ unsafe impl<T: NoAddress, const N: usize> NoAddress for [T; N] {}
 #[diagnostic::do_not_recommend]
 unsafe impl<T: ?Sized + 'static> NoAddress for PhantomData<T> {}
 
-// SAFETY: 1 to 3 hold for the number inside; `Wrapping` is transparent.
+// SAFETY: 1 to 3: as for what is inside, since `Wrapping` is transparent.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceCopy for Wrapping<T> {}
 
-// SAFETY: 1 to 3 hold for each element; arrays have no padding of their own.
+// SAFETY: 1 to 3: as for each element; the layout of arrays is defined, and they have no padding of their own.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
@@ -145,6 +145,6 @@ unsafe impl<T: 'static> DeviceCopy for DevicePtrMut<T> {
 #[diagnostic::do_not_recommend]
 unsafe impl<T: ?Sized + 'static> DeviceCopy for PhantomData<T> {}
 
-// SAFETY: 1, 2: an opaque `repr(C)` array of u64; 3: the driver encodes device addresses only.
+// SAFETY: 1, 2: a `repr(C)` array of u64, which nobody here reads; 3: the driver encodes addresses as the device sees them.
 #[diagnostic::do_not_recommend]
 unsafe impl DeviceCopy for cuda_driver_sys::CUtensorMap {}

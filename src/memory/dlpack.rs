@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::buffer::{DeviceBuffer, byte_len};
@@ -20,9 +20,19 @@ use crate::error::{DlPackError, Error, ErrorKind};
 use crate::ordering::Submission;
 
 /// An element that DLPack has a name for.
+///
+/// A type whose size is not that of its name is refused where tensors are made and taken.
 pub trait DlElement: DeviceCopy {
     /// Its name: a code, and a number of bits.
     const TYPE: DLDataType;
+}
+
+/// An error unless a `T` has the size that its name says: the other library, or a buffer here, would reach beyond the memory.
+fn has_its_size<T: DlElement>() -> Result<(), Error> {
+    let DLDataType { bits, lanes, .. } = T::TYPE;
+    let (named, size) = (usize::from(bits) * usize::from(lanes), 8 * size_of::<T>());
+    let error = || mismatch("element size", format!("{size} bits"), format!("{:?}", T::TYPE));
+    (named == size).then_some(()).ok_or_else(error)
 }
 
 macro_rules! elements {
@@ -72,9 +82,10 @@ enum Raw {
     Legacy(NonNull<DLManagedTensor>),
 }
 
-// SAFETY: a tensor may be used and given back by any thread; what it owns here is `Send` and `Sync`.
+// SAFETY: its deleter may be called by any thread: those of this file drop a `Kept` or a `DlTensor`, which are `Send`, and of others
+// duty 1 of `from_raw` says so.
 unsafe impl Send for DlTensor {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: through a shared reference the description is only read, which nobody writes while this value owns it.
 unsafe impl Sync for DlTensor {}
 
 /// What a tensor that this crate made keeps.
@@ -115,9 +126,10 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
     /// tensor back, the memory is freed after all work of the context.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold. The stream is of
-    /// another context or captures.
+    /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold; or the elements have
+    /// not the size that they are named by. The stream is of another context or captures.
     pub fn into_dlpack(self, stream: &CudaStream, shape: &[usize]) -> Result<DlTensor, Error> {
+        has_its_size::<T>()?;
         let elements = match shape.contains(&0) {
             true => Some(0),
             false => shape.iter().try_fold(1usize, |product, len| product.checked_mul(*len)),
@@ -157,7 +169,9 @@ impl DlTensor {
     ) -> Self {
         let ndim = kept.shape.len() as i32;
         let mut kept = Box::new(kept);
-        let (shape, strides) = (kept.shape.as_mut_ptr(), kept.strides.as_mut_ptr());
+        // No distances where rows lie one after the other, and not where there is no distance.
+        let strides = if kept.strides.is_empty() { null_mut() } else { kept.strides.as_mut_ptr() };
+        let shape = kept.shape.as_mut_ptr();
         let tensor = Box::new(DLManagedTensorVersioned {
             version: DLPackVersion { major: 1, minor: 0 },
             manager_ctx: Box::into_raw(kept).cast(),
@@ -182,8 +196,9 @@ impl DlTensor {
     /// Takes over a tensor of another library, from a capsule called `dltensor_versioned`.
     ///
     /// # Safety
-    /// 1. It is a live tensor of version 1 of the standard, and this is its only owner.
-    /// 2. Its memory is as it says, and stays until it is given back; nobody writes it meanwhile.
+    /// 1. It is a live tensor of version 1 of the standard, and this is its only owner. Its deleter may be called on any thread.
+    /// 2. Its memory is as it says, and stays until it is given back. Nobody writes it meanwhile, nor reads it unless the tensor says
+    ///    that it may only be read.
     /// 3. Work that wrote it is done, or ordered before the streams that it is used on here.
     /// 4. Contexts of its device that [`DlTensor::into_buffer`] is given are of the driver that allocated it, and reach it:
     ///    it tells the device's number only. Of a tensor that this crate made, the context is known and compared.
@@ -194,8 +209,10 @@ impl DlTensor {
     /// Takes over a tensor in the older form, from a capsule called `dltensor`.
     ///
     /// # Safety
-    /// 1. It is a live tensor of that form, and this is its only owner.
-    /// 2. to 4. As [`DlTensor::from_raw`].
+    /// 1. It is a live tensor of that form, and this is its only owner. Its deleter may be called on any thread.
+    /// 2. Its memory is as it says, may be written, and stays until it is given back. Nobody else uses it meanwhile.
+    /// 3. As duty 3 of [`DlTensor::from_raw`]: work that wrote it is ordered before its uses here.
+    /// 4. As duty 4 of [`DlTensor::from_raw`]: contexts that [`DlTensor::into_buffer`] is given reach it.
     pub unsafe fn from_raw_legacy(raw: NonNull<DLManagedTensor>) -> Self {
         Self { raw: Raw::Legacy(raw) }
     }
@@ -212,13 +229,14 @@ impl DlTensor {
                 let tensor = *self.tensor();
                 let (shape, strides, home) = (self.shape().into(), self.strides().into(), self.home());
                 let kept = Kept { _memory: Box::new(self), shape, strides };
-                Self::made(tensor.data, tensor.device, tensor.dtype, kept, home)
+                let data = tensor.data.wrapping_byte_add(tensor.byte_offset as usize);
+                Self::made(data, tensor.device, tensor.dtype, kept, home)
             }
         };
         wrapped.into_raw()
     }
 
-    /// Gives the tensor to another library that knows the older form only.
+    /// Gives the tensor to another library that knows the older form only. That form cannot say that elements may only be read.
     pub fn into_raw_legacy(self) -> NonNull<DLManagedTensor> {
         if let Raw::Legacy(raw) = self.raw {
             std::mem::forget(self);
@@ -238,9 +256,10 @@ impl DlTensor {
     /// The memory of a tensor that this crate made remembers who used it, as if it had never been away. No driver call.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the elements are of another type, on another device, not in rows one after the other, or may
-    /// only be read. [`Error::is_context_mismatch`]: this crate made the tensor of memory of another context.
+    /// [`ErrorKind::DlPack`]: the elements are of another type or size, on another device, not in rows one after the other, or
+    /// may only be read. [`Error::is_context_mismatch`]: this crate made the tensor of memory of another context.
     pub fn into_buffer<T: DlElement>(self, context: &CudaContext) -> Result<DeviceBuffer<T>, Error> {
+        has_its_size::<T>()?;
         let (tensor, home) = (*self.tensor(), self.home());
         if let Some(home) = &home {
             context.same_context(home.context(), "the memory of the tensor", "the context")?;
@@ -282,19 +301,21 @@ impl DlTensor {
     /// The lengths of the dimensions, in elements.
     pub fn shape(&self) -> &[i64] {
         let tensor = self.tensor();
-        dimensions(tensor.shape, tensor.ndim)
+        // SAFETY: 1: by the standard there are `ndim` lengths, which live as long as the tensor, that `self` owns.
+        unsafe { dimensions(tensor.shape, tensor.ndim) }
     }
 
     /// The distances of neighbours in each dimension, in elements; empty if rows lie one after the other.
     pub fn strides(&self) -> &[i64] {
         let tensor = self.tensor();
-        if tensor.strides.is_null() { &[] } else { dimensions(tensor.strides, tensor.ndim) }
+        // SAFETY: 1: as for the lengths; null stands for none.
+        unsafe { dimensions(tensor.strides, tensor.ndim) }
     }
 
     /// Whether the elements may only be read.
     pub fn is_read_only(&self) -> bool {
         match self.raw {
-            // SAFETY: live while this value is.
+            // SAFETY: the structure is this value's, and freed by its end alone.
             Raw::Versioned(raw) => unsafe { raw.as_ref() }.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0,
             Raw::Legacy(_) => false,
         }
@@ -303,7 +324,7 @@ impl DlTensor {
     /// The description of the tensor.
     pub fn tensor(&self) -> &DLTensor {
         match self.raw {
-            // SAFETY: live while this value is.
+            // SAFETY: the structure is this value's, freed by its end alone, and nobody writes it meanwhile.
             Raw::Versioned(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
             // SAFETY: as above.
             Raw::Legacy(raw) => unsafe { &(*raw.as_ptr()).dl_tensor },
@@ -328,10 +349,13 @@ impl DlTensor {
     }
 }
 
-/// `count` numbers.
-fn dimensions<'a>(start: *const i64, count: i32) -> &'a [i64] {
+/// `count` numbers; none where `start` is null.
+///
+/// # Safety
+/// 1. At `start`, unless it is null, stand so many numbers, which nobody writes as long as `'a` lasts.
+unsafe fn dimensions<'a>(start: *const i64, count: i32) -> &'a [i64] {
     match usize::try_from(count) {
-        // SAFETY: by the standard there are so many, as long as the tensor lives.
+        // SAFETY: the caller's duty 1.
         Ok(count) if count > 0 && !start.is_null() => unsafe { std::slice::from_raw_parts(start, count) },
         _ => &[],
     }
@@ -343,7 +367,8 @@ fn mismatch(what: &'static str, wanted: String, found: String) -> Error {
 
 impl Drop for DlTensor {
     fn drop(&mut self) {
-        // SAFETY: live, and this is its only owner; the deleter is called once.
+        // SAFETY: the structure is live and this value its only owner, as duty 1 of `from_raw` says or `made` made it; `into_raw` and its
+        // like forget the value, so that the deleter is called once.
         unsafe {
             match self.raw {
                 Raw::Versioned(raw) => {
@@ -367,7 +392,8 @@ unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
         return;
     }
     forget(tensor);
-    // SAFETY: both were leaked by `made`, and the owner calls this once. Dropping the buffer does not panic.
+    // SAFETY: `made` leaked both boxes, of these types, and gave this deleter to no other tensor; the standard has the owner call it
+    // once. What is dropped ends in `Drop`s that do not panic.
     unsafe {
         let tensor = Box::from_raw(tensor);
         drop(Box::from_raw(tensor.manager_ctx.cast::<Kept>()));
@@ -380,7 +406,8 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
         return;
     }
     forget(tensor);
-    // SAFETY: both were leaked by `into_raw_legacy`, and the owner calls this once.
+    // SAFETY: `into_raw_legacy` leaked both boxes, of these types, and gave this deleter to no other tensor; the standard has the owner
+    // call it once.
     unsafe {
         let tensor = Box::from_raw(tensor);
         drop(Box::from_raw(tensor.manager_ctx.cast::<DlTensor>()));

@@ -37,7 +37,7 @@ pub enum ExternalMemoryHandle {
 /// use cuda_launch::{interop::{ExternalMemory, ExternalMemoryHandle}, CudaContext};
 /// # let descriptor: std::os::fd::OwnedFd = unimplemented!();
 /// let ctx = CudaContext::new(0)?;
-/// // SAFETY: 1: 1 MiB of memory that Vulkan exported as this descriptor, for itself alone.
+/// // SAFETY: 1, 2: 1 MiB of memory that Vulkan exported as this descriptor, for itself alone.
 /// let memory = unsafe {
 ///     ExternalMemory::import(&ctx, ExternalMemoryHandle::FileDescriptor(descriptor), 1 << 20, true)?
 /// };
@@ -59,7 +59,8 @@ struct Imported {
     context: CudaContext,
 }
 
-// SAFETY: a CUexternalMemory may be used from every thread; the rest is Send and Sync.
+// SAFETY: a CUexternalMemory may be used from every thread (driver API, "External Resource Interoperability"); the rest is Send and
+// Sync.
 unsafe impl Send for Imported {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for Imported {}
@@ -70,7 +71,8 @@ impl ExternalMemory {
     /// Driver call: `cuImportExternalMemory`.
     ///
     /// # Safety
-    /// 1. The handle is of the kind it says, and its memory has so many bytes and is dedicated or not as said.
+    /// 1. The handle is live, and of the kind it says.
+    /// 2. Its memory has so many bytes, and is dedicated or not as said.
     ///
     /// # Errors
     /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or whatever the driver answers. A file descriptor that a driver
@@ -111,7 +113,7 @@ impl ExternalMemory {
             || format!("{bytes} bytes, {handle:?}"),
             |driver| {
                 given = true;
-                // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
+                // SAFETY: the description says what the caller's duties 1 and 2 say; it and `raw` outlive the call.
                 unsafe { driver.cuImportExternalMemory(&mut raw, &description) }
             },
         );
@@ -145,7 +147,8 @@ impl ExternalMemory {
         };
         let mut address = 0;
         let asked = || format!("{bytes} bytes at {offset} of {}", self.inner.bytes);
-        // SAFETY: the memory is live, the description is whole, `address` outlives the call.
+        // SAFETY: this handle keeps the memory; the driver refuses a range that is not inside it; description and `address` outlive the
+        // call.
         context.call("cuExternalMemoryGetMappedBuffer", asked, |driver| unsafe {
             driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
         })?;
@@ -171,7 +174,7 @@ impl ExternalMemory {
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        // SAFETY: this value owned it, and no buffer of it is left.
+        // SAFETY: this value owned it, and no mapped range of it is left: each holds a handle.
         let _ = self.context.give_back("cuDestroyExternalMemory", String::new, |driver| unsafe {
             driver.cuDestroyExternalMemory(self.raw)
         });
@@ -186,7 +189,8 @@ struct Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped ranges are freed so, and nothing uses this one any more.
+        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Home` that it is of, after all work that
+        // uses it.
         let _ = self
             .memory
             .inner

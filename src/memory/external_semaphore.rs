@@ -10,8 +10,9 @@ use cuda_driver_sys::{
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, try_again};
 use crate::error::Error;
+use crate::ordering::Submission;
 
 /// A handle by which a graphics API shares a semaphore (`CUexternalSemaphoreHandleType`).
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub enum ExternalSemaphoreHandle {
 
 /// A semaphore of a graphics API: streams wait for it and signal it.
 ///
-/// Handles are cheap to clone; it is given back with the last one.
+/// Handles are cheap to clone; it is given back with the last one, which waits for the streams that wait for it or signal it.
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
@@ -53,14 +54,24 @@ pub struct ExternalSemaphore {
 
 #[derive(Debug)]
 struct Imported {
+    /// Null once it is given back.
     raw: CUexternalSemaphore,
     context: CudaContext,
+    /// The streams that were given a wait or a signal. All count as readers: a signal must not wait for the wait that it ends.
+    accesses: StreamAccesses,
 }
 
-// SAFETY: a CUexternalSemaphore may be used from every thread; the rest is Send and Sync.
+// SAFETY: a CUexternalSemaphore may be used from every thread (driver API, "External Resource Interoperability"); the rest is Send
+// and Sync.
 unsafe impl Send for Imported {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; the handle is only copied through a shared reference.
 unsafe impl Sync for Imported {}
+
+impl Resource for Imported {
+    fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
+    }
+}
 
 impl ExternalSemaphore {
     /// Opens a semaphore.
@@ -68,7 +79,7 @@ impl ExternalSemaphore {
     /// Driver call: `cuImportExternalSemaphore`.
     ///
     /// # Safety
-    /// 1. The handle is of the kind it says.
+    /// 1. The handle is live, and of the kind it says.
     ///
     /// # Errors
     /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or whatever the driver answers. A file descriptor that a
@@ -105,7 +116,7 @@ impl ExternalSemaphore {
             || format!("{handle:?}"),
             |driver| {
                 given = true;
-                // SAFETY: the description is whole and true, by the caller's promise; `raw` outlives the call.
+                // SAFETY: the description names the handle as what the caller's duty 1 says it is; it and `raw` outlive the call.
                 unsafe { driver.cuImportExternalSemaphore(&mut raw, &description) }
             },
         );
@@ -115,7 +126,8 @@ impl ExternalSemaphore {
             std::mem::forget(handle);
         }
         imported?;
-        Ok(Self { inner: Arc::new(Imported { raw, context: context.clone() }) })
+        let accesses = StreamAccesses::new(context.owner());
+        Ok(Self { inner: Arc::new(Imported { raw, context: context.clone(), accesses }) })
     }
 
     /// Signals it when `stream` gets there: with `value` if it counts, or as the key of a keyed mutex.
@@ -123,16 +135,17 @@ impl ExternalSemaphore {
     /// Driver call: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context or captures, or whatever the driver answers.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
-        stream.same_context(&self.inner.context, "the semaphore")?;
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         parameters.params.fence.value = value;
         parameters.params.keyedMutex.key = value;
         let call = "cuSignalExternalSemaphoresAsync";
-        // SAFETY: semaphore and stream are live; one of each is passed, which the driver copies.
-        self.inner.context.call(
+        let work = self.work(stream, call)?;
+        // SAFETY: semaphore and stream are live, and of one context; one of each is passed, which the driver copies. The semaphore goes
+        // after the work, which has noted that it uses it.
+        work.call(
             call,
             || format!("value {value}"),
             |driver| unsafe {
@@ -146,18 +159,18 @@ impl ExternalSemaphore {
     /// Driver call: `cuWaitExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context or captures, or whatever the driver answers.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
-        stream.same_context(&self.inner.context, "the semaphore")?;
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         parameters.params.fence.value = value;
         parameters.params.keyedMutex.key = value;
         // Without a limit.
         parameters.params.keyedMutex.timeoutMs = u32::MAX;
         let call = "cuWaitExternalSemaphoresAsync";
-        // SAFETY: semaphore and stream are live; one of each is passed, which the driver copies.
-        self.inner.context.call(
+        let work = self.work(stream, call)?;
+        // SAFETY: as in `signal`.
+        work.call(
             call,
             || format!("value {value}"),
             |driver| unsafe {
@@ -166,17 +179,41 @@ impl ExternalSemaphore {
         )
     }
 
+    /// Announces work that uses the semaphore. A graph would not keep it.
+    fn work<'s>(&self, stream: &'s CudaStream, call: &'static str) -> Result<Submission<'s>, Error> {
+        stream.same_context(&self.inner.context, "the semaphore")?;
+        stream.refuse_in_capture(call)?;
+        let mut work = Submission::on(stream);
+        work.reads(&self.inner)?;
+        Ok(work)
+    }
+
     /// The raw semaphore, valid as long as this handle.
     pub fn raw(&self) -> CUexternalSemaphore {
         self.inner.raw
     }
 }
 
+impl Imported {
+    /// Gives it back after the work that uses it, once. Where that must not be now, it stays.
+    fn destroy(&mut self) -> Result<(), Error> {
+        self.context.may_give_back("cuDestroyExternalSemaphore")?;
+        // "Any outstanding signals or waits must have completed" (driver API).
+        self.accesses.end(&self.context, false)?;
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        // SAFETY: this value owned it, no handle is left, and the work that used it is done.
+        self.context.give_back("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
+            driver.cuDestroyExternalSemaphore(raw)
+        })
+    }
+}
+
 impl Drop for Imported {
     fn drop(&mut self) {
-        // SAFETY: this value owned it; work that was given to streams is not concerned.
-        let _ = self.context.give_back("cuDestroyExternalSemaphore", String::new, |driver| unsafe {
-            driver.cuDestroyExternalSemaphore(self.raw)
-        });
+        // Nobody can be told here.
+        if !self.raw.is_null() && self.destroy().is_err() && !self.raw.is_null() {
+            let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+            try_again(Self { raw, context: self.context.clone(), accesses: self.accesses.take() });
+        }
     }
 }

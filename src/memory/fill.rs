@@ -30,7 +30,7 @@ pub unsafe trait FillElement: DeviceCopy {}
 
 macro_rules! fill_elements {
     ($($ty:ty),* $(,)?) => {$(
-        // SAFETY: 1: by its name; 2: numbers and arrays of them have no padding.
+        // SAFETY: 1: the names say how many bits, and `Word::of` asserts it; 2: numbers, and arrays of them, have no padding.
         #[diagnostic::do_not_recommend]
         unsafe impl FillElement for $ty {}
     )*};
@@ -171,7 +171,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         work.writes(self.home())?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
-        // SAFETY: the view has `count` elements of the word's size.
+        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, which are freed after this write, as it is
+        // noted; any bits are a `T`.
         work.call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
     }
 }
@@ -209,6 +210,6 @@ pub(super) unsafe fn fill_rows(work: Submission<'_>, rows: Rows, word: Word) -> 
     }
     let asked = || format!("{} x {} elements, pitch {} bytes", rows.width, rows.height, rows.pitch);
     let stream = work.stream().raw();
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     work.call(word.rows_name(), asked, |driver| unsafe { word.fill_rows(driver, rows, stream) })
 }

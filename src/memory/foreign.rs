@@ -69,7 +69,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Safety
     /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
     /// 2. They stay as long as the buffer, and all work that uses it, if they are borrowed.
-    /// 3. They can be freed as `ownership` says, and nobody else frees them.
+    /// 3. They can be freed as `ownership` says, on a stream of `context` if it names one, and nobody else frees them.
     /// 4. Nobody else uses them meanwhile in a way that a `Vec` would not allow, and work that uses them now is ordered before what
     ///    the buffer is used for.
     pub unsafe fn from_raw_parts(

@@ -214,7 +214,8 @@ macro_rules! shared_methods {
             }
         }
 
-        // SAFETY: 1: the driver told address and size of the variable; 2: the handle keeps its module loaded.
+        // SAFETY: 1: the driver told address and size of the variable, whose multiple and alignment `variable` compared; 2: the handle keeps
+        // its module loaded; 3: neither is ever changed.
         #[diagnostic::do_not_recommend]
         unsafe impl<T: DeviceCopy> DeviceSlice for $name<T> {
             type Element = T;
@@ -251,7 +252,7 @@ impl<T: DeviceCopy> ModuleConstant<T> {
     }
 }
 
-// SAFETY: 1: it is the only handle of its variable.
+// SAFETY: 1: it is the only handle of its variable in its module: `Symbols::take` gives out one at a time.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {
     #[inline(always)]

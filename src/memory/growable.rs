@@ -122,7 +122,8 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
     }
 }
 
-// SAFETY: 1: `len` elements are mapped; 2: borrowing it keeps them.
+// SAFETY: 1: `grow_to` maps memory for `len` elements before it counts them; 2: `home` keeps the mappings; 3: the address never changes,
+// and the length under `&mut` alone.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
     type Element = T;
@@ -133,7 +134,7 @@ unsafe impl<T: DeviceCopy> DeviceSlice for GrowableBuffer<T> {
     }
 }
 
-// SAFETY: 1: it owns its memory.
+// SAFETY: 1: it made its memory itself, and nobody else has an address of it.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSliceMut for GrowableBuffer<T> {
     #[inline(always)]

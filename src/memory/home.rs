@@ -103,14 +103,15 @@ impl Home {
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
             Origin::Plain => self.free("cuMemFree", |address, driver| {
-                // SAFETY: this value owned the allocation; the call waits for all work of the device.
+                // SAFETY: this value owned the allocation; the call waits for all work of the device, and `last_use` has waited for
+                // that of others.
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream, _pool) => {
                 let stream = last.unwrap_or(stream);
                 self.free("cuMemFreeAsync", |address, driver| {
-                    // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and the device
-                    // is idle where there may be others.
+                    // SAFETY: this value owned the allocation; every noted use comes before this on the stream, and where there may be others
+                    // `last_use` has waited for the context. The stream is kept by `stream`.
                     unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
                 })
             }
@@ -167,8 +168,17 @@ impl Home {
                 Ok(last)
             }
             Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
-            // The call itself waits for all.
-            Origin::Plain => forbid_anywhere(&self.context, "cuMemFree").map(|()| None),
+            Origin::Plain => {
+                forbid_anywhere(&self.context, "cuMemFree")?;
+                // The call itself waits for all of the device; not for a stream of another context that copied from here or to it.
+                let queues = self.accesses.queues();
+                let mut strangers = queues.iter().filter(|queue| !queue.context().is_same(&self.context));
+                strangers.try_for_each(|queue| match queue.drain() {
+                    Err(error) if !error.is_sticky() => Err(error),
+                    _ => Ok(()),
+                })?;
+                Ok(None)
+            }
             _ => Ok(None),
         }
     }

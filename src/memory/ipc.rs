@@ -23,7 +23,7 @@ use crate::error::Error;
 /// let handle = IpcMemoryHandle::of(&buffer)?;
 /// let bytes = handle.to_bytes();
 /// // In the other process:
-/// // SAFETY: 1: a float buffer of 1000; 2: it stays until the other process says so.
+/// // SAFETY: 1: a buffer of 1000 floats; 2: it stays until this process says so, and nobody else uses it meanwhile.
 /// let opened = unsafe { IpcMemoryHandle::from_bytes(bytes).open::<f32>(&ctx, 1000)? };
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
@@ -48,7 +48,7 @@ impl IpcMemoryHandle {
         buffer.context().call(
             "cuIpcGetMemHandle",
             || format!("{address:#x}"),
-            // SAFETY: the memory is live, `raw` outlives the call.
+            // SAFETY: the buffer is borrowed, so its memory is allocated; `raw` outlives the call.
             |driver| unsafe { driver.cuIpcGetMemHandle(&mut raw, address) },
         )?;
         Ok(Self { raw })
@@ -76,7 +76,7 @@ impl IpcMemoryHandle {
         context.call(
             "cuIpcOpenMemHandle",
             || format!("{len} elements"),
-            // SAFETY: `address` outlives the call; a handle that is none is an error.
+            // SAFETY: `address` outlives the call; the handle is 64 bytes by value, and what is no handle is an error of the driver.
             |driver| unsafe { driver.cuIpcOpenMemHandle(&mut address, self.raw, flags) },
         )?;
         let owner = Opened { address, context: context.clone() };
@@ -107,7 +107,7 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: this value opened it, and nothing uses it any more.
+        // SAFETY: this value opened it, and is dropped by the `Home` that it is of, after all work that uses it.
         let _ = self.context.give_back("cuIpcCloseMemHandle", String::new, |driver| unsafe {
             driver.cuIpcCloseMemHandle(self.address)
         });

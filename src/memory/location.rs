@@ -45,8 +45,22 @@ impl MemoryLocation {
     }
 
     /// As the driver told it.
-    pub fn from_raw(raw: CUmemLocation) -> Self {
-        // SAFETY: plain numbers in every variant.
+    ///
+    /// Not for safe code, which could make a union of which some bytes were never written:
+    ///
+    /// ```compile_fail,E0133
+    /// use cuda_launch::memory::MemoryLocation;
+    /// use cuda_launch::sys;
+    /// let localized = sys::CUmemLocation__bindgen_ty_1_localized { deviceId: 0, localityDomainId: 0 };
+    /// let number = sys::CUmemLocation__bindgen_ty_1 { localized }; // two bytes of four
+    /// let type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    /// MemoryLocation::from_raw(sys::CUmemLocation { type_, __bindgen_anon_1: number });
+    /// ```
+    ///
+    /// # Safety
+    /// 1. The member `id` was written, or all bytes: by the driver, `Default`, or [`MemoryLocation::to_raw`].
+    pub unsafe fn from_raw(raw: CUmemLocation) -> Self {
+        // SAFETY: the caller's duty 1; any bits are a number.
         let id = unsafe { raw.__bindgen_anon_1.id };
         match raw.type_ {
             L::CU_MEM_LOCATION_TYPE_DEVICE => Self::Device(id),

@@ -136,8 +136,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_slice(&self) -> Result<&[T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait_for_writers()?;
-        // SAFETY: `len` elements at an address that was found to be aligned, which nothing writes: streams are done, and new work
-        // that writes needs `&mut self`.
+        // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing writes as
+        // long as the result lives: noted writes are done, no graph has the memory, and new work that writes needs `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
     }
 
@@ -150,8 +150,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait()?;
-        // SAFETY: `len` elements at an address that was found to be aligned, which nothing uses: streams are done, and new work
-        // needs a borrow of this value.
+        // SAFETY: `len` elements at an address that `uninit` found to be aligned, of which any bits are a `T`, and which nothing uses as long
+        // as the result lives: noted work is done, no graph has the memory, and new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_host_ptr(), self.len) })
     }
 
@@ -334,7 +334,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     }
 }
 
-// SAFETY: 1: it owns them; 2: borrowing it keeps it.
+// SAFETY: 1: it owns them; 2: `home` keeps the memory, and this value the home; 3: neither is ever changed.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for ManagedBuffer<T> {
     type Element = T;

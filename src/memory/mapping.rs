@@ -64,7 +64,8 @@ impl Mapping {
         memory.context().call(
             "cuMemMap",
             || format!("{bytes} bytes at {address:#x}"),
-            // SAFETY: memory and addresses are live and of one driver, and the range lies inside the reservation.
+            // SAFETY: memory and addresses are kept by their handles, and of one driver, as was compared; `multiples` found the range inside
+            // the reservation.
             |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
         )?;
         Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })
@@ -77,7 +78,7 @@ impl Mapping {
     #[doc(alias = "cuMemSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
-        // SAFETY: the whole mapping is live; one description is passed.
+        // SAFETY: this value keeps the whole mapping; one description is passed.
         self.context().call(
             "cuMemSetAccess",
             || format!("{access:?} for {location:?}"),
@@ -95,7 +96,7 @@ impl Mapping {
         self.context().call(
             "cuMemGetAccess",
             || format!("{location:?}"),
-            // SAFETY: the mapping is live, both values outlive the call.
+            // SAFETY: this value keeps the mapping; both values outlive the call.
             |driver| unsafe { driver.cuMemGetAccess(&mut flags, &raw, self.address) },
         )?;
         Ok(MemoryAccess::from_raw(cuda_driver_sys::CUmemAccess_flags(flags as u32)))
@@ -126,7 +127,8 @@ impl Mapping {
         self.context().may_give_back("cuMemUnmap")?;
         self.context().end_of_work()?;
         let bytes = std::mem::take(&mut self.bytes);
-        // SAFETY: this value owned the mapping, and no work is left that could use it.
+        // SAFETY: this value owned the mapping, and unmaps it once; the work of the context that could use it is done, and that of others
+        // before the buffer that had it was.
         self.context()
             .give_back("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, bytes) })
     }
@@ -162,6 +164,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Safety
     /// 1. While the buffer or work that uses it uses the elements, nobody else does in a way that a `Vec` would not allow:
     ///    uses of the same bytes through other buffers are not known to it, and not ordered.
+    /// 2. Memory that is bound to a multicast object stays so as long as work uses it through that.
     ///
     /// # Errors
     /// The mapping is shorter, or does not start where the elements must.

@@ -53,9 +53,9 @@ pub(super) struct MipmapInner {
     owned: bool,
 }
 
-// SAFETY: a CUmipmappedArray may be used from every thread; the rest is Send and Sync.
+// SAFETY: a CUmipmappedArray may be used from every thread (driver API, "Memory Management"); the rest is Send.
 unsafe impl Send for MipmapInner {}
-// SAFETY: as above; nothing is changed after construction.
+// SAFETY: as above; what is changed through a shared reference is atomic or behind a lock, and the rest is Sync.
 unsafe impl Sync for MipmapInner {}
 
 impl<T: ArrayElement> MipmappedArray<T> {
@@ -96,11 +96,12 @@ impl<T: ArrayElement> MipmappedArray<T> {
     pub fn level(&self, level: u32) -> Result<CudaArray<T>, Error> {
         let mut raw: CUarray = std::ptr::null_mut();
         let asked = || format!("level {level} of {}", self.inner.levels);
-        // SAFETY: the mipmapped array is live, and `raw` outlives the call.
+        // SAFETY: this value keeps the mipmapped array, and `raw` outlives the call.
         self.inner.context.call("cuMipmappedArrayGetLevel", asked, |driver| unsafe {
             driver.cuMipmappedArrayGetLevel(&mut raw, self.inner.raw, level)
         })?;
-        let descriptor = super::array::describe(&self.inner.context, raw)?;
+        // SAFETY: 1: the driver has just named the array, which lives as long as the mipmapped one.
+        let descriptor = unsafe { super::array::describe(&self.inner.context, raw) }?;
         let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
         Ok(CudaArray::level(&self.inner, raw, extent, descriptor.flags))
     }
@@ -157,7 +158,8 @@ impl MipmapInner {
         // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
         self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
-        // SAFETY: this crate made it, no handle is left, and no work uses it any more.
+        // SAFETY: this crate made it, destroys it once, no handle, level and no graph with a share is left, and `end` has waited for the
+        // work that uses it.
         self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
             driver.cuMipmappedArrayDestroy(self.raw)
         })

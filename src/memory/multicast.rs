@@ -88,7 +88,7 @@ impl MulticastObject {
             // SAFETY: the properties are whole, `handle` outlives the call.
             |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
         )?;
-        // SAFETY: 1: it was just made, and is nobody else's.
+        // SAFETY: 1: the driver has just made it, and gave it to nobody else.
         Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, (bytes, granularity), true) } })
     }
 
@@ -100,7 +100,7 @@ impl MulticastObject {
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
         self.memory.context().same_driver(context, "the context", "the multicast object")?;
         let device = context.raw_device();
-        // SAFETY: the object is live.
+        // SAFETY: the object is kept by its handle, and of the context's driver, as was compared; the driver named the device.
         context.call(
             "cuMulticastAddDevice",
             || format!("device {device}"),
@@ -129,7 +129,8 @@ impl MulticastObject {
         context.call(
             "cuMulticastBindMem",
             || format!("{bytes} bytes at {offset}"),
-            // SAFETY: object and memory are live and of one driver, the range lies inside both.
+            // SAFETY: object and memory are kept by their handles, and of one driver, as was compared; `multiples` found the range inside the
+            // object, and it is all of the memory.
             |driver| unsafe {
                 driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
             },
@@ -169,7 +170,8 @@ impl MulticastBinding {
         self.context.end_of_work()?;
         self.bound = false;
         let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
-        // SAFETY: this value bound the range, and no work of the device is left that could use it.
+        // SAFETY: this value bound the range, and unbinds it once; no work of the context is left that could use it. Buffers of the object
+        // are those of `from_shared_mapping`, of whose duty 2 it is that none uses it any more.
         self.context.give_back("cuMulticastUnbind", String::new, |driver| unsafe {
             driver.cuMulticastUnbind(self.object.memory.raw(), device, self.offset, bytes)
         })

@@ -162,12 +162,13 @@ impl PhysicalAllocation {
         self.context().call(
             CALL,
             || format!("{kind:?}"),
-            // SAFETY: the memory is live, there is room for every kind of handle.
+            // SAFETY: this handle keeps the memory; there is room for the largest kind of handle, 64 bytes at a multiple of 8.
             |driver| unsafe {
                 driver.cuMemExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
         )?;
-        // SAFETY: 1: the driver wrote it just now, for this caller.
+        // SAFETY: 1: the driver wrote a handle of this kind just now, and gave it to nobody else; it refuses several kinds at once, and
+        // `take` knows single ones only.
         let handle = unsafe { bytes.take(kind) };
         let unknown =
             || failed(cuda_driver_sys::CUresult::CUDA_ERROR_NOT_SUPPORTED, CALL, format!("{kind:?}"));
@@ -190,7 +191,7 @@ impl PhysicalAllocation {
     /// Driver calls: `cuMemImportFromShareableHandle`, `cuMemGetAllocationGranularity`.
     ///
     /// # Safety
-    /// 1. The memory has `bytes` bytes.
+    /// 1. The handle is live and of the kind it says, and its memory has `bytes` bytes.
     /// 2. Buffers of it are used by nobody else, be it another process or another handle of this one, in a way that a `Vec`
     ///    would not allow: all who have the memory agree on who uses it when.
     ///
@@ -204,7 +205,7 @@ impl PhysicalAllocation {
             "cuMemImportFromShareableHandle",
             || format!("{handle:?}"),
             |driver| {
-                // SAFETY: the handle is of the kind it says, `raw` outlives the call.
+                // SAFETY: the handle is of the kind it says, by the caller's duty 1; it and `raw` outlive the call.
                 with_handle(handle, |pointer, kind| unsafe {
                     driver.cuMemImportFromShareableHandle(&mut raw, pointer, kind)
                 })
@@ -221,11 +222,12 @@ impl PhysicalAllocation {
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn location(&self) -> Result<MemoryLocation, Error> {
         let mut properties = PhysicalOptions::default().to_raw(self.context());
-        // SAFETY: the memory is live, the properties outlive the call.
+        // SAFETY: this value keeps the memory, the properties outlive the call.
         self.context().call("cuMemGetAllocationPropertiesFromHandle", String::new, |driver| unsafe {
             driver.cuMemGetAllocationPropertiesFromHandle(&mut properties, self.raw())
         })?;
-        Ok(MemoryLocation::from_raw(properties.location))
+        // SAFETY: 1: `to_raw` wrote the member, and the driver wrote over it.
+        Ok(unsafe { MemoryLocation::from_raw(properties.location) })
     }
 
     /// Bytes.
@@ -252,7 +254,7 @@ impl PhysicalAllocation {
 impl Drop for PhysicalInner {
     fn drop(&mut self) {
         // Nobody can be told here. Mappings keep the memory.
-        // SAFETY: this value owned the handle.
+        // SAFETY: this value owned the handle, and releases it once; claims, mappings and bindings hold a handle of this crate.
         let _ = self
             .context
             .give_back("cuMemRelease", String::new, |driver| unsafe { driver.cuMemRelease(self.handle) });
@@ -312,7 +314,7 @@ impl VirtualReservation {
 impl Drop for ReservationInner {
     fn drop(&mut self) {
         // Nobody can be told here. No mapping is left: each holds a handle.
-        // SAFETY: this value owned the whole reservation.
+        // SAFETY: this value owned the whole reservation, and gives it back once; nothing is mapped there, as each mapping holds a handle.
         let _ = self.context.give_back("cuMemAddressFree", String::new, |driver| unsafe {
             driver.cuMemAddressFree(self.address, self.bytes)
         });

@@ -79,9 +79,9 @@ pub struct PinnedBuffer<T: DeviceCopy> {
     of: PhantomData<T>,
 }
 
-// SAFETY: owns elements that are `Send`, being plain data; the rest is `Send`.
+// SAFETY: it owns its elements, as a `Box` of them does; the rest is Send.
 unsafe impl<T: DeviceCopy + Send> Send for PinnedBuffer<T> {}
-// SAFETY: shared references only read elements.
+// SAFETY: through a shared reference safe code gets shared references to elements, as from a `Box`; the rest is Sync.
 unsafe impl<T: DeviceCopy + Sync> Sync for PinnedBuffer<T> {}
 
 /// Memory of `cuMemHostAlloc`, freed when dropped.
@@ -90,14 +90,14 @@ struct HostAllocation {
     context: CudaContext,
 }
 
-// SAFETY: memory of the process, which every thread may free.
+// SAFETY: an address of the process, whose memory the driver lets every thread free; the context is Send.
 unsafe impl Send for HostAllocation {}
 // SAFETY: as above; nothing is done through a shared reference.
 unsafe impl Sync for HostAllocation {}
 
 impl Drop for HostAllocation {
     fn drop(&mut self) {
-        // SAFETY: this value owned it, and nothing uses it any more.
+        // SAFETY: this value owned it, and is dropped by the `Home` that it is of, after all work that uses it, or by `zeroed`, before any.
         let _ = self
             .context
             .give_back("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
@@ -123,7 +123,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         context.call("cuMemHostAlloc", asked, |driver| unsafe {
             driver.cuMemHostAlloc(&mut start, bytes, flags.bits())
         })?;
-        // SAFETY: the driver gave so many bytes.
+        // SAFETY: the driver gave so many bytes, of which nobody else knows yet.
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         let owner = HostAllocation { start, context: context.clone() };
         aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;
@@ -153,7 +153,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Pinned memory that `owner` keeps, and gives back when dropped.
     ///
     /// # Safety
-    /// 1. `start` points to `len` elements, aligned for them, of memory that is pinned in `context` until `owner` is dropped.
+    /// 1. `start` points to `len` values, aligned for them, in memory that is pinned in `context` until `owner` is dropped.
     /// 2. Nobody else touches them until then.
     pub(super) unsafe fn owned_by(
         context: &CudaContext,
@@ -162,7 +162,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         owner: Box<dyn std::any::Any + Send + Sync>,
     ) -> Result<Self, Error> {
         let mut device = 0;
-        // SAFETY: `device` outlives the call.
+        // SAFETY: `start` is of pinned memory, by the caller's duty 1; `device` outlives the call.
         context.call("cuMemHostGetDevicePointer", String::new, |driver| unsafe {
             driver.cuMemHostGetDevicePointer(&mut device, start, 0)
         })?;
@@ -181,8 +181,9 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_slice(&self) -> Result<&[T], Error> {
         free_of_graphs(&self.home)?;
         self.home.accesses().wait_for_writers()?;
-        // SAFETY: `len` elements at an aligned address, in every constructor, which nothing writes: streams are done, and new
-        // work that writes needs `&mut self`.
+        // SAFETY: `len` elements, aligned, by duty 1 of `owned_by` or because they have no size, of which any bits are a `T`, and which
+        // nothing writes as long as the result lives: noted writes are done, no graph has the memory, and new work that writes needs
+        // `&mut self`.
         Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
     }
 
@@ -195,8 +196,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         free_of_graphs(&self.home)?;
         self.home.accesses().wait()?;
-        // SAFETY: `len` elements at an aligned address, in every constructor, which nothing uses: streams are done, and new work
-        // needs a borrow of this value.
+        // SAFETY: as in `as_slice`, and nothing uses them as long as the result lives: all noted work is done, no graph has the memory, and
+        // new work needs a borrow of this value.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
     }
 
@@ -253,7 +254,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     pub fn flags(&self) -> Result<PinnedFlags, Error> {
         let mut flags = 0;
         if self.len * size_of::<T>() != 0 {
-            // SAFETY: `flags` outlives the call, the memory is live.
+            // SAFETY: `home` keeps the memory, `flags` outlives the call.
             self.context().call("cuMemHostGetFlags", String::new, |driver| unsafe {
                 driver.cuMemHostGetFlags(&mut flags, self.start.as_ptr().cast())
             })?;

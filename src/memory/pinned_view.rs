@@ -52,7 +52,8 @@ pub struct PinnedViewMut<'a, T: DeviceCopy> {
 
 macro_rules! view_methods {
     ($name:ident) => {
-        // SAFETY: a borrow of plain data; the pointer is only used by the driver, in the order of streams.
+        // SAFETY: a borrow of elements that are Send and Sync, which only the driver follows; the rest is a shared reference to what is
+        // Sync.
         unsafe impl<T: DeviceCopy + Send + Sync> Send for $name<'_, T> {}
         // SAFETY: as above.
         unsafe impl<T: DeviceCopy + Send + Sync> Sync for $name<'_, T> {}
@@ -65,7 +66,7 @@ macro_rules! view_methods {
             /// The elements of `range`; `None` if it is not inside the view.
             pub fn try_slice(self, range: impl RangeBounds<usize>) -> Option<Self> {
                 let range = resolve(range, self.len)?;
-                // SAFETY: the range lies inside the view.
+                // SAFETY: `resolve` found the range inside the `len` elements at `start`.
                 let start = unsafe { self.start.add(range.start) };
                 Some(Self::new(start, range.len(), self.home, self.lasting))
             }
@@ -143,7 +144,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(source.home)?;
         work.writes(self.home())?;
-        // SAFETY: both sides have `bytes` bytes, and live until the copy is done, which has noted its accesses.
+        // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
+        // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
         work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyHtoDAsync(self.base(), source.start.as_ptr().cast(), bytes, stream.raw())
         })
@@ -178,7 +180,8 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(self.home())?;
         work.writes(destination.home)?;
-        // SAFETY: both sides have `bytes` bytes, and live until the copy is done, which has noted its accesses.
+        // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
+        // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
             driver.cuMemcpyDtoHAsync(destination.start.as_ptr().cast(), self.base(), bytes, stream.raw())
         })

@@ -118,7 +118,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Errors
     /// The stream is of another context, or whatever the driver answers.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
-        // SAFETY: every bit pattern is a `T`, and that includes all zeros.
+        // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
         self.copy_to_host(stream, &mut host)?;
         Ok(host)
@@ -141,7 +141,8 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
             work.writes(&self.home)?;
         }
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
-        // SAFETY: 1: these are the rows that this value owns.
+        // SAFETY: 1: the rows are this value's own, of the stream's context, as was compared, with `width` elements of the word's size in
+        // each; the driver aligns rows to more than a word.
         unsafe { fill_rows(work, rows, Word::of(value)) }
     }
 

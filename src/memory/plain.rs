@@ -31,31 +31,32 @@ use super::device_copy::{DeviceCopy, NoAddress};
 pub struct Plain<T>(pub T);
 
 #[diagnostic::do_not_recommend]
-// SAFETY: 1: `Pod` says so, and `Plain` is transparent; 2: as for 1; 3: a `Pod` type has no references, and host
+// SAFETY: 1: `Pod` says so, and `Plain` is transparent; 2: `Pod` asks for a defined layout; 3: a `Pod` type has no references, and host
 // pointers are not `Pod`.
 unsafe impl<T: Pod> DeviceCopy for Plain<T> {}
 
 #[diagnostic::do_not_recommend]
-// SAFETY: 1: numbers, as all that `bytemuck` derives `Pod` for: neither pointers nor the addresses and handles of this crate are
-// `Pod`. Whoever implements it by hand for a type with one of these vouches for this too, as `Plain` says.
+// SAFETY: 1: a `Pod` type is made of numbers: neither pointers nor the addresses and handles of this crate are `Pod`, so that none can
+// be derived for a type that holds one. For one that is `Pod` by hand, `Plain` says that it must not be; and the author of a `safe fn`
+// that names it has it before his eyes.
 unsafe impl<T: Pod> NoAddress for Plain<T> {}
 
 impl<T: AnyBitPattern> Plain<T> {
     /// The same elements, wrapped.
     pub fn wrap_slice(values: &[T]) -> &[Self] {
-        // SAFETY: `Plain<T>` has the layout of `T`.
+        // SAFETY: `Plain<T>` is transparent around `T`, and the result borrows `values`.
         unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
     }
 
     /// The same elements, wrapped, to write.
     pub fn wrap_slice_mut(values: &mut [T]) -> &mut [Self] {
-        // SAFETY: `Plain<T>` has the layout of `T`, and its values are those of `T`.
+        // SAFETY: `Plain<T>` is transparent around `T`, so that what is written are values of `T`; the result borrows `values`.
         unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
     }
 
     /// The same elements, as they were.
     pub fn unwrap_slice(values: &[Self]) -> &[T] {
-        // SAFETY: `Plain<T>` has the layout of `T`.
+        // SAFETY: `Plain<T>` is transparent around `T`, and the result borrows `values`.
         unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
     }
 }

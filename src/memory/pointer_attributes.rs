@@ -140,7 +140,7 @@ impl PointerAttributes {
     pub fn set_sync_memops(context: &CudaContext, address: u64, wait: bool) -> Result<(), Error> {
         let value = u32::from(wait);
         let attribute = A::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
-        // SAFETY: the value has the attribute's type and outlives the call.
+        // SAFETY: the attribute is an `unsigned int`, as `value` is, which outlives the call; an address that is none is an error.
         context.call(
             "cuPointerSetAttribute",
             || format!("{address:#x}, {wait}"),

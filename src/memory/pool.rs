@@ -108,7 +108,7 @@ struct PoolInner {
     owned: bool,
 }
 
-// SAFETY: a CUmemoryPool may be used from every thread; the rest is Send and Sync.
+// SAFETY: a CUmemoryPool may be used from every thread (driver API, "Stream Ordered Memory Allocator"); the rest is Send and Sync.
 unsafe impl Send for PoolInner {}
 // SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for PoolInner {}
@@ -160,7 +160,7 @@ impl MemoryPool {
         context.call("cuDeviceGetDefaultMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetDefaultMemPool(&mut raw, device)
         })?;
-        // SAFETY: the default pool is never destroyed.
+        // SAFETY: 1: the driver has just named it as the device's, and never destroys it.
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 
@@ -169,25 +169,26 @@ impl MemoryPool {
     /// Driver call: `cuDeviceGetMemPool`.
     ///
     /// # Safety
-    /// 1. It is the default pool, or it outlives the result: another handle may own and destroy it.
+    /// 1. It is the default pool, or it outlives all clones of the result and all buffers from them: another handle may own and destroy
+    ///    it.
     ///
     /// # Errors
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
     #[doc(alias = "cuDeviceGetMemPool")]
     pub unsafe fn current_of(context: &CudaContext) -> Result<Self, Error> {
         let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
-        // SAFETY: `raw` outlives the call.
+        // SAFETY: the device is the context's; `raw` outlives the call.
         context.call("cuDeviceGetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceGetMemPool(&mut raw, device)
         })?;
-        // SAFETY: the caller's promise.
+        // SAFETY: 1: the driver has just named it as the device's; that it lives long enough is the caller's duty 1.
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 
     /// Borrows a pool that other code made and will destroy.
     ///
     /// # Safety
-    /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result.
+    /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
         Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
     }
@@ -212,7 +213,8 @@ impl MemoryPool {
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
         let device = self.context().raw_device();
-        // SAFETY: the pool is live.
+        // SAFETY: this handle keeps the pool, or whoever made the handle by `from_raw` does; a pool that is destroyed while it is current
+        // is so no more: the driver goes back to the default one (`cuMemPoolDestroy`).
         self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceSetMemPool(device, self.raw())
         })
@@ -226,7 +228,7 @@ impl MemoryPool {
     /// Whatever the driver answers.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, bytes: usize) -> Result<(), Error> {
-        // SAFETY: the pool is live.
+        // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does.
         self.context().call(
             "cuMemPoolTrimTo",
             || format!("{bytes} bytes"),
@@ -302,7 +304,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolGetAccess",
             || format!("{location:?}"),
-            // SAFETY: the pool is live, both values outlive the call.
+            // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does; both values outlive the call.
             |driver| unsafe { driver.cuMemPoolGetAccess(&mut flags, self.raw(), &mut raw) },
         )?;
         Ok(MemoryAccess::from_raw(flags))
@@ -316,7 +318,7 @@ impl MemoryPool {
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
-        // SAFETY: the pool is live; one description is passed.
+        // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does; one description is passed.
         self.context().call(
             "cuMemPoolSetAccess",
             || format!("{access:?} for {location:?}"),
@@ -335,14 +337,15 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolGetAttribute",
             || format!("{attribute:?}"),
-            // SAFETY: the pool is live, the value has the attribute's type.
+            // SAFETY: this handle keeps the pool; the value is of the attribute's type: the callers ask for 64 bits where it counts bytes, and
+            // for an `int` where it is a switch.
             |driver| unsafe { driver.cuMemPoolGetAttribute(self.raw(), attribute, (&raw mut value).cast()) },
         )?;
         Ok(value)
     }
 
     fn set<V>(&self, attribute: A, mut value: V) -> Result<(), Error> {
-        // SAFETY: the pool is live, the value has the attribute's type.
+        // SAFETY: as in `get`.
         self.context().call(
             "cuMemPoolSetAttribute",
             || format!("{attribute:?}"),
@@ -407,7 +410,8 @@ impl PoolInner {
         let idle = self.context.drain();
         self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
         idle?;
-        // SAFETY: this crate made the pool, and no handle and no buffer is left.
+        // SAFETY: this crate made the pool, destroys it once, and no handle and no buffer that was allocated from it by name is left. For
+        // what came from it while it was the current one the driver keeps it until that is freed.
         self.context
             .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
     }

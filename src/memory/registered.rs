@@ -37,7 +37,7 @@ struct Registration {
     context: CudaContext,
 }
 
-// SAFETY: the address of memory of the process, which every thread may unregister.
+// SAFETY: an address of the process, which the driver lets every thread unregister; the context is Send.
 unsafe impl Send for Registration {}
 // SAFETY: as above; nothing is done through a shared reference.
 unsafe impl Sync for Registration {}
@@ -54,7 +54,7 @@ impl Registration {
         flags: RegisterFlags,
     ) -> Result<Self, Error> {
         let asked = || format!("{bytes} bytes at {start:p}, flags {flags:?}");
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's duty 1.
         context.call("cuMemHostRegister", asked, |driver| unsafe {
             driver.cuMemHostRegister(start, bytes, flags.bits())
         })?;
@@ -64,7 +64,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: this value registered it, and nothing uses it any more.
+        // SAFETY: this value registered it, and unregisters it once; it is dropped by the `Home` that it is of, after all work that uses the
+        // memory, or, of a loan, after all that could be waited for.
         let _ = self.context.give_back("cuMemHostUnregister", String::new, |driver| unsafe {
             driver.cuMemHostUnregister(self.start)
         });
@@ -106,10 +107,11 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
         if bytes == 0 {
             return Ok(Self::empty(context, len));
         }
-        // SAFETY: the vector is freed after its registration.
+        // SAFETY: 1: the vector goes into one value with its registration, and is the later field: it is freed after that.
         let registration = unsafe { Registration::new(context, start, bytes, flags)? };
         let owner = RegisteredVec { _registration: registration, _elements: elements };
-        // SAFETY: 1: the owner keeps the elements, which a vector aligns; 2: nobody else has them.
+        // SAFETY: 1: the owner keeps the elements, values that a vector aligns, and their registration; 2: the vector was moved in, and
+        // nobody else has it.
         unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
     }
 }

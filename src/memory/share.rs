@@ -33,7 +33,7 @@ impl HandleBytes {
             #[cfg(unix)]
             OsHandleKinds::FILE_DESCRIPTOR => {
                 use std::os::fd::{FromRawFd, OwnedFd};
-                // SAFETY: the caller's promise.
+                // SAFETY: the descriptor is open and nobody else's, by the caller's duty 1.
                 OsHandle::FileDescriptor(unsafe { OwnedFd::from_raw_fd(i32::from_ne_bytes([a, b, c, d])) })
             }
             OsHandleKinds::WIN32 => OsHandle::Win32(pointer),
@@ -78,12 +78,13 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolExportToShareableHandle",
             || format!("{kind:?}"),
-            // SAFETY: the pool is live, there is room for every kind of handle.
+            // SAFETY: this handle keeps the pool; there is room for the largest kind of handle, 64 bytes at a multiple of 8.
             |driver| unsafe {
                 driver.cuMemPoolExportToShareableHandle((&raw mut bytes).cast(), self.raw(), raw, 0)
             },
         )?;
-        // SAFETY: 1: the driver wrote it just now, for this caller.
+        // SAFETY: 1: the driver wrote a handle of this kind just now, and gave it to nobody else; it refuses several kinds at once, and
+        // `take` knows single ones only.
         let handle = unsafe { bytes.take(kind) };
         let unknown = || {
             failed(
@@ -108,7 +109,8 @@ impl MemoryPool {
             "cuMemPoolImportFromShareableHandle",
             || format!("{handle:?}"),
             |driver| {
-                // SAFETY: the handle is one of the kind it says, `raw` outlives the call.
+                // SAFETY: a handle is an open descriptor, a number of the system, or 64 bytes, of which the driver refuses what names no pool;
+                // it and `raw` outlive the call.
                 with_handle(handle, |pointer, kind| unsafe {
                     driver.cuMemPoolImportFromShareableHandle(&mut raw, pointer, kind, 0)
                 })
@@ -132,7 +134,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolExportPointer",
             || format!("{address:#x}"),
-            // SAFETY: the buffer is live, `data` outlives the call.
+            // SAFETY: the buffer is borrowed, so its memory is allocated; `data` outlives the call.
             |driver| unsafe { driver.cuMemPoolExportPointer(&mut data, address) },
         )?;
         Ok(data.reserved)
@@ -161,7 +163,7 @@ impl MemoryPool {
         self.context().call(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
-            // SAFETY: the pool is live, both values outlive the call.
+            // SAFETY: the borrowed handle keeps the pool; both values outlive the call.
             |driver| unsafe { driver.cuMemPoolImportPointer(&mut address, self.raw(), &mut data) },
         )?;
         let home = Home::new(address, stream.context(), Origin::Pool(stream.clone(), self.keep()));

@@ -72,11 +72,11 @@ mod sealed {
         fn written(self) -> Written;
 
         /// # Safety
-        /// Those of the driver function.
+        /// 1. The stream is live; those of [`CudaStream::wait_value`](super::CudaStream::wait_value) hold for the address.
         unsafe fn wait(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult;
 
         /// # Safety
-        /// Those of the driver function.
+        /// 1. The stream is live; those of [`CudaStream::wait_value`](super::CudaStream::wait_value) hold for the address.
         unsafe fn write(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult;
     }
 }
@@ -96,12 +96,12 @@ macro_rules! value {
             }
 
             unsafe fn wait(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult {
-                // SAFETY: the caller's duties.
+                // SAFETY: the caller's duty 1.
                 unsafe { driver.$wait(stream, address, self, flags) }
             }
 
             unsafe fn write(self, driver: &Driver, stream: CUstream, address: u64, flags: u32) -> CUresult {
-                // SAFETY: the caller's duties.
+                // SAFETY: the caller's duty 1.
                 unsafe { driver.$write(stream, address, self, flags) }
             }
         }
@@ -204,7 +204,8 @@ impl StreamMemoryOp {
 
 impl fmt::Debug for StreamMemoryOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: every member begins with the operation, which says which member is set.
+        // SAFETY: all 48 bytes are written, by `of` or duty 1 of `from_raw`, so that each member can be copied; every one begins with the
+        // operation, which says how wide the number is that was written.
         unsafe {
             let (wait, write) = (self.0.waitValue, self.0.writeValue);
             let (name, address, value) = match self.0.operation {
@@ -260,7 +261,8 @@ impl CudaStream {
     /// answers; [`Error::is_unsupported`] for what the device lacks.
     ///
     /// # Safety
-    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the wait is over.
+    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the wait is over; where the stream
+    ///    captures, as long as the graph can run.
     #[doc(alias = "cuStreamWaitValue32")]
     #[doc(alias = "cuStreamWaitValue64")]
     pub unsafe fn wait_value<T: StreamValue>(
@@ -272,7 +274,7 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let (address, bits) = (address.into().addr(), until as u32 | flags.bits());
         let asked = || format!("{address:#x} {until:?} {value}, flags {flags:?}");
-        // SAFETY: the stream is live; the address is the caller's duty.
+        // SAFETY: 1: this handle keeps the stream; the address is the caller's duty 1.
         Submission::on(self)
             .call(T::WAIT.1, asked, |driver| unsafe { value.wait(driver, self.raw(), address, bits) })
             .map_err(explain)
@@ -288,7 +290,8 @@ impl CudaStream {
     /// answers; [`Error::is_unsupported`] for what the device lacks.
     ///
     /// # Safety
-    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done.
+    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done; where the stream
+    ///    captures, as long as the graph can run.
     /// 2. Until then nobody relies on the number being what it was: no other work, and no Rust reference.
     #[doc(alias = "cuStreamWriteValue32")]
     #[doc(alias = "cuStreamWriteValue64")]
@@ -300,7 +303,7 @@ impl CudaStream {
     ) -> Result<(), Error> {
         let (address, bits) = (address.addr(), flags.bits());
         let asked = || format!("{address:#x} {value}, flags {flags:?}");
-        // SAFETY: the stream is live; the address is the caller's duty.
+        // SAFETY: 1: this handle keeps the stream; the address is the caller's duties 1 and 2.
         Submission::on(self)
             .call(T::WRITE.1, asked, |driver| unsafe { value.write(driver, self.raw(), address, bits) })
             .map_err(explain)
@@ -314,7 +317,8 @@ impl CudaStream {
     /// As [`wait_value`](Self::wait_value); then none of them is done.
     ///
     /// # Safety
-    /// 1. Those of [`wait_value`](Self::wait_value) and [`write_value`](Self::write_value), for each of them.
+    /// 1. The duties of [`wait_value`](Self::wait_value) for each operation that waits, those of [`write_value`](Self::write_value) for
+    ///    each that writes.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn memory_operations(&self, operations: &[StreamMemoryOp]) -> Result<(), Error> {
         if operations.is_empty() {
@@ -324,7 +328,7 @@ impl CudaStream {
         let asked = || format!("{count} operations: {operations:?}");
         // The driver takes them as mutable: a copy.
         let mut raw: Vec<CUstreamBatchMemOpParams> = operations.iter().map(|operation| operation.0).collect();
-        // SAFETY: the stream is live, there are `count` operations; the addresses are the caller's duty.
+        // SAFETY: this handle keeps the stream, there are `count` operations; the addresses are the caller's duty 1.
         let call =
             |driver: &Driver| unsafe { driver.cuStreamBatchMemOp(self.raw(), count, raw.as_mut_ptr(), 0) };
         Submission::on(self).call("cuStreamBatchMemOp", asked, call).map_err(explain)

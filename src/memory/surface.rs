@@ -77,7 +77,7 @@ impl SurfaceObject {
         }
         owner.escape();
         let (mut raw, resource) = (0, of_array(array.raw()));
-        // SAFETY: the array is live, and kept; both structures outlive the call.
+        // SAFETY: the array is borrowed, and `owner`, which the result holds, keeps it; both structures outlive the call.
         context.call("cuSurfObjectCreate", String::new, |driver| unsafe {
             driver.cuSurfObjectCreate(&mut raw, &resource)
         })?;
@@ -157,7 +157,7 @@ impl SurfaceInner {
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
         context.end_of_work()?;
         self.handle = SurfaceHandle(0);
-        // SAFETY: this value owned the object, and nothing uses it any more.
+        // SAFETY: this value owned the object, and destroys it once; the work of its context is done, and no graph has a share.
         context.give_back("cuSurfObjectDestroy", String::new, |driver| unsafe {
             driver.cuSurfObjectDestroy(raw)
         })

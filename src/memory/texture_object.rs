@@ -190,7 +190,8 @@ impl TextureObject {
     /// `owner` is kept until the texture is destroyed. Driver call: `cuTexObjectCreate`.
     ///
     /// # Safety
-    /// 1. The resource is live and of `context`.
+    /// 1. The resource is live and of `context`; its description, and those of texture and view, are as the driver's documentation wants
+    ///    them, with all bytes written.
     /// 2. It stays so as long as `owner` lives.
     /// 3. Nobody notes what kernels read through the texture: whoever writes the resource, or has a mutable reference to it, waits
     ///    for the launches that were given the texture, and those wait for it.
@@ -205,7 +206,7 @@ impl TextureObject {
         owner: impl Any + Send + Sync,
     ) -> Result<Self, Error> {
         let used = Used::unknown(context);
-        // SAFETY: the caller's duties.
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
         unsafe { Self::make(resource, descriptor, view, used, Some(Box::new(owner))) }
     }
 
@@ -297,7 +298,7 @@ impl TextureInner {
         // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
         context.end_of_work()?;
         self.handle = TextureHandle(0);
-        // SAFETY: this value owned the object, and nothing uses it any more.
+        // SAFETY: this value owned the object, and destroys it once; the work of its context is done, and no graph has a share.
         context
             .give_back("cuTexObjectDestroy", String::new, |driver| unsafe { driver.cuTexObjectDestroy(raw) })
     }

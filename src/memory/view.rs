@@ -201,7 +201,8 @@ macro_rules! view_methods {
             }
         }
 
-        // SAFETY: 1: made from a whole buffer or a part of one; 2: the lifetime borrows it.
+        // SAFETY: 1: made from a whole buffer, or a part that `resolve` or `split_at` found inside; 2: the lifetime borrows what keeps the
+        // memory; 3: neither is ever changed.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<T: DeviceCopy> DeviceSlice for $name<'_, T> {
@@ -278,7 +279,7 @@ pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Rang
     (start <= end && end <= len).then_some(start..end)
 }
 
-// SAFETY: 1: the buffer owns them; 2: borrowing it keeps it.
+// SAFETY: 1: the buffer owns them; 2: its home keeps the memory, and the borrow the buffer; 3: neither is ever changed.
 #[allow(unsafe_code)]
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
@@ -292,7 +293,7 @@ unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
 
 macro_rules! writable {
     ($({$($of:tt)*} $memory:ty;)*) => {$(
-        // SAFETY: 1: a buffer owns its memory, a mutable view borrows it alone.
+        // SAFETY: 1: a buffer owns its memory, and a mutable view borrows its part of it alone; the host sees it by their leave only.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<$($of)*> DeviceSliceMut for $memory {
@@ -311,7 +312,8 @@ writable! {
 
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
-        // SAFETY: forwards to what it points to, which it keeps.
+        // SAFETY: 1: as what it points to, always the same value; 2: a borrow of the pointer keeps that; 3: to change it takes `&mut` of it,
+        // which comes from `&mut` of the pointer, and of a shared pointer only where it is the last.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<S: DeviceSlice + ?Sized> DeviceSlice for $pointer {

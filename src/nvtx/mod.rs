@@ -75,7 +75,7 @@ pub fn start<'a>(event: impl Into<Event<'a>>) -> ProcessRange {
 pub fn name_stream(stream: &CudaStream, name: &str) {
     if let Some(function) = slot(&CUDA, slots::NAME_STREAM) {
         let name = c_string(name);
-        // SAFETY: so the protocol has it for this slot; stream and name outlive the call.
+        // SAFETY: 1: so the protocol has it for this slot. Stream and name, which ends in NUL, outlive the call.
         unsafe { invoke!(function(stream.raw().cast() => *mut c_void, name.as_ptr() => *const c_char)) }
     }
 }
@@ -90,9 +90,9 @@ pub struct Domain(Arc<OwnedDomain>);
 #[derive(Debug)]
 struct OwnedDomain(RawDomain);
 
-// SAFETY: the protocol lets every thread use and destroy a domain.
+// SAFETY: the protocol (NVTX 3) lets every thread use and destroy a domain.
 unsafe impl Send for OwnedDomain {}
-// SAFETY: as above.
+// SAFETY: as above; nothing is changed after construction.
 unsafe impl Sync for OwnedDomain {}
 
 impl Domain {
@@ -100,7 +100,7 @@ impl Domain {
     pub fn new(name: &str) -> Self {
         let raw = slot(&CORE2, slots::DOMAIN_CREATE).map_or(std::ptr::null_mut(), |function| {
             let name = c_string(name);
-            // SAFETY: so the protocol has it for this slot; the name outlives the call.
+            // SAFETY: 1: so the protocol has it for this slot. The name, which ends in NUL, outlives the call.
             unsafe { invoke!(function(name.as_ptr() => *const c_char) -> RawDomain) }
         });
         Self(Arc::new(OwnedDomain(raw)))
@@ -128,7 +128,8 @@ impl Domain {
 impl Drop for OwnedDomain {
     fn drop(&mut self) {
         if let Some(function) = slot(&CORE2, slots::DOMAIN_DESTROY) {
-            // SAFETY: so the protocol has it for this slot; the tool made the domain, and no range of it is left.
+            // SAFETY: 1: so the protocol has it for this slot. The tool made the domain, or it is null, which stands for the one of the process;
+            // no range of it is left, as each holds it.
             unsafe { invoke!(function(self.0 => RawDomain)) }
         }
     }
@@ -160,7 +161,7 @@ pub struct ProcessRange {
 
 fn mark_in(domain: Option<&Domain>, event: Event<'_>) {
     if let Some(function) = pick(domain, slots::MARK, slots::DOMAIN_MARK) {
-        // SAFETY: 1: so the protocol has it for these slots.
+        // SAFETY: 1: so the protocol has it for these two slots, the second of which takes a domain.
         unsafe { call::<()>(function, domain, &event) }
     }
 }
@@ -186,7 +187,8 @@ impl Drop for Range {
         let domain = self.domain.as_ref();
         if let Some(function) = pick(domain, slots::RANGE_POP, slots::DOMAIN_RANGE_POP).filter(|_| self.told)
         {
-            // SAFETY: so the protocol has it for these slots; the domain is live.
+            // SAFETY: 1: so the protocol has it for these two slots. The range was begun on this thread, as the value is not Send; it holds the
+            // domain.
             unsafe {
                 match domain {
                     None => invoke!(function() -> c_int),
@@ -202,7 +204,7 @@ impl Drop for ProcessRange {
         let domain = self.domain.as_ref();
         let Some(id) = self.id else { return };
         if let Some(function) = pick(domain, slots::RANGE_END, slots::DOMAIN_RANGE_END) {
-            // SAFETY: so the protocol has it for these slots; the range was begun, and is ended once.
+            // SAFETY: 1: so the protocol has it for these two slots. The range was begun, is ended once, and holds the domain.
             unsafe {
                 match domain {
                     None => invoke!(function(id => u64)),

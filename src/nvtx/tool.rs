@@ -53,7 +53,8 @@ type Attach = unsafe extern "system" fn(Lookup) -> c_int;
 
 fn attach(path: OsString) -> Tool {
     let failed = |why: &str| Tool::Failed(format!("{VARIABLE}={}: {why}", path.display()));
-    // SAFETY: 1: who sets the variable wants this library loaded into the program.
+    // SAFETY: 1: the variable names what the process loads, as `LD_PRELOAD` does: who sets the environment of a process can run any code
+    // in it.
     let symbol = match unsafe { cuda_driver_sys::open_library(&path) } {
         Ok(lookup) => lookup(c"InitializeInjectionNvtx2"),
         Err(reason) => return failed(&reason.to_string()),
@@ -61,7 +62,8 @@ fn attach(path: OsString) -> Tool {
     if symbol.is_null() {
         return failed("it has no InitializeInjectionNvtx2: it is no tool for NVTX 3");
     }
-    // SAFETY: the protocol has a function of this signature under this name. It is called once, and keeps to the tables.
+    // SAFETY: the protocol has a function of this signature under this name, which is not null, in a library that stays loaded. It is called
+    // once, as `TOOL` is set once; `parts` may be called with any number, and what it hands out are statics.
     let attached = unsafe { std::mem::transmute::<*const c_void, Attach>(symbol)(parts) };
     if attached == 0 { failed("the tool answered that it cannot work here") } else { Tool::Attached }
 }
@@ -112,7 +114,7 @@ unsafe extern "system" fn of_group(
         6 => parts_of(&SYNC_TABLE),
         _ => return 0,
     };
-    // SAFETY: by the protocol each is null or an output of the tool's.
+    // SAFETY: by the protocol each is null, which is looked for, or an output of the tool's.
     unsafe {
         if !table.is_null() {
             table.write(slots);

@@ -33,10 +33,11 @@ impl<Op: DeviceOperation> DeviceOperation for All<Op> {
         let Some(last) = self.0.pop() else { return Ok(outputs) };
         let mut branches = cx.branches();
         for op in self.0 {
-            // SAFETY: 1: the caller's duty 1; whoever waits for the chain waits for its branches.
+            // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined to the stream of `cx`, or
+            // waited for, before whoever runs the chain waits for that: by `join`, or by `join_forgotten`.
             outputs.push(branches.branch(|cx| unsafe { op.execute(cx) })?);
         }
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do.
         outputs.push(unsafe { last.execute(cx) }?);
         branches.join()?;
         Ok(outputs)

@@ -14,13 +14,13 @@ pub struct BoxedOperation<'a, T>(Box<dyn Erased<T> + 'a>);
 
 trait Erased<T>: Send {
     /// # Safety
-    /// As [`DeviceOperation::execute`].
+    /// 1. As duty 1 of [`DeviceOperation::execute`].
     unsafe fn execute_boxed(self: Box<Self>, cx: &ExecutionContext) -> Result<T, Error>;
 }
 
 impl<Op: DeviceOperation> Erased<Op::Output> for Op {
     unsafe fn execute_boxed(self: Box<Self>, cx: &ExecutionContext) -> Result<Op::Output, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, of the same value.
         unsafe { self.execute(cx) }
     }
 }
@@ -35,7 +35,7 @@ impl<T: Send> DeviceOperation for BoxedOperation<'_, T> {
     type Output = T;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as the box borrows what the operation in it does.
         unsafe { self.0.execute_boxed(cx) }
     }
 }

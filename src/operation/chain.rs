@@ -39,7 +39,7 @@ impl<Op: DeviceOperation, T: Send, F: FnOnce(Op::Output) -> T + Send> DeviceOper
     type Output = T;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<T, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` does.
         unsafe { self.op.execute(cx) }.map(self.f)
     }
 }
@@ -48,7 +48,7 @@ impl<Op: DeviceOperation, F: FnOnce(&Op::Output) + Send> DeviceOperation for Ins
     type Output = Op::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Op::Output, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` does.
         unsafe { self.op.execute(cx) }.inspect(self.f)
     }
 }
@@ -62,7 +62,8 @@ where
     type Output = Next::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Next::Output, Error> {
-        // SAFETY: 1: the caller's duty 1; what the closure makes borrows what it and the output borrow.
+        // SAFETY: 1: the caller's duty 1: this operation borrows what `op` and `f` do, and what `f` makes has no other lifetime in its type
+        // than theirs and those of the output, which are `op`'s.
         unsafe {
             let output = self.op.execute(cx)?;
             (self.f)(output).execute(cx)

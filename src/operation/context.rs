@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -191,15 +192,24 @@ impl ExecutionContext {
     }
 
     fn join_all(&self, branches: Vec<(u32, CudaStream)>) -> Result<(), Error> {
-        let mut result = Ok(());
-        for (_, stream) in branches {
-            if let Err(error) = self.stream_or(&stream).after(&stream) {
-                // Whoever waits for the chain relies on it that this is done.
-                let _ = stream.finish();
-                result = Err(error);
+        let (mut result, mut open) = (Ok(()), Unjoined(branches.into()));
+        while let Some((_, stream)) = open.0.front().cloned() {
+            match self.stream_or(&stream).after(&stream) {
+                Ok(()) => drop(open.0.pop_front()),
+                Err(error) => {
+                    result = Err(error);
+                    open.wait_for_first();
+                }
             }
         }
         result
+    }
+
+    /// Waits for the chain and its branches without a span; whether all is done.
+    pub(super) fn wait_untraced(&self) -> bool {
+        let open = self.rest.get().map(|rest| rest.open.take()).unwrap_or_default();
+        let streams = open.iter().map(|(_, stream)| stream).chain(self.used_stream());
+        streams.fold(true, |done, stream| stream.wait_untraced() & done)
     }
 
     /// Runs `work` in a chain of its own whose streams come from `source`, between what this chain was given and what follows.
@@ -270,6 +280,27 @@ impl Drop for Branches<'_> {
     fn drop(&mut self) {
         // After a panic or an error in a branch; the host has waited where it fails.
         let _ = self.end();
+    }
+}
+
+/// Branches that whoever waits for the chain does not wait for yet. Those that are left, because the call for one of them unwinds,
+/// the host waits for.
+struct Unjoined(VecDeque<(u32, CudaStream)>);
+
+impl Unjoined {
+    fn wait_for_first(&mut self) {
+        // What captures runs later.
+        if let Some((_, stream)) = self.0.pop_front().filter(|(_, stream)| stream.capture().is_none()) {
+            stream.wait_untraced();
+        }
+    }
+}
+
+impl Drop for Unjoined {
+    fn drop(&mut self) {
+        while !self.0.is_empty() {
+            self.wait_for_first();
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub fn copy_to_device<S: AsRef<[T]> + Send + 'static, T: DeviceCopy>(source: S) 
 /// Something that does not move, nor is looked at, until it is dropped.
 struct Still<S>(NonNull<S>);
 
-// SAFETY: it owns an `S`, like a `Box`.
+// SAFETY: it owns an `S`, as a `Box` does, which is Send.
 unsafe impl<S: Send> Send for Still<S> {}
 
 impl<S> Still<S> {
@@ -52,14 +52,14 @@ impl<S> Still<S> {
     }
 
     fn get(&self) -> &S {
-        // SAFETY: it owns the value.
+        // SAFETY: the pointer is of the box that `new` leaked, which only the end of this value frees, and nobody has it as mutable.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<S> Drop for Still<S> {
     fn drop(&mut self) {
-        // SAFETY: made from a box above, and nobody has it any more.
+        // SAFETY: the pointer is of the box that `new` leaked, and this is its one owner's end; `get` borrows the owner.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -74,7 +74,8 @@ impl<S: AsRef<[T]> + Send + 'static, T: DeviceCopy + Send> DeviceOperation for C
         let mut buffer = DeviceBuffer::uninit(stream, elements.len())?;
         // Before the copy, so that it is kept whatever happens then.
         cx.keep(source);
-        // SAFETY: 1, 2: the source is kept until the work of this chain is done, and nobody can reach it.
+        // SAFETY: 1: `cx` keeps the source, at the same place, until the work of this chain is done, or for ever where nobody can tell; 2: the
+        // elements were lent by a `&S`, and nobody can reach the `S` to borrow them as mutable.
         unsafe { buffer.view_mut().copy_from_raw(stream, elements) }?;
         Ok(buffer)
     }

@@ -238,10 +238,10 @@ pub trait DeviceOperation: Send + Sized {
     /// Whatever stands against submitting the work.
     ///
     /// # Safety
-    /// 1. What the operation borrows stays borrowed until the work is done.
+    /// 1. What the operation borrows stays borrowed until the work is done, also if this returns an error or panics.
     #[inline(always)]
     unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { run::submit_only(self, Source::Stream(stream.clone())) }
     }
 
@@ -265,7 +265,7 @@ pub trait DeviceOperation: Send + Sized {
     where
         Self: 'static,
     {
-        // SAFETY: 1: it borrows nothing.
+        // SAFETY: 1: it borrows nothing, being `'static`.
         let output = unsafe { self.async_on(stream) }?;
         let event = stream.context().new_event()?;
         event.record(stream)?;

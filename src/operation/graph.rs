@@ -61,7 +61,7 @@ impl<T> OperationGraph<T> {
     {
         let mut output = None;
         let plan = LaunchPlan::record(context, |stream| {
-            // SAFETY: 1: it borrows nothing.
+            // SAFETY: 1: it borrows nothing, being `'static`.
             let (result, chain) = unsafe { run::submit(op, Source::Stream(stream.clone())) };
             // Now: what the chain keeps becomes the capture's.
             drop(chain);
@@ -117,7 +117,7 @@ impl<T> OperationGraph<T> {
     /// # Safety
     /// 1. The duties of each launch that has the name hold with this value, too.
     pub unsafe fn set<V: DeviceCopy>(&mut self, name: &str, value: V) -> Result<(), Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set(name, value) }
     }
 
@@ -127,13 +127,13 @@ impl<T> OperationGraph<T> {
     /// Those of [`LaunchPlan::set_slice`].
     ///
     /// # Safety
-    /// 1. As [`set`](Self::set).
+    /// 1. The duties of each launch that has the name hold with this memory, too.
     pub unsafe fn set_slice<E: DeviceCopy>(
         &mut self,
         name: &str,
         memory: &(impl DeviceSlice<Element = E> + ?Sized),
     ) -> Result<(), Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set_slice(name, memory) }
     }
 
@@ -143,13 +143,13 @@ impl<T> OperationGraph<T> {
     /// Those of [`LaunchPlan::set_slice_mut`].
     ///
     /// # Safety
-    /// 1. As [`set`](Self::set).
+    /// 1. The duties of each launch that has the name hold with this memory, too.
     pub unsafe fn set_slice_mut<E: DeviceCopy>(
         &mut self,
         name: &str,
         memory: &mut (impl DeviceSliceMut<Element = E> + ?Sized),
     ) -> Result<(), Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set_slice_mut(name, memory) }
     }
 }
@@ -172,7 +172,7 @@ impl<'a> IntoFuture for Replay<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: a plan keeps what its launches use until they are done, also when it is dropped.
+        // SAFETY: 1: it borrows a plan, which keeps what its launches use until they are done, also when it is dropped before.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }

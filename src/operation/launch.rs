@@ -185,14 +185,14 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch).
     #[inline(always)]
     pub unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1.
         unsafe { self.submit(cx) }
     }
 
     /// As [`execute`](Self::execute), where it lies: it is large.
     ///
     /// # Safety
-    /// 1. As [`execute`](Self::execute).
+    /// 1. As duty 1 of [`execute`](Self::execute).
     #[inline]
     unsafe fn submit(&mut self, cx: &ExecutionContext) -> Result<(), Error> {
         let function = match &self.function {
@@ -204,7 +204,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         if self.raw && stream.capture().is_some() {
             return Err(not_kept(function));
         }
-        // SAFETY: the caller's duty 1; the function keeps its module loaded.
+        // SAFETY: 1: the caller's duty 1; the function keeps its module loaded.
         unsafe { self.arguments.launch(function.kernel(), stream, config, &self.attributes) }?;
         if function.is_last_handle() {
             // Unloading a module waits for the device.
@@ -254,7 +254,7 @@ impl DeviceOperation for KernelLaunch<'_> {
 
     #[inline(always)]
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
-        // SAFETY: whoever made the operation has vouched for it.
+        // SAFETY: 1: the operation was made by `into_operation` or `of`, whose duty 1 it was, for whenever it runs.
         unsafe { self.0.submit(cx) }
     }
 }
@@ -264,8 +264,9 @@ impl<'a> IntoFuture for KernelLaunch<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; the end of a texture waits for its context.
-        // For addresses that were given as numbers whoever made the operation has vouched.
+        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; objects, whose end waits for their context; and
+        // events, which the driver keeps until they are recorded. Of addresses that were given as numbers it is duty 1 of
+        // `into_operation` that the memory lives.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }
@@ -274,7 +275,7 @@ impl<'a> KernelLaunch<'a> {
     /// What [`cuda_launch_async!`](crate::cuda_launch_async) ends in.
     ///
     /// # Safety
-    /// 1. As [`AsyncKernelLaunch::into_operation`].
+    /// 1. As duty 1 of [`AsyncKernelLaunch::into_operation`].
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn of(
@@ -356,7 +357,7 @@ where
     type Output = R;
 
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<R, Error> {
-        // SAFETY: whoever made the operation has vouched for it.
+        // SAFETY: 1: the operation was made by `new` or `typed`, whose duty 1 it was, for whenever it runs.
         unsafe { self.launch.describe(&mut self.resources)?.execute(cx) }?;
         Ok(self.resources)
     }

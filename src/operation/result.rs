@@ -20,7 +20,7 @@ impl<Op: DeviceOperation> DeviceOperation for Result<Op, Error> {
 
     #[inline]
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
-        // SAFETY: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as the result borrows what the operation in it does.
         unsafe { self?.execute(cx) }
     }
 }

@@ -15,6 +15,10 @@ impl Waited {
     fn wait(&self) -> Result<(), Error> {
         self.0.join_forgotten();
         let result = self.0.used_stream().map_or(Ok(()), CudaStream::finish);
+        if result.as_ref().is_err_and(|error| !error.is_sticky()) {
+            // The work goes on, as far as is known, and what it borrows is the caller's again when this returns.
+            self.0.wait_untraced();
+        }
         reactor::end(self.0.take_kept(), &result);
         result
     }
@@ -22,9 +26,11 @@ impl Waited {
 
 impl Drop for Waited {
     fn drop(&mut self) {
-        // Only after a panic is there something left.
+        // Only after a panic is there something left. Without spans: a subscriber to them may be what panicked.
         if std::thread::panicking() {
-            let _ = self.wait();
+            let done = self.0.wait_untraced();
+            let kept = self.0.take_kept();
+            if done { drop(kept) } else { std::mem::forget(kept) }
         }
     }
 }
@@ -32,7 +38,8 @@ impl Drop for Waited {
 /// Submits and waits.
 pub(super) fn sync<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
     let chain = Waited(ExecutionContext::new(source));
-    // SAFETY: 1: what the operation borrows outlives this call, which waits for the stream however it ends.
+    // SAFETY: 1: what the operation borrows outlives this call, which waits for the stream before it returns, by `wait` also after an
+    // error, and before it unwinds, by the end of `chain`.
     let output = unsafe { op.execute(&chain.0) };
     let waited = chain.wait();
     // What stood against submitting the work comes first, but for a fault that made it so.
@@ -76,11 +83,11 @@ impl Submitted {
 /// Submits, and does not wait.
 ///
 /// # Safety
-/// 1. As [`submit`].
+/// 1. As duty 1 of [`submit`].
 #[inline(always)]
 pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
     let chain = Submitted::new(source);
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     unsafe { op.execute(&chain.0) }
 }
 
@@ -94,7 +101,7 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
     source: Source,
 ) -> (Result<Op::Output, Error>, Submitted) {
     let chain = Submitted::new(source);
-    // SAFETY: the caller's duty 1.
+    // SAFETY: 1: the caller's duty 1.
     let output = unsafe { op.execute(&chain.0) };
     chain.0.join_forgotten();
     (output, chain)

@@ -62,7 +62,8 @@ impl<'scope> Scope<'scope, '_> {
             }
         }
         let note = Note(&self.streams, run::Submitted::new(Source::Default));
-        // SAFETY: 1: what the operation borrows outlives the scope, which waits for the stream at its end.
+        // SAFETY: 1: what the operation borrows lives at least as long as `'scope`, and `End` waits for the stream, which `note` leaves
+        // with it however this ends, before `scope` returns or unwinds.
         unsafe { op.execute(&note.1.0) }
     }
 }
@@ -71,18 +72,32 @@ impl<'scope> Scope<'scope, '_> {
 struct End<'s>(&'s RefCell<Vec<CudaStream>>);
 
 impl End<'_> {
+    /// Waits for all of them, also after an error.
     fn wait(&self) -> Result<(), Error> {
-        let streams = self.0.take();
-        // All of them, also after an error.
-        let results: Vec<_> = streams.iter().map(CudaStream::finish).collect();
-        results.into_iter().collect()
+        let mut result = Ok(());
+        // Each stays in the list until it was waited for, which may unwind.
+        while let Some(stream) = self.first() {
+            let waited = stream.finish();
+            if waited.as_ref().is_err_and(|error| !error.is_sticky()) {
+                stream.wait_untraced();
+            }
+            self.0.borrow_mut().remove(0);
+            result = result.and(waited);
+        }
+        result
+    }
+
+    fn first(&self) -> Option<CudaStream> {
+        self.0.borrow().first().cloned()
     }
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        // There is something left only after a panic.
-        let _ = self.wait();
+        // There is something left only after a panic. Without spans: a subscriber to them may be what panicked.
+        for stream in self.0.take() {
+            stream.wait_untraced();
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
     /// Runs the operation if nobody has, and takes from what came of it.
     ///
     /// # Safety
-    /// As [`DeviceOperation::execute`].
+    /// 1. As duty 1 of [`DeviceOperation::execute`].
     unsafe fn run<R>(
         &self,
         cx: &ExecutionContext,
@@ -105,7 +105,7 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
         drop(state);
         let panicked = || State::Failed("a closure in it panicked".into());
         let ran = Ran { once: self, state: Some(panicked()) };
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as `self` holds the operation.
         let output = unsafe { op.execute(cx) };
         let mut output = match output {
             Ok(output) => keep(output),
@@ -179,7 +179,7 @@ where
     type Output = Arc<Op::Output>;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as this handle borrows what the operation does.
         unsafe { self.0.run(cx, Arc::new, |output| Some(output.clone())) }
     }
 }
@@ -191,7 +191,7 @@ where
     type Output = <Op::Output as PartOf<N>>::Part;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
-        // SAFETY: 1: the caller's duty 1.
+        // SAFETY: 1: the caller's duty 1, as this handle borrows what the operation does.
         unsafe { self.0.run(cx, Split::split, <Op::Output as PartOf<N>>::take) }
     }
 }

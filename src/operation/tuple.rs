@@ -123,7 +123,7 @@ macro_rules! ends {
             type Output = <Op::Output as Tuple>::$of;
 
             unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
-                // SAFETY: 1: the caller's duty 1.
+                // SAFETY: 1: the caller's duty 1, as this operation borrows what the one in it does.
                 unsafe { self.0.execute(cx) }.map(Tuple::$method)
             }
         }

@@ -76,7 +76,7 @@ impl<R> OwnedKernelLaunch<R> {
     /// What methods of typed modules end in.
     ///
     /// # Safety
-    /// 1. As [`OwnedKernelLaunch::new`].
+    /// 1. The duties 1 and 2 of [`OwnedKernelLaunch::new`].
     /// 2. `fill` fills each slice and each object that was pushed for later, in order, with one of its element or handle.
     #[doc(hidden)]
     #[inline]
@@ -91,7 +91,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// A slice that is filled before the launch runs.
     ///
     /// # Safety
-    /// 1. It is, with one of this element.
+    /// 1. It is filled, with one of this element.
     #[inline]
     pub unsafe fn push_slice_later<T: DeviceCopy>(&mut self) {
         self.arguments.slice_later::<T>();
@@ -100,7 +100,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// An object that is filled before the launch runs.
     ///
     /// # Safety
-    /// 1. It is, with one of this handle.
+    /// 1. It is filled, with one of this handle.
     #[inline]
     pub unsafe fn push_object_later<O: KernelObject + ?Sized>(&mut self) {
         self.arguments.object_later::<O::Handle>();

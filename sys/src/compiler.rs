@@ -67,7 +67,7 @@ impl<T: Table> Compiler<T> {
     ///
     /// [`Reason`]: it cannot be loaded, or is another library.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, Reason> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: 1: the caller's duty 1.
         let library = unsafe { loader::open_any(path.as_ref()) }?;
         let version = library.symbol(T::VERSION);
         if version.is_null() {
@@ -87,7 +87,7 @@ impl<T: Table> Compiler<T> {
     /// 1. What `lookup` returns for a symbol is null, or the function that the library's header declares under that name.
     /// 2. It stays callable, from any thread, as long as this value or a copy of its table lives.
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Self {
-        // SAFETY: passed on to the caller.
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
         Self { table: unsafe { T::fill(&mut lookup) }, file: None }
     }
 
@@ -115,7 +115,7 @@ impl<T> Deref for Compiler<T> {
 ///
 /// [`Reason::NotLoaded`], in the words of the system.
 pub unsafe fn preload(path: impl AsRef<Path>) -> Result<(), Reason> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: 1: the caller's duty 1.
     unsafe { loader::open_any(path.as_ref()) }.map(drop)
 }
 
@@ -126,9 +126,11 @@ macro_rules! table {
         ///
         /// # Safety
         ///
-        /// All of them are `unsafe`: they are C, and what they ask of their arguments is written in NVIDIA's documentation
-        /// under the same name. Pointers must be valid for what is read and written through them, handles must come from
-        /// this library and be alive.
+        /// All of them are `unsafe`, because they are C:
+        ///
+        /// 1. Arguments are as NVIDIA's documentation of the function of that name asks.
+        /// 2. Pointers are valid for what is read and written through them.
+        /// 3. Handles come from this library and are alive.
         #[derive(Clone, Copy)]
         #[allow(non_snake_case, reason = "C names")]
         pub struct Functions {
@@ -155,11 +157,13 @@ macro_rules! table {
                 #[inline]
                 pub unsafe fn $name(&self, $($argument: $type),*) -> Result<$result, crate::Missing> {
                     let function = self.$name.ok_or(crate::Missing { symbol: stringify!($name) })?;
-                    // SAFETY: the caller keeps to the function's documented contract.
+                    // SAFETY: the function is of this name and type, by the contract of `Table::fill`; what it asks are the caller's duties 1 to 3.
                     Ok(unsafe { function($($argument),*) })
                 }
             )*
 
+            /// # Safety
+            /// 1. As the duties 1 and 2 of [`Table::fill`](crate::Table::fill).
             pub(crate) unsafe fn from_lookup(
                 lookup: &mut dyn FnMut(&core::ffi::CStr) -> *const core::ffi::c_void,
             ) -> Self {
@@ -167,8 +171,8 @@ macro_rules! table {
                     $($name: {
                         let symbol = core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes());
                         let address = symbol.map_or(core::ptr::null(), |symbol| lookup(symbol));
-                        // SAFETY: null is `None`; anything else is the function of this name, with this type, by the
-                        // contract of `Table::fill`.
+                        // SAFETY: null is `None`; anything else is the function of this name, which the header declares with this type, by
+                        // the caller's duty 1.
                         unsafe {
                             core::mem::transmute::<
                                 *const core::ffi::c_void,
@@ -202,7 +206,7 @@ macro_rules! face {
             const VERSION: &'static core::ffi::CStr = $version;
 
             unsafe fn fill(lookup: &mut dyn FnMut(&core::ffi::CStr) -> *const core::ffi::c_void) -> Self {
-                // SAFETY: passed on to the caller.
+                // SAFETY: 1: the caller's duties 1 and 2.
                 unsafe { Self::from_lookup(lookup) }
             }
         }

@@ -22,9 +22,11 @@ use std::path::{Path, PathBuf};
 ///
 /// # Safety
 ///
-/// All functions are `unsafe`: they are C, and what they ask of their arguments is written in NVIDIA's documentation of
-/// the driver API under the same name. Two things hold for all: pointers must be valid for what is read and written
-/// through them, and handles must come from this driver and be alive.
+/// All functions are `unsafe`, because they are C:
+///
+/// 1. Arguments are as NVIDIA's documentation of the function of that name asks.
+/// 2. Pointers are valid for what is read and written through them, as long as the function or the work that it begins uses them.
+/// 3. Handles come from this driver and are alive.
 #[derive(Clone)]
 pub struct Driver {
     table: Table,
@@ -65,8 +67,8 @@ impl Driver {
     /// [`LoadError`] lists every name tried and why it failed: it is not there, it is no driver, or it is the stub that
     /// the toolkit ships for linking.
     pub fn system() -> Result<Driver, LoadError> {
-        // SAFETY: the names are those under which NVIDIA's driver installs itself. What else stands there was put there
-        // by whoever runs this machine, to be loaded as the driver.
+        // SAFETY: 1, 2: the names are those under which NVIDIA's driver installs itself. What else stands there was put there by whoever
+        // runs this machine, to be loaded as the driver.
         let (library, path) = unsafe { loader::first(loader::system_names())? };
         Ok(Driver::of(&library, Origin::System(path)))
     }
@@ -85,7 +87,7 @@ impl Driver {
     ///
     /// [`LoadError`] as for [`system`](Self::system), with one attempt.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Driver, LoadError> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
         let (library, path) = unsafe { loader::first([path.as_ref()])? };
         Ok(Driver::of(&library, Origin::Path(path)))
     }
@@ -122,13 +124,13 @@ impl Driver {
     ///    name, which keeps to the function's documented behaviour.
     /// 2. It stays callable, from any thread, as long as this `Driver` or a clone lives.
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Driver {
-        // SAFETY: passed on to the caller.
+        // SAFETY: 1: the caller's duties 1 and 2.
         let (table, present) = unsafe { Table::fill(&mut lookup) };
         Driver { table, present, origin: Origin::Lookup }
     }
 
     fn of(library: &loader::Library, origin: Origin) -> Driver {
-        // SAFETY: the library is a driver, by whoever named it, and is never unloaded.
+        // SAFETY: 1: what the library exports is what its names say, by duty 2 of `open`, or by the names of `system`; it is never unloaded.
         let (table, present) = unsafe { Table::fill(&mut |symbol| library.symbol(symbol)) };
         Driver { table, present, origin }
     }
@@ -157,7 +159,7 @@ impl Driver {
     /// What the function answers.
     pub fn version(&self) -> Result<i32, CUresult> {
         let mut version = 0;
-        // SAFETY: the pointer is good for one c_int during the call.
+        // SAFETY: the pointer is good for one c_int during the call; the function asks for nothing else.
         match unsafe { self.cuDriverGetVersion(&mut version) } {
             CUresult::SUCCESS => Ok(version),
             error => Err(error),
@@ -202,7 +204,8 @@ macro_rules! methods {
                 #[doc = $doc]
                 #[inline]
                 pub unsafe fn $method(&self, $($argument: $type),*) -> CUresult {
-                    // SAFETY: the caller keeps to the function's documented contract.
+                    // SAFETY: the table has a function of this type, by the contract of `Table::fill`; what it asks are the caller's duties 1
+                    // to 3.
                     unsafe { (self.table.$symbol)($($passed),*) }
                 }
             )*

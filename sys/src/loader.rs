@@ -112,14 +112,15 @@ impl Library {
 ///
 /// # Safety
 ///
-/// Their initialisers are sound, and what they export as `cuDriverGetVersion` is that function.
+/// 1. Their initialisers are sound.
+/// 2. What they export as `cuDriverGetVersion` is that function.
 pub(crate) unsafe fn first<P: AsRef<Path>>(
     names: impl IntoIterator<Item = P>,
 ) -> Result<(Library, PathBuf), LoadError> {
     let mut attempts = Vec::new();
     for name in names {
         let name = name.as_ref().to_path_buf();
-        // SAFETY: passed on to the caller.
+        // SAFETY: 1, 2: the caller's duties 1 and 2.
         match unsafe { open(&name) } {
             Ok(library) => return Ok((library, name)),
             Err(reason) => attempts.push(Attempt { name, reason }),
@@ -132,9 +133,9 @@ pub(crate) unsafe fn first<P: AsRef<Path>>(
 ///
 /// # Safety
 ///
-/// The library's initialisers are sound.
+/// 1. The library's initialisers are sound.
 pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: 1: the caller's duty 1.
     let library = unsafe { load(name) }.map_err(|error| match error.source() {
         Some(source) => Reason::NotLoaded(source.to_string()),
         None => Reason::NotLoaded(error.to_string()),
@@ -161,16 +162,17 @@ pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
 pub unsafe fn open_library(
     path: impl AsRef<Path>,
 ) -> Result<impl Fn(&CStr) -> *const c_void + Send + Sync, Reason> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: 1: the caller's duty 1.
     let library = unsafe { open_any(path.as_ref()) }?;
     Ok(move |name: &CStr| library.symbol(name))
 }
 
 /// # Safety
 ///
-/// As for [`first`].
+/// 1. The library's initialisers are sound.
+/// 2. What it exports as `cuDriverGetVersion` is that function.
 unsafe fn open(name: &Path) -> Result<Library, Reason> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: 1: the caller's duty 1.
     let library = unsafe { open_any(name) }?;
     for (symbol, name) in [(c"cuInit", "cuInit"), (c"cuDriverGetVersion", "cuDriverGetVersion")] {
         if library.symbol(symbol).is_null() {
@@ -178,7 +180,7 @@ unsafe fn open(name: &Path) -> Result<Library, Reason> {
         }
     }
     let address = library.symbol(c"cuDriverGetVersion");
-    // SAFETY: the address is not null, and the function is what its name says, by the caller.
+    // SAFETY: the address is not null, and the function of this type, by the caller's duty 2.
     let version = unsafe { std::mem::transmute::<*const c_void, pfn::cuDriverGetVersion>(address) };
     // SAFETY: the function may be called before cuInit; the pointer is good for one c_int.
     match unsafe { version(&mut 0) } {
@@ -189,16 +191,16 @@ unsafe fn open(name: &Path) -> Result<Library, Reason> {
 
 /// # Safety
 ///
-/// The library's initialisers are sound.
+/// 1. The library's initialisers are sound.
 #[cfg(unix)]
 unsafe fn load(name: &Path) -> Result<os::Library, libloading::Error> {
-    // SAFETY: passed on to the caller. The flags are libloading's own choice: lazy and local.
+    // SAFETY: the caller's duty 1. The flags are libloading's own choice: lazy and local.
     unsafe { os::Library::open(Some(name), os::RTLD_LAZY | os::RTLD_LOCAL) }
 }
 
 /// # Safety
 ///
-/// The library's initialisers are sound.
+/// 1. The library's initialisers are sound.
 #[cfg(windows)]
 unsafe fn load(name: &Path) -> Result<os::Library, libloading::Error> {
     // A bare name is only sought in the system folder, so that no `nvcuda.dll` planted elsewhere is taken for it. With a
@@ -207,7 +209,7 @@ unsafe fn load(name: &Path) -> Result<os::Library, libloading::Error> {
         None => os::LOAD_LIBRARY_SEARCH_SYSTEM32,
         Some(_) => os::LOAD_WITH_ALTERED_SEARCH_PATH,
     };
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller's duty 1.
     unsafe { os::Library::load_with_flags(name, flags) }
 }
 

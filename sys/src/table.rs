@@ -97,8 +97,8 @@ impl Table {
     ///
     /// # Safety
     ///
-    /// What `lookup` returns for a symbol is null or a function with that symbol's type in [`pfn`] (for one that is only in
-    /// `OLDER`: with the type of the newer one), callable as long as any copy of the table lives.
+    /// 1. What `lookup` returns for a symbol is null or a function with that symbol's type in [`pfn`] (for one that is only in
+    ///    `OLDER`: with the type of the newer one), callable from any thread as long as any copy of the table lives.
     pub(crate) unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> (Table, Present) {
         let mut table = Table::MISSING;
         let mut present: Present = [0; COUNT.div_ceil(64)];
@@ -112,7 +112,7 @@ impl Table {
             }
             if !address.is_null() {
                 // SAFETY: `index` is below COUNT and the table is that many pointers (asserted above). A non-null
-                // address is a valid value of the field's type by the contract of `lookup`.
+                // address is a valid value of the field's type by the caller's duty 1.
                 unsafe { slots.add(index).write(address) };
                 set(&mut present, index);
             }

@@ -128,9 +128,12 @@ fn count() {
 }
 
 /// Counts the call and writes `value` to `out`.
+///
+/// # Safety
+/// 1. `out` is the output of a driver's function, as its caller passed it: this crate, with a place that outlives the call.
 unsafe fn give<T>(out: *mut T, value: T) -> CUresult {
     count();
-    // SAFETY: the callers below pass their own output pointers on.
+    // SAFETY: the caller's duty 1.
     unsafe { out.write(value) };
     OK
 }
@@ -183,17 +186,17 @@ unsafe extern "C" fn init(_: c_uint) -> CUresult {
 }
 
 unsafe extern "C" fn version(out: *mut c_int) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, LOG.with(|log| log.version.get())) }
 }
 
 unsafe extern "C" fn device_get(out: *mut sys::CUdevice, ordinal: c_int) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     if ordinal < 2 { unsafe { give(out, ordinal) } } else { CUresult::CUDA_ERROR_INVALID_DEVICE }
 }
 
 unsafe extern "C" fn device_count(out: *mut c_int) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, 2) }
 }
 
@@ -218,13 +221,13 @@ unsafe extern "C" fn device_attribute(
         A::CU_DEVICE_ATTRIBUTE_WARP_SIZE => 32,
         _ => 1,
     };
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, value) }
 }
 
 /// Device 0 has context 0x1000, device 1 has 0x2000.
 unsafe extern "C" fn retain(out: *mut sys::CUcontext, device: sys::CUdevice) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, handle(0x1000 * (device as usize + 1))) }
 }
 
@@ -235,7 +238,7 @@ unsafe extern "C" fn release(_: sys::CUdevice) -> CUresult {
 
 unsafe extern "C" fn get_current(out: *mut sys::CUcontext) -> CUresult {
     LOG.with(|log| log.queries.set(log.queries.get() + 1));
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { out.write(handle(LOG.with(|log| log.current.get()))) };
     OK
 }
@@ -253,7 +256,7 @@ unsafe extern "C" fn ctx_synchronize() -> CUresult {
 
 unsafe extern "C" fn stream_create(out: *mut sys::CUstream, _: c_uint, _: c_int) -> CUresult {
     let number = LOG.with(|log| log.streams.replace(log.streams.get() + 1));
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, handle(0x5000 + number)) }
 }
 
@@ -272,7 +275,7 @@ unsafe extern "C" fn stream_wait_event(stream: sys::CUstream, _: sys::CUevent, _
 }
 
 unsafe extern "C" fn mem_alloc_async(out: *mut sys::CUdeviceptr, _: usize, _: sys::CUstream) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, 0x3000_0000_0000) }
 }
 
@@ -308,7 +311,7 @@ unsafe extern "C" fn stream_destroy(stream: sys::CUstream) -> CUresult {
 }
 
 unsafe extern "C" fn event_create(out: *mut sys::CUevent, _: c_uint) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, handle(0x6000)) }
 }
 
@@ -324,7 +327,7 @@ unsafe extern "C" fn module_load(
     _: *mut sys::CUjit_option,
     _: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, handle(0x7000)) }
 }
 
@@ -342,7 +345,7 @@ unsafe extern "C" fn get_function(
     if unsafe { CStr::from_ptr(name) }.to_bytes() == b"missing" {
         return CUresult::CUDA_ERROR_NOT_FOUND;
     }
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, handle(0x8000)) }
 }
 
@@ -358,7 +361,7 @@ unsafe extern "C" fn func_attribute(
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => 32,
         _ => 0,
     };
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, value) }
 }
 
@@ -379,7 +382,7 @@ unsafe extern "C" fn param_info(
 ) -> CUresult {
     let found = LOG.with(|log| log.sizes.borrow().get(index).copied());
     let Some(bytes) = found else { return CUresult::CUDA_ERROR_INVALID_VALUE };
-    // SAFETY: the caller's outputs.
+    // SAFETY: 1: they are this function's outputs.
     unsafe {
         let _ = give(offset, 0);
         give(size, bytes)
@@ -387,7 +390,7 @@ unsafe extern "C" fn param_info(
 }
 
 unsafe extern "C" fn mem_alloc(out: *mut sys::CUdeviceptr, _: usize) -> CUresult {
-    // SAFETY: the caller's output.
+    // SAFETY: 1: it is this function's output.
     unsafe { give(out, 0x3000_0000_0000) }
 }
 

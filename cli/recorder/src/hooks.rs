@@ -30,14 +30,14 @@ unsafe fn launch(
     if function.is_null() {
         return call(name, forward);
     }
-    // SAFETY: the caller's duty.
+    // SAFETY: the function that the program launches, not null.
     let known = unsafe { kernel::known(function) };
     let arguments = json!({
         "kernel": known.name,
         "grid": shape.grid,
         "block": shape.block,
         "shared_bytes": shape.shared,
-        // SAFETY: the caller's duty.
+        // SAFETY: by the contract of a launch, null or one pointer for each parameter of this function.
         "arguments": unsafe { kernel::arguments(&known, parameters) },
     });
     work(name, "kernel", || known.name.clone(), arguments, shape.stream, forward)
@@ -57,7 +57,7 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: the caller's duty.
+    // SAFETY: function, parameters and all else as the program gave them, for the driver's function of the same name.
     unsafe {
         launch("cuLaunchKernel", f, shape, parameters, || {
             driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
@@ -78,7 +78,7 @@ pub(crate) unsafe fn cuLaunchCooperativeKernel(
     parameters: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: the caller's duty.
+    // SAFETY: function, parameters and all else as the program gave them, for the driver's function of the same name.
     unsafe {
         launch("cuLaunchCooperativeKernel", f, shape, parameters, || {
             driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
@@ -92,9 +92,9 @@ pub(crate) unsafe fn cuLaunchKernelEx(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: the caller's duty: null, or a whole configuration.
+    // SAFETY: by the function's contract null, or a whole configuration.
     let Some(asked) = (unsafe { config.as_ref() }) else {
-        // SAFETY: as above.
+        // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
         return call("cuLaunchKernelEx", || unsafe {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
         });
@@ -105,7 +105,7 @@ pub(crate) unsafe fn cuLaunchKernelEx(
         shared: asked.sharedMemBytes,
         stream: asked.hStream,
     };
-    // SAFETY: the caller's duty.
+    // SAFETY: function, parameters and all else as the program gave them, for the driver's function of the same name.
     unsafe {
         launch("cuLaunchKernelEx", f, shape, parameters, || {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
@@ -115,7 +115,7 @@ pub(crate) unsafe fn cuLaunchKernelEx(
 
 pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUresult {
     let name = || format!("graph {:#x}", graph.addr());
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     work("cuGraphLaunch", "graph", name, json!({}), stream, || unsafe {
         driver().cuGraphLaunch(graph, stream)
     })
@@ -125,7 +125,7 @@ pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUre
 macro_rules! blocking {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
-            // SAFETY: the caller's duty.
+            // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
             described(stringify!($name), "copy", || json!({ "bytes": bytes }), || unsafe { driver().$name($to, $from, bytes) })
         }
     )*};
@@ -142,7 +142,7 @@ macro_rules! queued {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty) $shown:literal $unit:literal;)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, count: usize, stream: CUstream) -> CUresult {
             let arguments = json!({ "bytes": count.saturating_mul($unit) });
-            // SAFETY: the caller's duty.
+            // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
             work(stringify!($name), "copy", || $shown.to_owned(), arguments, stream, || unsafe {
                 driver().$name($to, $from, count, stream)
             })
@@ -164,17 +164,17 @@ fn stream_json(stream: CUstream) -> Value {
 }
 
 pub(crate) unsafe fn cuStreamSynchronize(stream: CUstream) -> CUresult {
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     wait("cuStreamSynchronize", || stream_json(stream), || unsafe { driver().cuStreamSynchronize(stream) })
 }
 
 pub(crate) unsafe fn cuEventSynchronize(event: CUevent) -> CUresult {
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     wait("cuEventSynchronize", || json!({}), || unsafe { driver().cuEventSynchronize(event) })
 }
 
 pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     wait("cuCtxSynchronize", || json!({}), || unsafe { driver().cuCtxSynchronize() })
 }
 
@@ -182,7 +182,7 @@ pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
 pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult {
     let event_json =
         || json!({ "stream": format!("{:#x}", stream.addr()), "event": format!("{:#x}", event.addr()) });
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     described("cuStreamWaitEvent", "wait", event_json, || unsafe {
         driver().cuStreamWaitEvent(stream, event, flags)
     })
@@ -190,36 +190,36 @@ pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: 
 
 pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
     close();
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuCtxDestroy_v2", || unsafe { driver().cuCtxDestroy_v2(context) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
     close();
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuDevicePrimaryCtxRelease_v2", || unsafe { driver().cuDevicePrimaryCtxRelease_v2(device) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult {
     close();
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuDevicePrimaryCtxReset_v2", || unsafe { driver().cuDevicePrimaryCtxReset_v2(device) })
 }
 
 pub(crate) unsafe fn cuModuleUnload(module: CUmodule) -> CUresult {
     kernel::forget();
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuModuleUnload", || unsafe { driver().cuModuleUnload(module) })
 }
 
 pub(crate) unsafe fn cuLibraryUnload(library: CUlibrary) -> CUresult {
     kernel::forget();
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     call("cuLibraryUnload", || unsafe { driver().cuLibraryUnload(library) })
 }
 
 pub(crate) unsafe fn cuInit(flags: c_uint) -> CUresult {
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's, unchanged, for the driver's function of the same name.
     let code = call("cuInit", || unsafe { driver().cuInit(flags) });
     at_exit();
     code

@@ -33,14 +33,14 @@ pub(crate) fn forget() {
 pub(crate) unsafe fn known(function: CUfunction) -> Arc<Known> {
     let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
     let found = known.entry(function.addr()).or_insert_with(|| {
-        // SAFETY: duty 1.
+        // SAFETY: the same function: the caller's duty 1.
         Arc::new(unsafe { ask(function) })
     });
     Arc::clone(found)
 }
 
 /// # Safety
-/// 1. As [`known`].
+/// 1. The function is one of the driver's, or a `CUkernel`, as a launch takes it.
 unsafe fn ask(function: CUfunction) -> Known {
     let kernel: CUkernel = function.cast();
     let mut name: *const c_char = null();
@@ -58,7 +58,7 @@ unsafe fn ask(function: CUfunction) -> Known {
     let mut sizes = Vec::new();
     let complete = loop {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: as above.
+        // SAFETY: the program's function; the two places live, and an index beyond the parameters is answered by an error.
         let code = unsafe {
             match driver().cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) {
                 CUresult::CUDA_ERROR_INVALID_HANDLE => {
@@ -85,7 +85,8 @@ pub(crate) unsafe fn arguments(known: &Known, parameters: *mut *mut c_void) -> V
     let Some(sizes) = known.sizes.as_ref().filter(|_| !parameters.is_null()) else { return Value::Null };
     let mut list = Vec::new();
     for (index, size) in sizes.iter().enumerate() {
-        // SAFETY: duty 1.
+        // SAFETY: there is a pointer for `index`, to `size` bytes: the caller's duty 1. Padding among them was written, or not,
+        // by a program that the compiler of this library does not see.
         let bytes = unsafe {
             let argument = *parameters.add(index);
             if argument.is_null() {

@@ -126,7 +126,7 @@ pub unsafe extern "C" fn cuGetProcAddress(
 /// A function of the driver that the main header does not have.
 fn other(name: &std::ffi::CStr) -> CUresult {
     let mut function = null_mut();
-    // SAFETY: the name is a string, the pointer lives, the status may be null.
+    // SAFETY: the name ends with a NUL, the place outlives the call, the status may be null.
     let code = unsafe { driver().cuGetProcAddress_v2(name.as_ptr(), &mut function, 12000, 0, null_mut()) };
     if code != CUresult::SUCCESS || function.is_null() {
         return CUresult::CUDA_ERROR_NOT_FOUND;

@@ -93,15 +93,15 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let asked = if symbol.is_null() {
         None
     } else {
-        // SAFETY: the caller's duty: a string.
+        // SAFETY: not null, so a string that ends with a NUL, by the function's contract.
         unsafe { CStr::from_ptr(symbol) }.to_str().ok()
     };
     let own = asked.and_then(|asked| export(asked, version, flags));
     // What stands in calls the plain function, which the driver shall have.
     let wanted = if own.is_some() { flags & !PER_THREAD } else { flags };
-    // SAFETY: the caller's duty.
+    // SAFETY: the arguments are the program's; of the flags only the one for streams of a thread is taken away.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
-    // SAFETY: the caller's duty: null, or a place for a pointer.
+    // SAFETY: by the function's contract null, or a place for a pointer, which the call before has filled.
     let place = unsafe { function.as_mut() };
     if let (Some(place), Some(own)) = (place, own)
         && code == CUresult::SUCCESS

@@ -82,7 +82,7 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: the caller's duty: null, or a whole configuration.
+    // SAFETY: by the function's contract null, or a whole configuration.
     let copy =
         unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
     let config = copy.as_ref().map_or(config, |copy| copy);

@@ -203,7 +203,7 @@ impl Handle {
 
 fn current() -> Option<Handle> {
     let mut context: CUcontext = null_mut();
-    // SAFETY: the pointer lives.
+    // SAFETY: the place outlives the call.
     let code = unsafe { driver().cuCtxGetCurrent(&mut context) };
     (code == CUresult::SUCCESS && !context.is_null()).then(|| Handle(context.expose_provenance()))
 }
@@ -245,7 +245,7 @@ fn base(context: Handle, stream: CUstream) -> Option<()> {
         return Some(());
     }
     let event = event(context)?;
-    // SAFETY: as in `begin`.
+    // SAFETY: the event is of the current context, and the stream is the program's.
     let codes = unsafe {
         [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
     };
@@ -262,7 +262,7 @@ fn relaxed(ask: impl FnOnce()) {
     // SAFETY: the place lives; the mode is put back below.
     let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
     ask();
-    // SAFETY: as above.
+    // SAFETY: the place lives, and holds the mode that the thread had.
     let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
 }
 
@@ -340,7 +340,7 @@ pub(crate) fn close() {
     }
     let spare = state.spare.into_values().flatten();
     for event in spare.chain(state.bases.into_values().map(|(event, _)| event)) {
-        // SAFETY: as above; nobody has the event any more.
+        // SAFETY: the context is not gone yet, nor is its event, which nobody has any more: what waited for it was taken above.
         let _ = unsafe { driver().cuEventDestroy_v2(event.event()) };
     }
     // SAFETY: that was current before, or nothing was.

@@ -117,7 +117,7 @@ pub(super) trait FromC<T> {
     ///
     /// # Safety
     ///
-    /// A pointer is null or valid, for the lifetime of the result, for what the function does with it.
+    /// 1. A pointer is null or valid, for the lifetime of the result, for what the function does with it.
     unsafe fn from_c(argument: T) -> Self;
 }
 
@@ -168,9 +168,9 @@ impl<'call, T> Out<'call, T> {
     ///
     /// # Safety
     ///
-    /// By the function's contract the array has that element.
+    /// 1. By the function's contract the array has that element.
     pub(super) unsafe fn element(&self, index: usize) -> Out<'call, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: inside the array: the caller's duty 1.
         Out(unsafe { self.0.add(index) }, PhantomData)
     }
 
@@ -178,12 +178,12 @@ impl<'call, T> Out<'call, T> {
     ///
     /// # Safety
     ///
-    /// By the function's contract the array has at least that many elements.
+    /// 1. By the function's contract the array has at least that many elements.
     pub(super) unsafe fn write_array(&self, values: &[T])
     where
         T: Copy,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the array has that many elements, the caller's duty 1; the program's array is none of this driver's values.
         unsafe { self.0.copy_from_nonoverlapping(values.as_ptr(), values.len()) }
     }
 }
@@ -225,9 +225,9 @@ impl<'call, T: Copy> In<'call, T> {
     ///
     /// # Safety
     ///
-    /// By the function's contract the array has that element.
+    /// 1. By the function's contract the array has that element.
     pub(super) unsafe fn element(&self, index: usize) -> In<'call, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: inside the array: the caller's duty 1.
         In(unsafe { self.0.add(index) }, PhantomData)
     }
 
@@ -241,12 +241,12 @@ impl<'call, T: Copy> In<'call, T> {
     ///
     /// # Safety
     ///
-    /// By the function's contract there are that many.
+    /// 1. By the function's contract there are that many.
     pub(super) unsafe fn read_array(&self, count: usize) -> Outcome<Vec<T>> {
         match (count, self.0.is_null()) {
             (0, _) => Ok(Vec::new()),
             (_, true) => Err(INVALID_VALUE),
-            // SAFETY: the caller's promise.
+            // SAFETY: not null, and below `count`, which is how many there are: the caller's duty 1.
             (_, false) => Ok((0..count).map(|index| unsafe { self.0.add(index).read() }).collect()),
         }
     }
@@ -293,11 +293,11 @@ impl Buffer<'_> {
     ///
     /// # Safety
     ///
-    /// By the function's contract the buffer has `size` bytes.
+    /// 1. By the function's contract the buffer has `size` bytes.
     pub(super) unsafe fn write(&self, text: &[u8], size: usize) {
         let Some(room) = size.checked_sub(1).filter(|_| !self.0.is_null()) else { return };
         let part = text.get(..room).unwrap_or(text);
-        // SAFETY: `part` and the NUL fit into the buffer.
+        // SAFETY: not null, and `part` has at most `size - 1` bytes: with the NUL it fits, by the caller's duty 1.
         unsafe {
             self.0.cast::<u8>().copy_from_nonoverlapping(part.as_ptr(), part.len());
             self.0.cast::<u8>().add(part.len()).write(0);
@@ -324,9 +324,9 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// By the function's contract a value of this type goes there.
+    /// 1. By the function's contract a value of this type goes there.
     pub(super) unsafe fn write<T>(&self, value: T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: a `T` goes there: the caller's duty 1.
         unsafe { self.0.cast::<T>().write(value) }
     }
 
@@ -334,9 +334,9 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// By the function's contract an array of such values goes there that has this one.
+    /// 1. By the function's contract an array of such values goes there that has this one.
     pub(super) unsafe fn write_at<T>(&self, index: usize, value: T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the element at `index` is such a value: the caller's duty 1.
         unsafe { self.0.cast::<T>().add(index).write(value) }
     }
 
@@ -344,9 +344,9 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// By the function's contract a value of this type stands there.
+    /// 1. By the function's contract a value of this type stands there.
     pub(super) unsafe fn read<T: Copy>(&self) -> T {
-        // SAFETY: the caller's promise.
+        // SAFETY: a `T` stands there: the caller's duty 1.
         unsafe { self.0.cast::<T>().read() }
     }
 }

@@ -25,8 +25,8 @@ pub(crate) enum Step {
 /// Executes one instruction for the live lanes.
 ///
 /// # Safety
-/// The CPU has the features that the function was compiled for, and the instruction was made by the decoder for the
-/// code whose frame and constants `Lanes` points to.
+/// 1. The CPU has the features that the function was compiled for.
+/// 2. The instruction was made by the decoder for the code whose frame and constants `Lanes` points to.
 pub(crate) type Exec = unsafe fn(&mut Lanes<'_>, &Inst) -> Step;
 
 /// The two compilations of one instruction: with the CPU's vector extensions, and without.

@@ -20,13 +20,15 @@ pub trait Word: Copy + Default + 'static {
     /// Loads from `pointer`.
     ///
     /// # Safety
-    /// `pointer` is aligned to `BYTES` and valid for reads, and is otherwise accessed through this module alone.
+    /// 1. `pointer` is aligned to `BYTES` and valid for reads and writes (the load is one of an atomic).
+    /// 2. While others may write there, they do so through this module.
     unsafe fn load(pointer: *const u8) -> Self;
 
     /// Stores to `pointer`.
     ///
     /// # Safety
-    /// `pointer` is aligned to `BYTES` and valid for writes, and is otherwise accessed through this module alone.
+    /// 1. `pointer` is aligned to `BYTES` and valid for reads and writes.
+    /// 2. While others may read or write there, they do so through this module.
     unsafe fn store(pointer: *mut u8, value: Self);
 }
 
@@ -37,13 +39,13 @@ macro_rules! word {
 
             #[inline(always)]
             unsafe fn load(pointer: *const u8) -> Self {
-                // SAFETY: alignment and validity are the caller's duty; all accesses are atomic.
+                // SAFETY: aligned and valid, the caller's duty 1; what others do there meanwhile is atomic too, duty 2.
                 unsafe { <$atomic>::from_ptr(pointer.cast_mut().cast()).load(Relaxed) }
             }
 
             #[inline(always)]
             unsafe fn store(pointer: *mut u8, value: Self) {
-                // SAFETY: as above.
+                // SAFETY: as in `load`: the caller's duties 1 and 2.
                 unsafe { <$atomic>::from_ptr(pointer.cast()).store(value, Relaxed) }
             }
         }
@@ -70,12 +72,14 @@ fn step(address: usize, rest: usize) -> usize {
 /// Copies bytes out of shared memory, numbers or padding.
 ///
 /// # Safety
-/// `source` is valid for reads of `target.len()` bytes, which are accessed through this module alone.
+/// 1. `source` is valid for reads of `target.len()` bytes.
+/// 2. While others may write there, they do so through this module.
 pub unsafe fn read(source: *const u8, target: &mut [MaybeUninit<u8>]) {
     let mut done = 0;
     while done < target.len() {
         let step = step(source.addr().wrapping_add(done), target.len() - done);
-        // SAFETY: `step` bytes are left on both sides, and the address in shared memory is a multiple of `step`.
+        // SAFETY: `step` bytes are left on both sides (duty 1), and the address in shared memory is a multiple of `step`;
+        // the accesses of others there are plain moves as these are (duty 2; the head of this file says what that rests on).
         unsafe {
             let (from, to) = (source.add(done), target.as_mut_ptr().add(done));
             match step {
@@ -91,12 +95,13 @@ pub unsafe fn read(source: *const u8, target: &mut [MaybeUninit<u8>]) {
 /// Copies `source`, numbers or padding, into shared memory.
 ///
 /// # Safety
-/// `target` is valid for writes of `source.len()` bytes, which are accessed through this module alone.
+/// 1. `target` is valid for writes of `source.len()` bytes.
+/// 2. While others may read or write there, they do so through this module.
 pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     let mut done = 0;
     while done < source.len() {
         let step = step(target.addr().wrapping_add(done), source.len() - done);
-        // SAFETY: as in `read`.
+        // SAFETY: as in `read`, the two sides exchanged.
         unsafe {
             let (from, to) = (source.as_ptr().add(done), target.add(done));
             match step {
@@ -113,13 +118,14 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
 /// that nobody promised.
 ///
 /// # Safety
-/// `source` is valid for reads of `target.len()` bytes, which are accessed through this module alone.
+/// 1. `source` is valid for reads and writes of `target.len()` bytes.
+/// 2. While others may write there, they do so through this module.
 pub unsafe fn load(source: *const u8, target: &mut [u8]) {
     let mut done = 0;
     while done < target.len() {
         let step = step(source.addr().wrapping_add(done), target.len() - done);
         let part = &mut target[done..done + step];
-        // SAFETY: `step` bytes are left, and the address is a multiple of `step`.
+        // SAFETY: `step` bytes are left (duty 1), and the address is a multiple of `step`; others are as the caller says (duty 2).
         unsafe {
             let from = source.add(done);
             match step {
@@ -142,15 +148,17 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
 /// vector move where the CPU has them.
 ///
 /// # Safety
-/// Both pointers are aligned to 4 bytes and valid for `BYTES` bytes, which do not overlap; what is shared of them is
-/// accessed through this module alone. With `VECTOR`, the CPU has AVX.
+/// 1. Both pointers are aligned to 4 bytes, and valid for reads and writes of `BYTES` bytes, which do not overlap.
+/// 2. While others may write the source, or read or write the target, they do so through this module.
+/// 3. With `VECTOR`, the CPU has AVX.
 #[inline(always)]
 pub unsafe fn copy_run<const BYTES: usize, const VECTOR: bool>(source: *const u8, target: *mut u8) {
     let step = if VECTOR && cfg!(all(target_arch = "x86_64", not(miri))) { 16 } else { 4 };
     let mut at = 0;
     while at < BYTES {
-        // SAFETY: `at` stays below `BYTES`; the rest is passed on to the caller. The assembly moves 16 bytes and
-        // does nothing else; that other threads may write them meanwhile is not for the compiler to know.
+        // SAFETY: `at + step` is at most `BYTES`, a multiple of both steps, and both pointers are good for these (duty 1).
+        // The assembly moves 16 bytes with an instruction that the CPU has (duty 3), and does nothing else; that other
+        // threads may write them meanwhile (duty 2) is not for the compiler to know.
         unsafe {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             if VECTOR {

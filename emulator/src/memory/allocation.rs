@@ -62,9 +62,9 @@ pub struct Rights {
 /// All devices.
 const ALL: u32 = u32::MAX;
 
-// SAFETY: the bytes are accessed through relaxed atomics only.
+// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; what backs them is Send.
 unsafe impl Send for Allocation {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives the address of the bytes, which are accessed as above; what backs them is Sync.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
@@ -125,7 +125,7 @@ impl Allocation {
     /// Memory of the host that devices see at its own address.
     ///
     /// # Safety
-    /// The bytes live until the allocation and all snapshots that hold it are dropped, and are valid for reads and writes.
+    /// 1. The bytes live until the allocation and all snapshots that hold it are dropped, and are valid for reads and writes.
     pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64) -> Allocation {
         Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
     }

@@ -17,9 +17,9 @@ pub(super) struct HostBytes {
     layout: Layout,
 }
 
-// SAFETY: the bytes are accessed through relaxed atomics only.
+// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; whoever drops them last frees them, on any thread.
 unsafe impl Send for HostBytes {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives the address of the bytes, which are accessed as above.
 unsafe impl Sync for HostBytes {}
 
 impl HostBytes {

@@ -11,9 +11,9 @@ impl Memory {
     /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave).
     ///
     /// # Safety
-    /// The bytes are valid for reads and writes until they are taken out and every kernel that started before is done.
+    /// 1. The bytes are valid for reads and writes until they are taken out and every kernel that started before is done.
     pub unsafe fn enter_host(&self, start: NonNull<u8>, bytes: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the map has it until it is taken out, and kernels that started before have snapshots: the caller's duty 1.
         let allocation = unsafe { Allocation::host_memory(start, bytes) };
         self.write_map().enter(allocation);
     }

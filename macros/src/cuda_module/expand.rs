@@ -184,7 +184,8 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         #[allow(dead_code, unsafe_code)]
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
             let module = #path::__private::typed::load(context, __IMAGES)?;
-            // SAFETY: 1: these are the images that the declarations were compared with.
+            // SAFETY: 1: the module is of one of the images that this attribute names, with which the declarations were compared when this was
+            // compiled; that they mean what is declared is for whoever declared them in an `unsafe extern` block.
             unsafe { from_module(module) }
         }
 

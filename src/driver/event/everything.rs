@@ -47,7 +47,7 @@ impl CudaContext {
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
         self.same_driver(event.context(), "the event", "the context")?;
-        // SAFETY: event and context are live.
+        // SAFETY: this context and the event, which may be of another one of the same driver, as was compared, are kept by their handles.
         self.call("cuCtxWaitEvent", String::new, |driver| unsafe {
             driver.cuCtxWaitEvent(self.raw(), event.raw())
         })

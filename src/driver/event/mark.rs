@@ -68,7 +68,7 @@ impl StreamMark {
     pub(crate) fn new(stream: &CudaStream, since: Instant) -> Result<Self, Error> {
         let context = stream.context();
         let event = match context.events().take() {
-            // SAFETY: 1: made below, for this context; 2: the pool has given it up.
+            // SAFETY: 1: `CudaEvent::new` made it, for this context, as such events are made; 2: the pool has given it up.
             Some(raw) => unsafe { CudaEvent::from_raw_owned(context, raw) },
             None => CudaEvent::new(context, EventFlags::empty())?,
         };

@@ -95,7 +95,7 @@ pub struct AnyEvent {
 
 // SAFETY: a CUevent may be used from every thread (driver API, "Event Management"); the rest is Send and Sync.
 unsafe impl Send for AnyEvent {}
-// SAFETY: as above; nothing but an atomic is changed after construction.
+// SAFETY: as above; what is changed through a shared reference is atomic, or a `OnceLock`.
 unsafe impl Sync for AnyEvent {}
 
 /// A mark in a stream that others can wait for. It keeps no time, which makes it cheap: see [`TimingEvent`].
@@ -154,7 +154,7 @@ impl CudaEvent {
     /// # Safety
     /// 1. `raw` is a live event of `context`'s context, made with `CU_EVENT_DISABLE_TIMING` and without
     ///    `CU_EVENT_INTERPROCESS`.
-    /// 2. It outlives the result, and graphs whose launches record it as a launch attribute.
+    /// 2. It outlives the result, and graphs that record it or wait for it.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, false))
     }
@@ -162,7 +162,7 @@ impl CudaEvent {
     /// Takes an event over that other code made: it is destroyed with the result. No driver call.
     ///
     /// # Safety
-    /// 1. As for [`CudaEvent::from_raw`].
+    /// 1. As duty 1 of [`CudaEvent::from_raw`].
     /// 2. Nobody else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, true))
@@ -338,7 +338,8 @@ impl AnyEvent {
         if !std::mem::take(self.owned.get_mut()) {
             return Ok(());
         }
-        // SAFETY: this value owned the event, and it is used no more.
+        // SAFETY: this value owned the event, of which no share is left, and is no more used; the driver puts the end off until work that
+        // uses it is done.
         let destroy = |driver: &Driver| unsafe { driver.cuEventDestroy(self.raw) };
         self.context.give_back("cuEventDestroy", String::new, destroy)
     }

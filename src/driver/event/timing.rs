@@ -53,7 +53,7 @@ impl TimingEvent {
     /// Takes an event over that other code made: it is destroyed with the result. No driver call.
     ///
     /// # Safety
-    /// 1. As for [`TimingEvent::from_raw`].
+    /// 1. As duty 1 of [`TimingEvent::from_raw`].
     /// 2. Nobody else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, true))

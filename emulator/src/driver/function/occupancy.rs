@@ -114,7 +114,7 @@ fn potential_block_with_flags(
         0 => function.max_threads(),
         limit => limit.min(function.max_threads()),
     };
-    // SAFETY: the program gives the function for this.
+    // SAFETY: by the contract of the call the program's function takes any block size, while the call lasts.
     let shared = |threads: u32| shared_of.map_or(shared, |of| unsafe { of(threads as c_int) });
     let mut best = (0, 0, 0);
     // Smaller than a warp only if that is the limit.

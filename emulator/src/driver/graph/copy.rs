@@ -36,7 +36,7 @@ struct Parameters(CUDA_MEMCPY3D);
 
 // SAFETY: plain numbers for the program that asks: nobody follows its pointers.
 unsafe impl Send for Parameters {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Parameters {}
 
 impl PartialEq for Copy3d {

@@ -33,15 +33,15 @@ pub(super) fn is_annotated(data: &CUgraphEdgeData) -> bool {
 ///
 /// # Safety
 ///
-/// The arrays have `count` elements; `data` may be null.
+/// 1. The arrays have `count` elements, or are null.
 pub(super) unsafe fn read(
     nodes: &In<'_, CUgraphNode>,
     data: &In<'_, CUgraphEdgeData>,
     count: usize,
 ) -> Outcome<Vec<Edge>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `read_array` asks for `count` elements: the caller's duty 1.
     let nodes = unsafe { nodes.read_array(count)? };
-    // SAFETY: as above.
+    // SAFETY: not null, so `count` elements: the caller's duty 1.
     let data = if data.is_null() { vec![ORDINARY; count] } else { unsafe { data.read_array(count)? } };
     Ok(nodes.iter().zip(data).map(|(node, data)| Edge { from: node.addr(), data }).collect())
 }

@@ -108,7 +108,7 @@ fn add_wait(
     count: usize,
     event: CUevent,
 ) -> Outcome {
-    // SAFETY: as above.
+    // SAFETY: by the function's contract there are `count` nodes.
     unsafe { insert(call, node, graph, after, count, |call| Ok(Operation::Wait(Signal::new(call, event)?))) }
 }
 

@@ -25,9 +25,9 @@ pub(in crate::driver) struct HostCall {
     data: *mut c_void,
 }
 
-// SAFETY: whoever gives a function and its data to a graph agrees that other threads get them.
+// SAFETY: `CUhostFn` is called on a thread of the driver's, by its contract, so both are for other threads.
 unsafe impl Send for HostCall {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for HostCall {}
 
 impl HostCall {
@@ -37,7 +37,7 @@ impl HostCall {
 
     /// Calls it, in the order of the stream with that handle.
     pub(super) fn run(&self, stream: usize) {
-        // SAFETY: the program gave the two for this.
+        // SAFETY: the program gave both to the node, for one call with this data whenever the node runs.
         enter_callback(stream, || unsafe { (self.function)(self.data) });
     }
 

@@ -46,7 +46,7 @@ struct Attributes(Box<[CUlaunchAttribute]>);
 
 // SAFETY: the pointers in them are numbers to this driver, which follows none.
 unsafe impl Send for Attributes {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Attributes {}
 
 impl KernelCall {

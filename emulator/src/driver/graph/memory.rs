@@ -78,7 +78,7 @@ struct Properties(CUmemPoolProps);
 
 // SAFETY: the pointer in them is null or of another system; nobody follows it.
 unsafe impl Send for Properties {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Properties {}
 
 impl Table {
@@ -282,7 +282,7 @@ fn add_free(
     if call.graph(graph)?.contents().nodes.values().any(|node| twice(&node.operation)) {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: as above.
+    // SAFETY: by the function's contract there are `count` nodes.
     unsafe { insert(call, node, graph, after, count, |call| free(call.state()?, address)) }
 }
 

@@ -20,7 +20,7 @@ entries! {
 ///
 /// # Safety
 ///
-/// `after` has `count` elements.
+/// 1. `after` has `count` elements, or is null.
 pub(super) unsafe fn insert(
     call: &Call,
     node: Out<'_, CUgraphNode>,
@@ -29,7 +29,7 @@ pub(super) unsafe fn insert(
     count: usize,
     make: impl FnOnce(&Call) -> Outcome<Operation>,
 ) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: `read_array` asks for `count` elements and looks for null itself: the caller's duty 1.
     let nodes = unsafe { after.read_array(count)? };
     let after = nodes.iter().map(|node| Edge { from: node.addr(), data: ORDINARY }).collect();
     insert_after(call, node, graph, after, make)

@@ -37,9 +37,9 @@ struct Destroy {
     data: *mut c_void,
 }
 
-// SAFETY: whoever makes a user object agrees that another thread takes it down.
+// SAFETY: `cuUserObjectCreate` calls it on a thread of the driver's, by its contract, so both are for other threads.
 unsafe impl Send for Destroy {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Destroy {}
 
 impl Destroy {
@@ -56,7 +56,7 @@ impl Destroy {
     }
 
     fn call(self) {
-        // SAFETY: the program gave the two for this; the last reference goes once.
+        // SAFETY: the program gave both for one call with this data, after the last reference; that goes once.
         enter_callback(0, || unsafe { (self.function)(self.data) });
     }
 }

@@ -45,7 +45,7 @@ pub(in crate::driver) struct Host(*mut u8);
 // SAFETY: pinned memory may be touched from any thread until the copy is done; pageable memory never leaves the calling
 // thread, which `start` sees to.
 unsafe impl Send for Host {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Host {}
 
 /// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
@@ -116,14 +116,14 @@ impl End {
 ///
 /// # Safety
 ///
-/// Host ends are valid for `bytes` bytes.
+/// 1. Host ends are valid for `bytes` bytes.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,
     target: End,
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: by the caller's promise, for every host range below.
+    // SAFETY: every host range below is an end with `bytes` bytes: the caller's duty 1.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),

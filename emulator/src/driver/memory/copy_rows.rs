@@ -161,7 +161,7 @@ impl Region {
 ///
 /// # Safety
 ///
-/// Host regions are valid.
+/// 1. Every row of a host region is valid for `size.width` bytes.
 pub(in crate::driver) unsafe fn transfer_rows(
     memory: &Memory,
     target: Region,
@@ -169,7 +169,7 @@ pub(in crate::driver) unsafe fn transfer_rows(
     size: Size,
 ) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
-        // SAFETY: the caller's promise, for each row of the region.
+        // SAFETY: `y` and `z` are inside the region, whose rows are valid: the caller's duty 1.
         unsafe { transfer(memory, target.row(y, z), source.row(y, z), size.width)? }
     }
     Ok(())

@@ -28,9 +28,9 @@ enum Value {
 impl Value {
     /// # Safety
     ///
-    /// `place` is meant for the attribute that this value is of.
+    /// 1. `place` is meant for the attribute that this value is of.
     unsafe fn write(self, place: &Untyped) {
-        // SAFETY: the caller's promise.
+        // SAFETY: a value of an attribute has the type that the attribute is documented with, which goes there: duty 1.
         unsafe {
             match self {
                 Value::Pointer(pointer) => place.write(pointer),
@@ -166,7 +166,7 @@ fn get_many(
         let place =
             unsafe { <Untyped as crate::driver::entry::FromC<*mut c_void>>::from_c(value) }.required()?;
         let answer = target.as_ref().and_then(|target| target.attribute(attribute, address));
-        // SAFETY: as above.
+        // SAFETY: the place is for `attribute`, and so is the value, also where nothing is there.
         unsafe { answer.unwrap_or_else(|| nothing(attribute)).write(&place) };
     }
     Ok(())

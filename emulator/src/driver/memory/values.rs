@@ -206,29 +206,29 @@ fn operation(state: &State, raw: &CUstreamBatchMemOpParams) -> Outcome<Operation
     let operation = unsafe { raw.operation };
     // SAFETY: called where the operation names this member, which the program has set.
     let awaited = || unsafe { raw.waitValue };
-    // SAFETY: as above.
+    // SAFETY: called where the operation names this member, which the program has set.
     let written = || unsafe { raw.writeValue };
-    // SAFETY: as above.
+    // SAFETY: called where the operation names this member, which the program has set.
     let barrier = || unsafe { raw.memoryBarrier };
     match operation {
         Op::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
             let CUstreamMemOpWaitValueParams { address, __bindgen_anon_1: value, flags, .. } = awaited();
-            // SAFETY: the number of this width is set.
+            // SAFETY: the operation says that the number of 32 bits is set.
             wait(state, Word::new32(address, unsafe { value.value }), flags)
         }
         Op::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
             let CUstreamMemOpWaitValueParams { address, __bindgen_anon_1: value, flags, .. } = awaited();
-            // SAFETY: as above.
+            // SAFETY: the operation says that the number of 64 bits is set.
             wait(state, Word::new64(address, unsafe { value.value64 }), flags)
         }
         Op::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
             let CUstreamMemOpWriteValueParams { address, __bindgen_anon_1: value, flags, .. } = written();
-            // SAFETY: as above.
+            // SAFETY: the operation says that the number of 32 bits is set.
             write(state, Word::new32(address, unsafe { value.value }), flags)
         }
         Op::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
             let CUstreamMemOpWriteValueParams { address, __bindgen_anon_1: value, flags, .. } = written();
-            // SAFETY: as above.
+            // SAFETY: the operation says that the number of 64 bits is set.
             write(state, Word::new64(address, unsafe { value.value64 }), flags)
         }
         Op::CU_STREAM_MEM_OP_BARRIER if barrier().flags <= 1 => Ok(Operation::Barrier),

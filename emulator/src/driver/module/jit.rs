@@ -170,7 +170,7 @@ pub(super) struct KeptOptions(Mutex<Options<'static>>);
 // SAFETY: the caller of `cuLinkCreate` keeps what the options point to as long as the link, for whatever thread goes on
 // with it; the lock lets one at a time write there.
 unsafe impl Send for KeptOptions {}
-// SAFETY: as above.
+// SAFETY: the lock gives the options to one thread at a time, which may be any, as above.
 unsafe impl Sync for KeptOptions {}
 
 impl KeptOptions {

@@ -22,7 +22,7 @@ entries! {
 /// The program's own pointer, on its way to the program's own function.
 struct Data(*mut c_void);
 
-// SAFETY: whoever gives a callback and its data to a stream agrees that another thread gets them.
+// SAFETY: callbacks of streams are called on a thread of the driver's, by their contract, so the data is for other threads.
 unsafe impl Send for Data {}
 
 impl Data {
@@ -43,7 +43,7 @@ fn launch_host_function(call: &Call, stream: CUstream, function: CUhostFn, data:
         None,
         Work::Host(Box::new(move || {
             let data = data.get();
-            // SAFETY: the program gave the two for this.
+            // SAFETY: the program gave both for one call of the function with this data; the work runs once.
             enter_callback(handle, || unsafe { function(data) });
         })),
     )?;
@@ -68,7 +68,7 @@ fn add_callback(
         Work::Notify(Box::new(move |status| {
             let data = data.get();
             let stream = crate::driver::handles::to_c(handle);
-            // SAFETY: the program gave the two for this.
+            // SAFETY: the program gave both for one call with the stream, its status and this data; the work runs once.
             enter_callback(handle, || unsafe { callback(stream, status, data) });
         })),
     )?;

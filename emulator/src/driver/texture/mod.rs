@@ -34,7 +34,7 @@ pub(super) struct Object {
 
 // SAFETY: the handles and addresses in the descriptions are never dereferenced.
 unsafe impl Send for Object {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Object {}
 
 /// Linear memory for a texture starts at a multiple of this, rows at multiples of the other.

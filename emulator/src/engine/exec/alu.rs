@@ -69,7 +69,6 @@ macro_rules! arity {
             }
         }
 
-        // SAFETY: duties of `Exec`, passed on.
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
         unsafe fn $fast<F, D, $($source),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
         where
@@ -77,18 +76,17 @@ macro_rules! arity {
             D: Dest,
             $($source: Source),*
         {
-            // SAFETY: duties of `Exec`, passed on.
+            // SAFETY: `Exec`'s duties 1 and 2, which the body has.
             unsafe { $body::<F, D, $($source),*, true>(lanes, inst) }
         }
 
-        // SAFETY: duties of `Exec`, passed on.
         unsafe fn $plain<F, D, $($source),*>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
         where
             F: $apply<$($source),*, Output = D>,
             D: Dest,
             $($source: Source),*
         {
-            // SAFETY: duties of `Exec`, passed on.
+            // SAFETY: `Exec`'s duty 2 is the body's; without vectors it asks for no features of the CPU.
             unsafe { $body::<F, D, $($source),*, false>(lanes, inst) }
         }
 
@@ -141,7 +139,6 @@ macro_rules! mask_arity {
             }
         }
 
-        // SAFETY: duties of `Exec`, passed on.
         unsafe fn $body<F>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
         where
             F: Fn($(mask_arity!(@number $source)),*) -> u32 + Copy + 'static,
@@ -165,16 +162,17 @@ mask_arity!(mask2, mask_body2, A 1, B 2);
 /// Runs `inst.inner` for the live lanes that pass the guard.
 ///
 /// # Safety
-/// Duties of [`Exec`]: `inner` has them too.
+/// 1. The CPU has the features that `inner` was compiled for.
+/// 2. The instruction was made by the decoder for the code whose frame and constants `Lanes` points to.
 pub(crate) unsafe fn guarded(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let before = lanes.mask();
-    // SAFETY: the guard is one of this frame's predicates.
+    // SAFETY: the decoder makes guards for the instruction's frame: the caller's duty 2.
     let mask = before & unsafe { lanes.passing(inst.guard) };
     if mask == 0 {
         return Step::Next;
     }
     lanes.set_mask(mask);
-    // SAFETY: duties of `Exec`, passed on.
+    // SAFETY: `inner` is the decoder's function for the same instruction and CPU: duties 1 and 2 of `Exec` are the caller's.
     let step = unsafe { (inst.inner)(lanes, inst) };
     lanes.set_mask(before);
     step

@@ -16,7 +16,8 @@ pub(crate) trait Atomic: Word + PartialEq + Source + Dest + 'static {
     /// Stores `new` if memory holds `old`; else what it holds.
     ///
     /// # Safety
-    /// `pointer` is aligned, valid, and accessed atomically only.
+    /// 1. `pointer` is valid and aligned for a `Self`.
+    /// 2. What others do with the number meanwhile is atomic.
     unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
 }
 
@@ -25,7 +26,7 @@ macro_rules! atomic {
         impl Atomic for $number {
             #[inline(always)]
             unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
-                // SAFETY: passed on to the caller.
+                // SAFETY: valid, aligned, and atomic for others too: the caller's duties 1 and 2.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.compare_exchange(old, new, SeqCst, SeqCst)
             }
         }
@@ -56,7 +57,8 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         fence(SeqCst);
     }
     lanes.polls += u32::from(Access(inst.aux).polls());
-    // SAFETY: operands as above; `together` and `spot` checked the accesses.
+    // SAFETY: operands as `atomic` lists them, which the decoder made so; `together` and `spot` checked the accesses and
+    // their alignment; kernels access these bytes through atomics.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
         let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };
@@ -86,10 +88,11 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 /// Replaces the number at `pointer` and returns the old one.
 ///
 /// # Safety
-/// `pointer` is aligned, valid, and accessed atomically only.
+/// 1. `pointer` is valid and aligned for a `T`.
+/// 2. What others do with the number meanwhile is atomic.
 #[inline(always)]
 unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
-    // SAFETY: passed on to the caller.
+    // SAFETY: loads, stores and exchanges ask for the same: the caller's duties 1 and 2.
     unsafe {
         let mut old = T::load(pointer);
         if private {

@@ -178,31 +178,31 @@ impl<'e> Lanes<'e> {
     /// The row of an operand.
     ///
     /// # Safety
-    /// `slot` is a row operand of an instruction of the entered code.
+    /// 1. `slot` is a row operand of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, slot: Slot) -> *mut Row {
         let base = if slot.0 & Slot::CONSTANT != 0 { self.consts.cast_mut() } else { self.regs };
-        // SAFETY: the decoder made the offset for this frame or pool.
+        // SAFETY: the decoder made the offset for this frame or pool, as the top bit says: the caller's duty 1.
         unsafe { base.byte_add((slot.0 & !Slot::CONSTANT) as usize) }
     }
 
     /// The predicate of an operand, one bit per lane.
     ///
     /// # Safety
-    /// `slot` is a predicate operand of an instruction of the entered code.
+    /// 1. `slot` is a predicate operand of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn predicate(&self, slot: Slot) -> *mut u32 {
-        // SAFETY: the decoder made the index for this frame.
+        // SAFETY: the decoder made the index for this frame: the caller's duty 1.
         unsafe { self.predicates.add(slot.0 as usize) }
     }
 
     /// The lanes for which a guard operand holds: a predicate index, its top bit set for "not".
     ///
     /// # Safety
-    /// `guard` is the guard of an instruction of the entered code.
+    /// 1. `guard` is the guard of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn passing(&self, guard: u32) -> u32 {
-        // SAFETY: the decoder made the index for this frame.
+        // SAFETY: below its top bit the index is one that the decoder made for this frame: the caller's duty 1.
         let bits = unsafe { *self.predicates.add((guard & !Slot::CONSTANT) as usize) };
         bits ^ ((guard as i32 >> 31) as u32)
     }
@@ -224,7 +224,7 @@ impl<'e> Lanes<'e> {
     /// The running warp's local memory.
     #[inline(always)]
     pub(crate) fn local(&mut self) -> &mut Vec<u32> {
-        // SAFETY: as above.
+        // SAFETY: the running warp, as in `warp`; `&mut self` keeps other references to it from being made.
         unsafe { &mut (*self.warp).local }
     }
 

@@ -64,16 +64,14 @@ pub(crate) fn load_uniform(bytes: usize, signed: bool, class: Class) -> Option<E
     })
 }
 
-// SAFETY: duties of `Exec`, passed on.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: duties of `Exec`, passed on.
+    // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
     unsafe { load_body::<L, true>(lanes, inst) }
 }
 
-// SAFETY: duties of `Exec`, passed on.
 unsafe fn plain_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: duties of `Exec`, passed on.
+    // SAFETY: `Exec`'s duty 2 is the body's; without vectors it asks for no features of the CPU.
     unsafe { load_body::<L, false>(lanes, inst) }
 }
 
@@ -136,10 +134,13 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
 /// Sixteen lanes of one run: `offset` bytes into what each accesses, `stride` bytes apart.
 ///
 /// # Safety
-/// The run was checked for its access; `row` has room for sixteen lanes; the CPU has AVX.
+/// 1. The run was checked for its access, and what is loaded at `offset` lies inside that.
+/// 2. `row` has room for sixteen lanes.
+/// 3. The CPU has AVX.
 #[inline(always)]
 unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: sixteen accesses `stride` bytes apart are what the check covered, of which this takes the bytes from
+    // `offset` on (duty 1); lanes are below 16 (duty 2); the vectors are those of AVX (duty 3).
     unsafe {
         let host = run.host.add(offset);
         if run.uniform {

@@ -76,7 +76,7 @@ pub(crate) fn pending(state: u64) -> u32 {
 
 /// The barrier that a lane addresses. `None` after a fault.
 fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
-    // SAFETY: the second operand is the address.
+    // SAFETY: the decoder made operand 1 the address; lanes are below 32.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
     match spot(lanes, inst, lane, address, 8)? {
         Spot::Host { pointer, private: true } => Some(pointer),
@@ -91,12 +91,12 @@ fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
 fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: operands as above.
+        // SAFETY: `barrier` checked 8 bytes there, and their alignment; the decoder made operand 2 a word, the count.
         let (before, value) = unsafe {
             (u64::load(pointer), <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane))
         };
         match next(before, action, u64::from(value)) {
-            // SAFETY: as above.
+            // SAFETY: 8 bytes there, as above; the decoder made operand 0 the destination, which is wide.
             Ok(after) => unsafe {
                 u64::store(pointer, after);
                 <u64 as Dest>::set(lanes, &inst.ops, lane, before);
@@ -114,10 +114,10 @@ fn waited(lanes: &mut Lanes<'_>, inst: &Inst, parity: impl Fn(&Lanes<'_>, usize)
     lanes.polls += 1;
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: operands as above.
+        // SAFETY: `barrier` checked 8 bytes there, and their alignment.
         let current = unsafe { u64::load(pointer) } & PARITY != 0;
         let over = current != parity(lanes, lane);
-        // SAFETY: as above.
+        // SAFETY: the decoder made operand 0 the destination, a predicate; lanes are below 32.
         unsafe { <bool as Dest>::set(lanes, &inst.ops, lane, over) };
     }
     Step::Next

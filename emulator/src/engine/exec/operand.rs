@@ -16,13 +16,14 @@ pub(crate) trait Source: Copy {
     /// The operand's place.
     ///
     /// # Safety
-    /// `slot` is an operand of class `CLASS` of an instruction of the entered code.
+    /// 1. `slot` is an operand of class `CLASS` of an instruction of the entered code.
     unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> Self::Place;
 
     /// The value of lane `lane` (below 32).
     ///
     /// # Safety
-    /// `place` comes from [`Self::place`] and the frame has not changed since.
+    /// 1. `place` comes from [`Self::place`] and the frame has not changed since.
+    /// 2. `lane` is below 32.
     unsafe fn get(place: Self::Place, lane: usize) -> Self;
 }
 
@@ -42,13 +43,14 @@ pub(crate) trait Dest: Copy {
     /// Writes the live lanes of a result to the frame.
     ///
     /// # Safety
-    /// The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
+    /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows);
 
     /// Writes one lane of a result to the frame.
     ///
     /// # Safety
-    /// As for [`Self::commit`].
+    /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
+    /// 2. `lane` is below 32.
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self);
 }
 
@@ -73,7 +75,7 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> *const $raw {
-                // SAFETY: passed on to the caller.
+                // SAFETY: words and wide operands are rows: the caller's duty 1.
                 unsafe { lanes.row(slot).cast() }
             }
 
@@ -113,7 +115,7 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: $value) {
-                // SAFETY: as above.
+                // SAFETY: a row of this class, the caller's duty 1, that has 32 lanes, duty 2; no reference into the frame is alive.
                 unsafe { *lanes.row(slots[0]).cast::<$raw>().add(lane) = value as $raw }
             }
         }
@@ -129,7 +131,7 @@ impl Source for bool {
 
     #[inline(always)]
     unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> u32 {
-        // SAFETY: passed on to the caller.
+        // SAFETY: `CLASS` says predicate: the caller's duty 1. No reference into the frame is alive.
         unsafe { *lanes.predicate(slot) }
     }
 
@@ -186,7 +188,7 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
 
     #[inline(always)]
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: `CLASSES` are those of `A`, which has one, then those of `B`: the caller's duty 1 for each.
         unsafe {
             A::commit(lanes, slots, &rows.0);
             B::commit(lanes, &slots[1..], &rows.1);
@@ -195,7 +197,7 @@ impl<A: Dest, B: Dest> Dest for (A, B) {
 
     #[inline(always)]
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: `CLASSES` are those of `A`, which has one, then those of `B`: the caller's duties 1 and 2 for each.
         unsafe {
             A::set(lanes, slots, lane, value.0);
             B::set(lanes, &slots[1..], lane, value.1);

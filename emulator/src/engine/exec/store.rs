@@ -33,16 +33,14 @@ pub(crate) fn store(bytes: usize, class: Class) -> Option<ExecPair> {
     })
 }
 
-// SAFETY: duties of `Exec`, passed on.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: duties of `Exec`, passed on.
+    // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
     unsafe { store_body::<S, true>(lanes, inst) }
 }
 
-// SAFETY: duties of `Exec`, passed on.
 unsafe fn plain_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: duties of `Exec`, passed on.
+    // SAFETY: `Exec`'s duty 2 is the body's; without vectors it asks for no features of the CPU.
     unsafe { store_body::<S, false>(lanes, inst) }
 }
 
@@ -102,10 +100,13 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
 /// Sixteen lanes of one run, `offset` bytes into what each accesses, `stride` bytes apart. Of lanes with one address the last wins.
 ///
 /// # Safety
-/// The run was checked for its access; `row` holds sixteen lanes; the CPU has AVX.
+/// 1. The run was checked for its access, and what is stored at `offset` lies inside that.
+/// 2. `row` holds sixteen lanes.
+/// 3. The CPU has AVX.
 #[inline(always)]
 unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: sixteen accesses `stride` bytes apart are what the check covered, of which this takes the bytes from
+    // `offset` on (duty 1); lanes are below 16 (duty 2); the vectors are those of AVX (duty 3).
     unsafe {
         let host = run.host.add(offset);
         if run.uniform {

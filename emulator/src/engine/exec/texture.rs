@@ -108,18 +108,20 @@ unsafe fn pack(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 /// The packed coordinates of a lane.
 ///
 /// # Safety
-/// `slot` is an operand that [`PACK`] wrote.
+/// 1. `slot` is an operand that [`PACK`] wrote.
+/// 2. `lane` is below 32.
 unsafe fn packed(lanes: &Lanes<'_>, slot: Slot, lane: usize) -> [u32; 4] {
-    // SAFETY: the caller's promise.
+    // SAFETY: `PACK` wrote four words for each of the 32 lanes: the caller's duties 1 and 2.
     unsafe { lanes.row(slot).cast::<[u32; 4]>().add(lane).read() }
 }
 
 /// The handle of a lane.
 ///
 /// # Safety
-/// `slot` is a wide operand.
+/// 1. `slot` is a wide operand of an instruction of the entered code.
+/// 2. `lane` is below 32.
 unsafe fn handle(lanes: &Lanes<'_>, slot: Slot, lane: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: of the class that a `u64` has, and a lane of it: the caller's duties 1 and 2.
     unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, slot), lane) }
 }
 
@@ -142,7 +144,7 @@ impl<T> Last<T> {
 unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let mut last = Last(None);
     for lane in live(lanes) {
-        // SAFETY: operands as above.
+        // SAFETY: the decoder puts the handle, wide, behind four results, then what `PACK` wrote; live lanes are below 32.
         let (handle, at) = unsafe { (handle(lanes, inst.ops[4], lane), packed(lanes, inst.ops[5], lane)) };
         let Some(texture) = last.find(handle, |handle| lanes.env.memory.objects().texture(handle)) else {
             return unknown(lanes, lane, "texture", handle);
@@ -206,7 +208,7 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (access, mut last) = (Access(inst.aux), Last(None));
     let (count, size) = (access.count(), access.bytes());
     for lane in live(lanes) {
-        // SAFETY: operands as above, behind the destinations.
+        // SAFETY: the decoder puts the handle, wide, behind the destinations, then what `PACK` wrote; live lanes are below 32.
         let (handle, at) =
             unsafe { (handle(lanes, inst.ops[count], lane), packed(lanes, inst.ops[count + 1], lane)) };
         let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
@@ -242,7 +244,7 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (access, mut last) = (Access(inst.aux), Last(None));
     let (count, size) = (access.count(), access.bytes());
     for lane in live(lanes) {
-        // SAFETY: operands as above.
+        // SAFETY: the decoder puts the handle, wide, first, then what `PACK` wrote; live lanes are below 32.
         let (handle, at) = unsafe { (handle(lanes, inst.ops[0], lane), packed(lanes, inst.ops[1], lane)) };
         let Some(surface) = last.find(handle, |handle| lanes.env.memory.objects().surface(handle)) else {
             return unknown(lanes, lane, "surface", handle);

@@ -109,7 +109,7 @@ impl WarpOp {
 /// The lanes of the running split by the member mask that they name: usually one group.
 ///
 /// # Safety
-/// `inst` is an instruction of the entered code that performs `op`.
+/// 1. `inst` is an instruction of the entered code that performs `op`.
 pub(crate) unsafe fn groups(lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) -> Vec<(u32, u32)> {
     let mut groups = Vec::with_capacity(1);
     let mut rest = lanes.mask();
@@ -156,15 +156,13 @@ macro_rules! warp_op {
                 use super::*;
 
                 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-                // SAFETY: duties of `Exec`, passed on.
                 pub(super) unsafe fn fast(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-                    // SAFETY: the decoder pairs this with the operation.
+                    // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
                     unsafe { super::sync(lanes, inst, $op) }
                 }
 
-                // SAFETY: duties of `Exec`, passed on.
                 pub(super) unsafe fn plain(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-                    // SAFETY: the decoder pairs this with the operation.
+                    // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
                     unsafe { super::sync(lanes, inst, $op) }
                 }
             }
@@ -198,10 +196,13 @@ warp_op! {
 }
 
 /// Runs the instruction if all members are here, else leaves it to the scheduler.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code that performs `op`.
 #[inline(always)]
 unsafe fn sync(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let slot = inst.ops[op.members_at()];
-    // SAFETY: passed on to the caller.
+    // SAFETY: the operand is the member mask, a word, as `op` says; the rest has duty 1 too: the caller's duty 1.
     unsafe {
         if slot.0 & Slot::CONSTANT != 0 {
             let members = <u32 as Source>::get(<u32 as Source>::place(lanes, slot), 0);
@@ -215,9 +216,12 @@ unsafe fn sync(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 }
 
 /// [`sync`] where lanes may name different members: each group is on its own.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code that performs `op`.
 #[inline(never)]
 unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the same instruction and operation: the caller's duty 1.
     let groups = unsafe { groups(lanes, inst, op) };
     for (members, group) in &groups {
         if !belongs(lanes, op, *members, *group) {
@@ -231,16 +235,20 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let mask = lanes.mask();
     for (_, group) in groups {
         lanes.set_mask(group);
-        // SAFETY: passed on to the caller.
+        // SAFETY: the same instruction and operation: the caller's duty 1.
         unsafe { perform(lanes, inst, op, group) };
     }
     lanes.set_mask(mask);
     Step::Next
 }
 
+/// Gathers, computes and scatters for the lanes of `active`.
+///
+/// # Safety
+/// 1. `inst` is an instruction of the entered code that performs `op`.
 #[inline(always)]
 unsafe fn perform(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: a shuffle's operands 2 to 4 are words, of 32 lanes each; the rest has duty 1 too: the caller's duty 1.
     unsafe {
         if let WarpOp::Shuffle(mode) = op {
             let row = |index: usize| &*<u32 as Source>::place(lanes, inst.ops[2 + index]).cast::<[u32; 32]>();
@@ -271,7 +279,7 @@ pub(crate) fn exec_active(op: WarpOp) -> Option<Exec> {
 
 fn active(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let mask = lanes.mask();
-    // SAFETY: the decoder pairs this with the operation.
+    // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
     unsafe { perform(lanes, inst, op, mask) };
     Step::Next
 }

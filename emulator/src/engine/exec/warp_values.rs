@@ -32,7 +32,7 @@ impl Inputs {
     /// Adds what the live lanes bring to their instruction.
     ///
     /// # Safety
-    /// `inst` is an instruction of the entered code that performs `op`.
+    /// 1. `inst` is an instruction of the entered code that performs `op`.
     #[inline(always)]
     pub(crate) unsafe fn gather(&mut self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
         let sources: &[Slot] = &inst.ops[op.dests()..];
@@ -115,7 +115,7 @@ impl Outputs {
     /// Hands the live lanes their results.
     ///
     /// # Safety
-    /// `inst` is an instruction of the entered code that performs `op`.
+    /// 1. `inst` is an instruction of the entered code that performs `op`.
     #[inline(always)]
     pub(crate) unsafe fn scatter(&self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
         // SAFETY: operands as `WarpOp` lists them.

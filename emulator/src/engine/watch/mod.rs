@@ -54,7 +54,7 @@ pub(crate) const WATCH: Exec = |lanes, inst| {
         unsafe { watch.see(lanes, inst, watched) };
         lanes.watch = Some(watch);
     }
-    // SAFETY: duties of `Exec`, passed on: this is what the decoder chose for the instruction.
+    // SAFETY: what the decoder chose for the instruction and this CPU: duties 1 and 2 of `Exec` are the caller's.
     unsafe { (watched.exec)(lanes, inst) }
 };
 
@@ -133,7 +133,7 @@ impl Watch {
     /// An instruction is about to run.
     ///
     /// # Safety
-    /// `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
+    /// 1. `inst` is an instruction of the entered code, and `watched` what the decoder noted about it.
     unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) {
         let (env, note) = (lanes.env, watched.note);
         let who = Who::of(env, lanes.block(), lanes.warp().index);
@@ -147,10 +147,10 @@ impl Watch {
                 self.release(env, who);
                 self.acquire(env, who);
             }
-            // SAFETY: passed on to the caller.
+            // SAFETY: the note says that it is a copy, and is the instruction's: the caller's duty 1.
             What::Copy => unsafe { self.copy(lanes, inst, deed) },
             What::Barrier { init } => {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the note is the instruction's own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if init {
                     touches.iter().for_each(|touch| self.mark(env, who, touch));
@@ -159,7 +159,7 @@ impl Watch {
                 self.acquire(env, who);
             }
             What::Load | What::Store { .. } | What::Atomic { .. } => {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the note is the instruction's own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if ordering && note.what.writes() {
                     self.release(env, who);
@@ -175,7 +175,7 @@ impl Watch {
     /// `cp.async`: each lane reads at one side and writes at the other.
     ///
     /// # Safety
-    /// `inst` is such an instruction of the entered code.
+    /// 1. `inst` is such an instruction of the entered code.
     unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, deed: Deed) {
         let side = |aux: u32, what, address| {
             // Each side on its own; the site is the target's.
@@ -184,7 +184,7 @@ impl Watch {
         };
         let (from, read) = side(inst.aux >> 16, What::Load, 1);
         let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
-        // SAFETY: passed on to the caller: both are addresses of the instruction.
+        // SAFETY: operands 0 and 1 of a copy are its addresses, as wide as the halves of `aux` say: the caller's duty 1.
         let (sources, targets) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
         self.inspect(lanes.env, Deed { what: read.what, ..deed }, &sources);
         self.inspect(lanes.env, Deed { what: write.what, ..deed }, &targets);

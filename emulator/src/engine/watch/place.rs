@@ -31,7 +31,8 @@ impl Touch {
     /// wrong with others.
     ///
     /// # Safety
-    /// `slot` is an address operand of `inst`, an instruction of the entered code.
+    /// 1. `slot` is the number of an address operand of `inst`, an instruction of the entered code.
+    /// 2. `lane` is below 32.
     pub(super) unsafe fn new(
         lanes: &mut Lanes<'_>,
         inst: &Inst,
@@ -39,7 +40,7 @@ impl Touch {
         lane: usize,
         bytes: u64,
     ) -> Option<Touch> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the same operand and lane: the caller's duties 1 and 2.
         let address = unsafe { address(lanes, inst, *inst.ops.get(slot)?, lane) };
         let region = region(lanes, inst, address).filter(|region| region.contains(address, bytes))?;
         let parameters = lanes.env.params.host == region.host;
@@ -69,7 +70,7 @@ impl Touch {
     /// Reads what the store of that note puts there.
     ///
     /// # Safety
-    /// `inst` is an instruction of the entered code, and the note is its own.
+    /// 1. `inst` is an instruction of the entered code, and the note is its own.
     pub(super) unsafe fn look(&mut self, lanes: &Lanes<'_>, inst: &Inst, note: &Note) {
         let What::Store { wide } = note.what else { return };
         let size = self.bytes as usize / note.address.max(1);
@@ -101,11 +102,11 @@ impl Touch {
 /// What all live lanes access.
 ///
 /// # Safety
-/// `inst` is an instruction of the entered code, and the note is its own.
+/// 1. `inst` is an instruction of the entered code, and the note is its own.
 pub(super) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note: &Note) -> Vec<Touch> {
     let mut touches = Vec::with_capacity(32);
     for lane in bits(lanes.mask()) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the note says which operand is the address, the caller's duty 1; lanes of a mask are below 32.
         unsafe {
             if let Some(mut touch) = Touch::new(lanes, inst, note.address, lane, note.bytes) {
                 touch.look(lanes, inst, note);

@@ -12,13 +12,13 @@ use super::address;
 /// Whether the first live lane addresses local memory.
 ///
 /// # Safety
-/// `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(always)]
 pub(crate) unsafe fn is_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot) -> bool {
     if Access(inst.aux).space() == LOCAL {
         return true;
     }
-    // SAFETY: passed on to the caller.
+    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     windows::inside(windows::LOCAL, first)
 }
@@ -26,11 +26,11 @@ pub(crate) unsafe fn is_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot) -> boo
 /// Whether the live lanes all address the same place in local memory, and which.
 ///
 /// # Safety
-/// `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(always)]
 pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<u32> {
     let mask = lanes.mask();
-    // SAFETY: passed on to the caller.
+    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, mask.trailing_zeros() as usize & 31) };
     let offset = match Access(inst.aux).space() {
         LOCAL => first,
@@ -44,7 +44,7 @@ pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, b
     {
         return None;
     }
-    // SAFETY: passed on to the caller.
+    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; lanes of a mask are below 32.
     let same = unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);

@@ -21,10 +21,11 @@ pub(crate) use whole::{Run, runs, together, together_apart};
 /// The address in lane `lane` of a memory instruction.
 ///
 /// # Safety
-/// `slot` is the address operand of an instruction of the entered code.
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 2. `lane` is below 32.
 #[inline(always)]
 pub(crate) unsafe fn address(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, lane: usize) -> u64 {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the operand is as wide as `narrow` says, the caller's duty 1, and `lane` one of its lanes, duty 2.
     let base = unsafe {
         if Access(inst.aux).narrow() {
             u64::from(<u32 as Source>::get(<u32 as Source>::place(lanes, slot), lane))

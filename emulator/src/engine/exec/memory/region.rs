@@ -22,9 +22,9 @@ pub(crate) struct Region {
     pub(crate) private: bool,
 }
 
-// SAFETY: the bytes are accessed through relaxed atomics only; the rest is numbers.
+// SAFETY: the bytes are accessed through `memory::access` alone, which is for bytes that many threads use; the rest is numbers.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives the address of the bytes, which are accessed as above.
 unsafe impl Sync for Region {}
 
 impl Region {

@@ -22,7 +22,7 @@ pub(crate) struct Together {
 /// Checks all lanes at once: `None` if they do not all lie, aligned, in one region of directly addressed memory.
 ///
 /// # Safety
-/// `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(always)]
 pub(crate) unsafe fn together(
     lanes: &mut Lanes<'_>,
@@ -30,14 +30,14 @@ pub(crate) unsafe fn together(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: passed on to the caller; a live lane exists, or no instruction runs.
+    // SAFETY: the same operand, the caller's duty 1; `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
     // Where the mask counts, regions end below 2^32: an offset that wraps into one is that of an address that wraps into it.
     let (shift, mask) = (inst.imm.wrapping_sub(region.base), Access(inst.aux).address_mask());
     let (mut offsets, mut bad) = ([0u64; 32], 0u32);
-    // SAFETY: passed on to the caller.
+    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 offsets.
     unsafe {
         if Access(inst.aux).narrow() {
             let place = <u32 as Source>::place(lanes, slot);
@@ -61,7 +61,7 @@ pub(crate) unsafe fn together(
 /// [`together`] out of line, for instructions that do much more than that.
 ///
 /// # Safety
-/// As for [`together`].
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(never)]
 pub(crate) unsafe fn together_apart(
     lanes: &mut Lanes<'_>,
@@ -69,7 +69,7 @@ pub(crate) unsafe fn together_apart(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the same operand: the caller's duty 1.
     unsafe { together(lanes, inst, slot, bytes) }
 }
 
@@ -86,13 +86,13 @@ pub(crate) struct Run {
 /// they are not, or not where they may be.
 ///
 /// # Safety
-/// `slot` is the address operand of `inst`, an instruction of the entered code.
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
 #[inline(always)]
 pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> Option<[Run; 2]> {
     if lanes.mask() != !0 {
         return None;
     }
-    // SAFETY: passed on to the caller: the operand's row has 32 numbers of the width that the access names.
+    // SAFETY: the address operand, the caller's duty 1, has 32 numbers of the width that `narrow` says.
     let starts = unsafe {
         if Access(inst.aux).narrow() {
             let [low, high] = &*<u32 as Source>::place(lanes, slot).cast::<[[u32; 16]; 2]>();

@@ -41,11 +41,6 @@ impl Random {
     pub(crate) fn number(&mut self) -> u32 {
         self.below(1 << 30) as u32
     }
-
-    /// Microseconds that a submission takes, or none.
-    pub(crate) fn pause(&mut self) -> u64 {
-        [0, 0, 100, 200][self.below(4)]
-    }
 }
 
 /// What happens to half a buffer.

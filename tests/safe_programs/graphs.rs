@@ -3,7 +3,7 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, HALF, Planned, range};
-use crate::pause;
+use crate::pause::Pace;
 use crate::program::{Buffer, Program};
 use cuda_launch::graph::{CopyNode, GraphNode, MemsetNode};
 use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, GraphExec, InstantiateFlags};
@@ -40,6 +40,13 @@ fn copy(buffers: &mut [Buffer], planned: Planned) -> Result<CopyNode, Error> {
     let Planned { to, from, half, .. } = planned;
     let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
     CopyNode::device_to_device(&source.memory.slice(range(half)), &mut target.memory.slice_mut(range(half)))
+}
+
+/// The panic of a closure goes on, and no error takes its place.
+fn must_panic(caught: std::thread::Result<Result<(), Error>>) -> Result<(), Error> {
+    let Ok(result) = caught else { return Ok(()) };
+    result?;
+    panic!("a panic in a closure was lost")
 }
 
 impl Program {
@@ -102,7 +109,7 @@ impl Program {
         }
         let index = self.random.below(self.graphs.len());
         let streams = [self.stream(), self.stream()];
-        let pauses = [self.random.pause(), self.random.pause()];
+        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
         let all = (0..self.buffers.len()).flat_map(|index| [(index, 0), (index, 1)]);
         let graph = &self.graphs[index];
         let free: Vec<_> = all.filter(|(index, half)| !graph.uses(self.buffers[*index].id, *half)).collect();
@@ -115,12 +122,12 @@ impl Program {
                 let memory = &mut buffers[free].memory;
                 let stream = &streams[1];
                 scope.spawn(move || {
-                    pause::before_next_submission(pauses[1]);
+                    paces[1].set(stream)?;
                     memory.slice_mut(range(half)).fill(stream, value)
                 })
             });
             let mut launch = || {
-                pause::before_next_submission(pauses[0]);
+                paces[0].set(&streams[0])?;
                 graph.exec.launch(&streams[0])
             };
             // The stream may be one that this thread does not have.
@@ -198,8 +205,7 @@ impl Program {
                 panic!("in a capture")
             })
         }));
-        assert!(caught.is_err());
-        Ok(())
+        must_panic(caught.map(|graph| graph.map(drop)))
     }
 
     pub(crate) fn panic_in_capture_into(&mut self) -> Result<(), Error> {
@@ -211,7 +217,7 @@ impl Program {
                 panic!("in a capture")
             })
         }));
-        assert!(caught.is_err());
+        must_panic(caught.map(|nodes| nodes.map(drop)))?;
         drop(gone);
         graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
         Ok(())

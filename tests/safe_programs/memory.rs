@@ -3,9 +3,10 @@
 #![deny(unsafe_code)]
 
 use crate::change::{CONFIG, Change, HALF, Planned, assert_all, assert_halves, range};
-use crate::pause;
+use crate::pause::Pace;
+use crate::program::ARRAY;
 use crate::program::Program;
-use cuda_launch::{CopyBatch, CudaStream, DeviceBuffer, Error};
+use cuda_launch::{ArrayFlags, CopyBatch, CudaArray, CudaStream, DeviceBuffer, Error};
 use std::thread;
 
 impl Program {
@@ -30,7 +31,7 @@ impl Program {
         let (to, from) = self.two_buffers();
         let changes: [Vec<_>; 2] = std::array::from_fn(|_| {
             let count = 1 + self.random.below(3);
-            (0..count).map(|_| (self.random.pause(), Change::random(&mut self.random))).collect()
+            (0..count).map(|_| (Pace::random(&mut self.random), Change::random(&mut self.random))).collect()
         });
         let Self { buffers, kernels, holds, .. } = self;
         let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
@@ -43,8 +44,8 @@ impl Program {
                 .map(|(((half, mut target), stream), changes)| {
                     scope.spawn(move || {
                         let source = whole.slice(range(half));
-                        changes.iter().try_for_each(|(pause, change)| {
-                            pause::before_next_submission(*pause);
+                        changes.iter().try_for_each(|(pace, change)| {
+                            pace.set(stream)?;
                             change.submit(kernels, stream, &mut target, &source)
                         })
                     })
@@ -57,7 +58,8 @@ impl Program {
                 Planned { to, from, half, change: *change }.apply(holds);
             }
         }
-        Ok(())
+        // At once, or later.
+        if self.random.one_in(2) { Ok(()) } else { self.look() }
     }
 
     /// Each on a stream and a thread of its own; then it is written while they read.
@@ -65,21 +67,17 @@ impl Program {
         let (index, readers) = (self.random.below(self.buffers.len()), 1 + self.random.below(14));
         let mut streams = Vec::new();
         for _ in 0..readers {
-            let stream = self.ctx.new_stream()?;
-            if self.random.one_in(2) {
-                self.keep_busy(&stream);
-            }
-            streams.push((stream, self.random.pause()));
+            streams.push((self.ctx.new_stream()?, Pace::random(&mut self.random)));
         }
         let buffer = &self.buffers[index];
-        let read = |stream: &CudaStream, pause: u64| {
+        let read = |stream: &CudaStream, pace: Pace| {
             let mut copy = DeviceBuffer::uninit(stream, 2 * HALF)?;
-            pause::before_next_submission(pause);
+            pace.set(stream)?;
             copy.view_mut().copy_from_device(stream, &buffer.memory).map(|()| copy)
         };
         let copies: Vec<DeviceBuffer<u32>> = thread::scope(|scope| {
             let threads: Vec<_> =
-                streams.iter().map(|(stream, pause)| scope.spawn(move || read(stream, *pause))).collect();
+                streams.iter().map(|(stream, pace)| scope.spawn(move || read(stream, *pace))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_, Error>>()
         })?;
         let expected = self.holds[buffer.id];
@@ -149,14 +147,14 @@ impl Program {
 
     fn write_pinned_on_threads(&mut self, value: u32) -> Result<(), Error> {
         let streams = [self.stream(), self.stream()];
-        let pauses = [self.random.pause(), self.random.pause()];
+        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
         let (left, right) = self.pinned.device_view_mut().split_at(HALF / 2);
         thread::scope(|scope| {
-            let halves = [left, right].into_iter().zip(&streams).zip(pauses);
+            let halves = [left, right].into_iter().zip(&streams).zip(paces);
             let threads: Vec<_> = halves
-                .map(|((mut half, stream), pause)| {
+                .map(|((mut half, stream), pace)| {
                     scope.spawn(move || {
-                        pause::before_next_submission(pause);
+                        pace.set(stream)?;
                         half.fill(stream, value)
                     })
                 })
@@ -167,52 +165,66 @@ impl Program {
         Ok(())
     }
 
-    /// Two threads write to clones of an array; either may be the last.
+    /// Two threads copy to clones of an array; either may be the last.
     pub(crate) fn use_array(&mut self) -> Result<(), Error> {
         let (streams, value) = ([self.stream(), self.stream()], 2 * self.random.number());
-        let pauses = [self.random.pause(), self.random.pause()];
+        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
         if self.random.one_in(2) {
+            self.array.copy_from_host(&streams[0], &[value; HALF])?;
+            self.array_holds = value;
+        } else {
+            let (shape, flags) = (ARRAY, ArrayFlags::empty());
+            let sources =
+                [CudaArray::new(&self.ctx, shape, flags)?, CudaArray::new(&self.ctx, shape, flags)?];
+            sources[0].copy_from_host(&streams[0], &[value; HALF])?;
+            sources[1].copy_from_host(&streams[1], &[value + 1; HALF])?;
             thread::scope(|scope| {
-                let write = |stream, pause, value| {
-                    let array = self.array.clone();
-                    scope.spawn(move || {
-                        pause::before_next_submission(pause);
-                        array.copy_from_host(stream, &[value; HALF])
+                let threads: Vec<_> = (sources.iter().zip(&streams).zip(paces))
+                    .map(|((source, stream), pace)| {
+                        let array = self.array.clone();
+                        scope.spawn(move || {
+                            pace.set(stream)?;
+                            stream.copy_region(&source.as_source(), &mut array.as_target(), source.extent())
+                        })
                     })
-                };
-                let threads =
-                    [write(&streams[0], pauses[0], value), write(&streams[1], pauses[1], value + 1)];
+                    .collect();
                 threads.into_iter().try_for_each(|thread| thread.join().unwrap())
             })?;
             let seen = self.array.to_host_vec(&self.ctx.new_stream()?)?;
-            assert_eq!(seen[0] & !1, value & !1, "an array holds what was written first or second");
+            assert_eq!(seen[0] & !1, value, "an array holds what was written first or second");
             self.array_holds = seen[0];
         }
         assert_all(&self.array.to_host_vec(&streams[0])?, self.array_holds, "an array");
         Ok(())
     }
 
+    /// A copy does not make it memory of this device: no kernel takes it, to read or to write.
     pub(crate) fn use_peer(&mut self) -> Result<(), Error> {
         let (stream, index, half) =
             (self.stream(), self.random.below(self.buffers.len()), self.random.below(2));
-        let value = self.random.number();
+        let (value, other) = (self.random.number(), self.ctx.new_stream()?);
         let mut far = DeviceBuffer::filled(&self.far, HALF, value)?;
         let buffer = &mut self.buffers[index];
-        if self.random.one_in(2) {
-            buffer.memory.slice_mut(range(half)).copy_from_peer(&stream, &far)?;
-            self.holds[buffer.id][half] = value;
+        let near = &mut buffer.memory.slice_mut(range(half));
+        let there = self.random.one_in(2);
+        if there {
+            far.view_mut().copy_from_peer(&stream, near)?;
         } else {
-            far.view_mut().copy_from_peer(&stream, &buffer.memory.slice(range(half)))?;
-            assert_all(&far.to_host_vec(&self.far)?, self.holds[buffer.id][half], "the other device's copy");
+            near.copy_from_peer(&stream, &far)?;
+            self.holds[buffer.id][half] = value;
         }
         if self.far.context().ordinal() != 0 {
-            // The copy does not make it memory of this device.
-            let result = self.kernels.step(&stream, CONFIG, &mut far, 1, 1);
-            assert!(
-                result.is_err_and(|error| error.is_context_mismatch()),
-                "a kernel takes memory of the other device after a copy to it"
-            );
+            for stream in [&stream, &other] {
+                let read = self.kernels.collect(stream, CONFIG, near, &far);
+                let write = self.kernels.step(stream, CONFIG, &mut far, 1, 1);
+                for result in [read, write] {
+                    let refused = result.is_err_and(|error| error.is_context_mismatch());
+                    assert!(refused, "a kernel takes memory of the other device after a copy");
+                }
+            }
         }
+        let expected = if there { self.holds[buffer.id][half] } else { value };
+        assert_all(&far.to_host_vec(&self.far)?, expected, "the other device's memory");
         Ok(())
     }
 }

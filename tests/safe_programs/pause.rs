@@ -4,10 +4,12 @@
 #![allow(unsafe_code)] // Forwards C functions.
 #![allow(clippy::too_many_arguments)]
 
+use crate::change::Random;
 use cuda_launch::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUfunction, CUgraphExec, CUlaunchConfig, CUresult, CUstream,
     Driver, pfn,
 };
+use cuda_launch::{CudaStream, Error};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, OnceLock};
@@ -17,25 +19,41 @@ use std::time::Duration;
 static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
 
 thread_local! {
-    /// Microseconds that the next submission of this thread sleeps.
+    /// Microseconds that the next call of this thread that submits work sleeps.
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The next call of this thread that submits work sleeps before it does so.
-pub(crate) fn before_next_submission(micros: u64) {
-    NEXT.set(micros);
+/// How slow the next submission of a thread is, in microseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    /// So long its stream is busy with something else: whoever does not wait for it is too early.
+    busy: u64,
+    /// So long the driver takes.
+    pause: u64,
+}
+
+impl Pace {
+    pub(crate) fn random(random: &mut Random) -> Self {
+        Self { busy: [0, 0, 300, 800][random.below(4)], pause: [0, 0, 100, 200][random.below(4)] }
+    }
+
+    /// This thread gives work to the stream next.
+    pub(crate) fn set(self, stream: &CudaStream) -> Result<(), Error> {
+        if self.busy > 0 {
+            stream.call_host(move || thread::sleep(Duration::from_micros(self.busy)))?;
+        }
+        NEXT.set(self.pause);
+        Ok(())
+    }
 }
 
 /// This driver, whose submissions can be made to sleep.
 pub(crate) fn driver(base: Arc<Driver>) -> Arc<Driver> {
     let base = BASE.get_or_init(|| base);
     let lookup = |name: &CStr| {
-        let slow = slow(name.to_str().unwrap_or_default());
-        if base.address(name.to_str().unwrap_or_default()).is_null() || slow.is_null() {
-            base.address(name.to_str().unwrap_or_default())
-        } else {
-            slow
-        }
+        let name = name.to_str().unwrap();
+        let (fast, slow) = (base.address(name), slow(name));
+        if fast.is_null() || slow.is_null() { fast } else { slow }
     };
     // SAFETY: the base's own functions, and `slow` gives a name only a function of its signature.
     Arc::new(unsafe { Driver::from_lookup(lookup) })

@@ -3,7 +3,7 @@
 #![deny(unsafe_code)]
 
 use crate::change::assert_all;
-use crate::pause;
+use crate::pause::Pace;
 use crate::program::Program;
 use cuda_launch::operation::DeviceOperation;
 use cuda_launch::{
@@ -90,16 +90,16 @@ impl Program {
     /// Two threads sample it, the array is written, and the texture may be replaced, while they may still be at it.
     pub(crate) fn read_picture(&mut self) -> Result<(), Error> {
         let streams = [self.stream(), self.stream()];
-        let pauses = [self.random.pause(), self.random.pause()];
+        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
         let Pictures { kernels, texture, .. } = &self.pictures;
         let samples: Vec<DeviceBuffer<f32>> = thread::scope(|scope| {
             let threads: Vec<_> = streams
                 .iter()
-                .zip(pauses)
-                .map(|(stream, pause)| {
+                .zip(paces)
+                .map(|(stream, pace)| {
                     scope.spawn(move || {
                         let mut out = DeviceBuffer::zeroed(stream, WIDTH)?;
-                        pause::before_next_submission(pause);
+                        pace.set(stream)?;
                         kernels.sample(stream, LINE, texture, &mut out).map(|()| out)
                     })
                 })
@@ -138,20 +138,20 @@ impl Program {
     /// Two threads read one surface and write to another each.
     pub(crate) fn add_through_surfaces(&mut self) -> Result<(), Error> {
         let streams = [self.stream(), self.stream()];
-        let pauses = [self.random.pause(), self.random.pause()];
+        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
         self.pictures.surfaces.rotate_left(1);
         self.pictures.cells.rotate_left(1);
         self.pictures.cells_hold.rotate_left(1);
         let Pictures { kernels, surfaces: [source, left, right], .. } = &mut self.pictures;
         let (kernels, source) = (&*kernels, &*source);
         thread::scope(|scope| {
-            let add = |stream, pause, target| {
+            let add = |stream, pace: Pace, target| {
                 scope.spawn(move || {
-                    pause::before_next_submission(pause);
+                    pace.set(stream)?;
                     kernels.add_one(stream, LINE, source, target)
                 })
             };
-            let threads = [add(&streams[0], pauses[0], left), add(&streams[1], pauses[1], right)];
+            let threads = [add(&streams[0], paces[0], left), add(&streams[1], paces[1], right)];
             threads.into_iter().try_for_each(|thread| thread.join().unwrap())
         })?;
         let [source, targets @ ..] = &mut self.pictures.cells_hold;

@@ -2,8 +2,7 @@
 
 #![deny(unsafe_code)]
 
-use crate::change::{HALF, Planned};
-use crate::change::{Halves, Random, assert_halves, kernels};
+use crate::change::{Change, HALF, Halves, Planned, Random, assert_halves, kernels};
 use crate::graphs::Graph;
 use crate::pictures::Pictures;
 use cuda_launch::{
@@ -38,6 +37,9 @@ pub(crate) struct Program {
     pub(crate) pictures: Pictures,
     pub(crate) graphs: Vec<Graph>,
 }
+
+/// Of the array.
+pub(crate) const ARRAY: ArrayShape = ArrayShape::D2 { width: HALF / 10, height: 10 };
 
 type Step = fn(&mut Program) -> Result<(), Error>;
 
@@ -122,8 +124,7 @@ impl Program {
         let [a, b] = std::array::from_fn(|_| ctx.new_stream().unwrap());
         let streams = vec![a, b, ctx.default_stream(), ctx.per_thread_stream()];
         let pinned = PinnedBuffer::from_slice(&ctx, &[1; HALF], PinnedFlags::empty()).unwrap();
-        let shape = ArrayShape::D2 { width: HALF / 10, height: 10 };
-        let array = CudaArray::new(&ctx, shape, ArrayFlags::empty()).unwrap();
+        let array = CudaArray::new(&ctx, ARRAY, ArrayFlags::empty()).unwrap();
         array.copy_from_host(&streams[0], &[1; HALF]).unwrap();
         let mut program = Self {
             random: Random(seed),
@@ -182,7 +183,7 @@ impl Program {
     }
 
     /// A change by places.
-    pub(crate) fn plan(&mut self, change: impl FnOnce(&mut Random) -> crate::change::Change) -> Planned {
+    pub(crate) fn plan(&mut self, change: impl FnOnce(&mut Random) -> Change) -> Planned {
         let (to, from) = self.two_buffers();
         Planned { to, from, half: self.random.below(2), change: change(&mut self.random) }
     }

@@ -3,7 +3,7 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, Planned, range};
-use crate::pause;
+use crate::pause::Pace;
 use crate::program::Program;
 use cuda_launch::{CudaStream, Error, StreamFlags};
 use std::thread;
@@ -37,7 +37,7 @@ impl Program {
         // One after the other, and this thread waits for nobody.
         for _ in 0..1 + self.random.below(3) {
             let (planned, own) = (self.plan(Change::random), self.random.one_in(2));
-            let (pause, busy) = (self.random.pause(), self.random.one_in(2));
+            let pace = Pace::random(&mut self.random);
             let Planned { to, from, half, change } = planned;
             let Self { buffers, kernels, ctx, .. } = self;
             let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
@@ -46,10 +46,7 @@ impl Program {
             thread::scope(|scope| {
                 let work = || {
                     let stream = if own { ctx.per_thread_stream() } else { shared.clone() };
-                    if busy {
-                        stream.call_host(|| thread::sleep(std::time::Duration::from_micros(300)))?;
-                    }
-                    pause::before_next_submission(pause);
+                    pace.set(&stream)?;
                     change.submit(kernels, &stream, &mut target, &source)
                 };
                 scope.spawn(work).join().unwrap()

@@ -11,14 +11,32 @@ const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
     &["--package", "cuda-driver-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
+    &["--package", "cuda-launch", "--test", "packet_kinds"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
     &["--package", "cuda-launch", "--test", "operation_packet"],
     &["--package", "cuda-launch", "--test", "operation_late"],
     &["--package", "cuda-launch", "--test", "padding"],
 ];
 
-/// What runs under ThreadSanitizer.
+/// What runs under ThreadSanitizer: the order of work and what it keeps, copies, graphs, operations.
 const TSAN: &[&str] = &[
+    "ordering",
+    "ordering_threads",
+    "ordering_ends",
+    "ordering_races",
+    "safe_programs",
+    "copies",
+    "arrays",
+    "peer",
+    "pinned",
+    "stream_memory",
+    "callbacks",
+    "unwinding",
+    "capture",
+    "graphs",
+    "graph_changes",
+    "graph_lifetimes",
+    "graph_callbacks",
     "operation",
     "operation_packet",
     "operation_late",
@@ -26,10 +44,12 @@ const TSAN: &[&str] = &[
     "operation_forms",
     "operation_hostile",
     "operation_launch",
+    "operation_branches",
     "operation_others",
     "operation_random",
     "operation_fault_drill",
     "typed_async",
+    "typed_objects",
 ];
 
 /// The oldest Rust that the manifests promise (`rust-version`).
@@ -97,7 +117,7 @@ const STEPS: &[Step] = &[
     ),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
-    Step::new("tsan", "no data race in the tests of operations (builds the standard library anew)", tsan)
+    Step::new("tsan", "no data race in ordering, copies, graphs and operations (builds the standard library anew)", tsan)
         .needs("a nightly toolchain with rust-src", || toolchain("nightly", &["miri", "--version"]))
         .on_request(),
     Step::new("flakes", "all tests ten times, beside four busy processes for each core", || {

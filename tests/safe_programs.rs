@@ -2,11 +2,12 @@
 //! textures and surfaces, pinned memory, streams of all kinds, graphs, captures, operations, two devices, host functions, drops,
 //! forgets, panics. Whatever a program does, its results are those of its text, and nothing stays behind.
 //!
-//! A failure names its seed. Another number of programs, one of them, or only steps with certain names:
+//! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!
 //! ```text
 //! CUDA_LAUNCH_RANDOM_PROGRAMS=20000 cargo test --test safe_programs -- --nocapture
 //! CUDA_LAUNCH_SEED=123 cargo test --test safe_programs -- --nocapture
+//! CUDA_LAUNCH_SEED=20000 CUDA_LAUNCH_RANDOM_PROGRAMS=10000 cargo test --test safe_programs -- --nocapture
 //! CUDA_LAUNCH_STEPS='two halves,wait' cargo test --test safe_programs -- --nocapture
 //! ```
 
@@ -55,10 +56,9 @@ fn random_programs_do_what_their_text_says_and_leave_nothing() {
     // SAFETY: no other thread of this process runs yet that reads the environment.
     unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") };
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let (seeds, tell) = match number("CUDA_LAUNCH_SEED") {
-        Some(seed) => (seed..seed + 1, true),
-        None => (0..number("CUDA_LAUNCH_RANDOM_PROGRAMS").unwrap_or(PROGRAMS), false),
-    };
+    let (first, programs) = (number("CUDA_LAUNCH_SEED"), number("CUDA_LAUNCH_RANDOM_PROGRAMS"));
+    let programs = programs.unwrap_or(if first.is_some() { 1 } else { PROGRAMS });
+    let seeds = first.unwrap_or(0)..first.unwrap_or(0) + programs;
     let only = std::env::var("CUDA_LAUNCH_STEPS").unwrap_or_default();
     let only: Vec<_> = only.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let driver = pause::driver(inject::driver(""));
@@ -69,7 +69,7 @@ fn random_programs_do_what_their_text_says_and_leave_nothing() {
         // Panics are part of the programs.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
-        let result = catch_unwind(AssertUnwindSafe(|| program::run(&driver, seed, &only, tell)));
+        let result = catch_unwind(AssertUnwindSafe(|| program::run(&driver, seed, &only, programs == 1)));
         std::panic::set_hook(hook);
         let again = format!("again: CUDA_LAUNCH_SEED={seed} cargo test --test safe_programs -- --nocapture");
         steps += result.unwrap_or_else(|panic| {

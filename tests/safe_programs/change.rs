@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+use crate::pause::Pace;
 use cuda_launch::{CudaStream, DeviceView, DeviceViewMut, Error, LaunchConfig, cuda_module};
 
 #[cuda_module("tests/kernels/ordering.ptx")]
@@ -40,6 +41,10 @@ impl Random {
 
     pub(crate) fn number(&mut self) -> u32 {
         self.below(1 << 30) as u32
+    }
+
+    pub(crate) fn pace(&mut self) -> Pace {
+        Pace { busy: [0, 0, 300, 800][self.below(4)], pause: [0, 0, 100, 200][self.below(4)] }
     }
 }
 

@@ -3,7 +3,6 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, HALF, Planned, range};
-use crate::pause::Pace;
 use crate::program::{Buffer, Program};
 use cuda_launch::graph::{CopyNode, GraphNode, MemsetNode};
 use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, GraphExec, InstantiateFlags};
@@ -109,7 +108,7 @@ impl Program {
         }
         let index = self.random.below(self.graphs.len());
         let streams = [self.stream(), self.stream()];
-        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
+        let paces = [(); 2].map(|()| self.random.pace());
         let all = (0..self.buffers.len()).flat_map(|index| [(index, 0), (index, 1)]);
         let graph = &self.graphs[index];
         let free: Vec<_> = all.filter(|(index, half)| !graph.uses(self.buffers[*index].id, *half)).collect();

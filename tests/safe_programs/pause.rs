@@ -4,7 +4,6 @@
 #![allow(unsafe_code)] // Forwards C functions.
 #![allow(clippy::too_many_arguments)]
 
-use crate::change::Random;
 use cuda_launch::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUfunction, CUgraphExec, CUlaunchConfig, CUresult, CUstream,
     Driver, pfn,
@@ -27,16 +26,12 @@ thread_local! {
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
     /// So long its stream is busy with something else: whoever does not wait for it is too early.
-    busy: u64,
+    pub(crate) busy: u64,
     /// So long the driver takes.
-    pause: u64,
+    pub(crate) pause: u64,
 }
 
 impl Pace {
-    pub(crate) fn random(random: &mut Random) -> Self {
-        Self { busy: [0, 0, 300, 800][random.below(4)], pause: [0, 0, 100, 200][random.below(4)] }
-    }
-
     /// This thread gives work to the stream next.
     pub(crate) fn set(self, stream: &CudaStream) -> Result<(), Error> {
         if self.busy > 0 {
@@ -84,6 +79,7 @@ macro_rules! slow {
 }
 
 slow! {
+    cuMemsetD8Async(target: CUdeviceptr, value: u8, len: usize, stream: CUstream);
     cuMemsetD32Async(target: CUdeviceptr, value: u32, len: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);

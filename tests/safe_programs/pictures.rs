@@ -90,7 +90,7 @@ impl Program {
     /// Two threads sample it, the array is written, and the texture may be replaced, while they may still be at it.
     pub(crate) fn read_picture(&mut self) -> Result<(), Error> {
         let streams = [self.stream(), self.stream()];
-        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
+        let paces = [(); 2].map(|()| self.random.pace());
         let Pictures { kernels, texture, .. } = &self.pictures;
         let samples: Vec<DeviceBuffer<f32>> = thread::scope(|scope| {
             let threads: Vec<_> = streams
@@ -138,7 +138,7 @@ impl Program {
     /// Two threads read one surface and write to another each.
     pub(crate) fn add_through_surfaces(&mut self) -> Result<(), Error> {
         let streams = [self.stream(), self.stream()];
-        let paces = [(); 2].map(|()| Pace::random(&mut self.random));
+        let paces = [(); 2].map(|()| self.random.pace());
         self.pictures.surfaces.rotate_left(1);
         self.pictures.cells.rotate_left(1);
         self.pictures.cells_hold.rotate_left(1);

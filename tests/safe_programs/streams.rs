@@ -3,7 +3,6 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, Planned, range};
-use crate::pause::Pace;
 use crate::program::Program;
 use cuda_launch::{CudaStream, Error, StreamFlags};
 use std::thread;
@@ -37,7 +36,7 @@ impl Program {
         // One after the other, and this thread waits for nobody.
         for _ in 0..1 + self.random.below(3) {
             let (planned, own) = (self.plan(Change::random), self.random.one_in(2));
-            let pace = Pace::random(&mut self.random);
+            let pace = self.random.pace();
             let Planned { to, from, half, change } = planned;
             let Self { buffers, kernels, ctx, .. } = self;
             let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();

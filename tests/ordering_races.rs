@@ -7,10 +7,10 @@
 #[path = "safe_programs/pause.rs"]
 mod pause;
 
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
-    InstantiateFlags, PinnedBuffer, PinnedFlags,
-};
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::PinnedFlags;
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, PinnedBuffer};
 use pause::Pace;
 use std::sync::Barrier;
 use std::thread;

@@ -17,8 +17,7 @@ pub(crate) mod kernels {
 
 /// Elements of half a buffer: the two halves may differ, the elements of a half do not.
 pub(crate) const HALF: usize = 600;
-pub(crate) const CONFIG: LaunchConfig =
-    LaunchConfig { grid_dim: (5, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+pub(crate) const CONFIG: LaunchConfig = LaunchConfig::new((5, 1, 1), (256, 1, 1));
 
 /// What a buffer should hold.
 pub(crate) type Halves = [u32; 2];

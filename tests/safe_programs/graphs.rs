@@ -4,8 +4,8 @@
 
 use crate::change::{Change, HALF, Planned, range};
 use crate::program::{Buffer, Program};
-use cuda_launch::graph::{CopyNode, GraphNode, MemsetNode};
-use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, GraphExec, InstantiateFlags};
+use cuda_launch::graph::{CopyNode, GraphNode, InstantiateFlags, MemsetNode};
+use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, GraphExec};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 

@@ -6,7 +6,9 @@ use crate::change::{CONFIG, Change, HALF, Planned, assert_all, assert_halves, ra
 use crate::pause::Pace;
 use crate::program::ARRAY;
 use crate::program::Program;
-use cuda_launch::{ArrayFlags, CopyBatch, CudaArray, CudaStream, DeviceBuffer, Error};
+use cuda_launch::memory::CopyBatch;
+use cuda_launch::texture::{ArrayFlags, CudaArray};
+use cuda_launch::{CudaStream, DeviceBuffer, Error};
 use std::thread;
 
 impl Program {

@@ -5,17 +5,18 @@
 use crate::change::assert_all;
 use crate::pause::Pace;
 use crate::program::Program;
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::operation::DeviceOperation;
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaGraph, CudaStream, DeviceBuffer, Error,
-    InstantiateFlags, LaunchConfig, SurfaceObject, TextureDescriptor, TextureObject, cuda_module,
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
+use cuda_launch::{CaptureMode, CudaGraph, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_module};
 use std::sync::Arc;
 use std::thread;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::{SurfaceObject, TextureObject};
+    use cuda_launch::texture::{SurfaceObject, TextureObject};
 
     unsafe extern "C" {
         /// Reads one element of the texture for each of the slice.
@@ -28,8 +29,7 @@ mod kernels {
 }
 
 const WIDTH: usize = 200;
-const LINE: LaunchConfig =
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (WIDTH as u32, 1, 1), shared_mem_bytes: 0 };
+const LINE: LaunchConfig = LaunchConfig::new((1, 1, 1), (WIDTH as u32, 1, 1));
 
 /// Arrays, and what they should hold.
 pub(crate) struct Pictures {

@@ -5,10 +5,9 @@
 use crate::change::{Change, HALF, Halves, Planned, Random, assert_halves, kernels};
 use crate::graphs::Graph;
 use crate::pictures::Pictures;
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CudaArray, CudaContext, CudaStream, DeviceBuffer, Driver, Error, PinnedBuffer,
-    PinnedFlags,
-};
+use cuda_launch::memory::PinnedFlags;
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Driver, Error, PinnedBuffer};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;

@@ -4,7 +4,8 @@
 
 use crate::change::{Change, Planned, range};
 use crate::program::Program;
-use cuda_launch::{CudaStream, Error, StreamFlags};
+use cuda_launch::stream::StreamFlags;
+use cuda_launch::{CudaStream, Error};
 use std::thread;
 
 impl Program {

@@ -1,19 +1,34 @@
 //! Ordinary programs of several threads and streams, in safe code: halves of one buffer, weights that many streams read, arrays
-//! that are shared, graphs. What comes out is what their order promises.
+//! that are shared, graphs. What comes out is what their order promises, also where the driver takes its time.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "safe_programs/pause.rs"]
+mod pause;
 
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, PinnedBuffer};
+use pause::Pace;
 use std::sync::Barrier;
 use std::thread;
 
 /// Rounds of each program; `CUDA_LAUNCH_RACES` sets another number.
 fn rounds() -> u32 {
     std::env::var("CUDA_LAUNCH_RACES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+}
+
+fn context() -> CudaContext {
+    CudaContext::with_driver(&pause::driver(cuda_launch::default_driver().unwrap()), 0).unwrap()
+}
+
+/// How slow what a thread does next is: differs by threads and rounds. Each stream is busy for a moment at least, so that the threads
+/// come to their calls at the same time.
+fn pace(thread: usize, round: u32) -> Pace {
+    let n = 7 * thread as u64 + u64::from(round);
+    Pace { busy: 1 + 400 * (n % 3), pause: 100 * (n / 3 % 3) }
 }
 
 fn streams<const N: usize>(ctx: &CudaContext) -> [CudaStream; N] {
@@ -23,7 +38,7 @@ fn streams<const N: usize>(ctx: &CudaContext) -> [CudaStream; N] {
 #[test]
 fn halves_of_pinned_memory_are_written_by_two_threads() {
     const N: usize = 1 << 16;
-    let ctx = CudaContext::new(0).unwrap();
+    let ctx = context();
     let [a, b] = streams(&ctx);
     let mut pinned = PinnedBuffer::<u8>::zeroed(&ctx, 2 * N, PinnedFlags::empty()).unwrap();
     for round in 0..rounds() {
@@ -32,10 +47,11 @@ fn halves_of_pinned_memory_are_written_by_two_threads() {
         let whole = pinned.device_view_mut();
         let (mut left, mut right) = whole.split_at(N);
         thread::scope(|scope| {
-            for (half, stream) in [(&mut left, &a), (&mut right, &b)] {
+            for (thread, half, stream) in [(0, &mut left, &a), (1, &mut right, &b)] {
                 let start = &start;
                 scope.spawn(move || {
                     start.wait();
+                    pace(thread, round).set(stream).unwrap();
                     half.fill(stream, value).unwrap();
                 });
             }
@@ -49,7 +65,7 @@ fn halves_of_pinned_memory_are_written_by_two_threads() {
 fn weights_that_many_streams_read_are_written_and_freed_after_them() {
     const N: usize = 1 << 14;
     const READERS: usize = 12;
-    let ctx = CudaContext::new(0).unwrap();
+    let ctx = context();
     let readers: [CudaStream; READERS] = streams(&ctx);
     let [writer] = streams(&ctx);
     let mut copies: Vec<_> =
@@ -59,10 +75,11 @@ fn weights_that_many_streams_read_are_written_and_freed_after_them() {
         for again in 0..2 {
             let start = Barrier::new(READERS);
             thread::scope(|scope| {
-                for (copy, stream) in copies.iter_mut().zip(&readers) {
+                for (thread, (copy, stream)) in copies.iter_mut().zip(&readers).enumerate() {
                     let (weights, start) = (&weights, &start);
                     scope.spawn(move || {
                         start.wait();
+                        pace(thread, round).set(stream).unwrap();
                         copy.view_mut().copy_from_device(stream, weights).unwrap();
                     });
                 }
@@ -96,7 +113,7 @@ fn start_and_free(copies: &mut [DeviceBuffer<u32>], readers: &[CudaStream], weig
 #[test]
 fn an_array_is_read_after_what_another_thread_wrote_to_it() {
     const SIDE: usize = 64;
-    let ctx = CudaContext::new(0).unwrap();
+    let ctx = context();
     let shape = ArrayShape::D2 { width: SIDE, height: SIDE };
     let array = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
     let [a, b, c] = streams(&ctx);
@@ -117,9 +134,40 @@ fn an_array_is_read_after_what_another_thread_wrote_to_it() {
 }
 
 #[test]
+fn an_array_is_read_after_the_copies_of_two_threads() {
+    const SIDE: usize = 64;
+    let ctx = context();
+    let shape = ArrayShape::D2 { width: SIDE, height: SIDE };
+    let array = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
+    let sources = [(); 2].map(|()| CudaArray::<u32>::new(&ctx, shape, ArrayFlags::empty()).unwrap());
+    let [a, b, c] = streams(&ctx);
+    for round in 0..rounds() {
+        let start = Barrier::new(2);
+        for (source, value) in sources.iter().zip(2 * round..) {
+            source.copy_from_host(&c, &[value; SIDE * SIDE]).unwrap();
+        }
+        thread::scope(|scope| {
+            for (thread, (source, stream)) in sources.iter().zip([&a, &b]).enumerate() {
+                let (array, start) = (array.clone(), &start);
+                scope.spawn(move || {
+                    start.wait();
+                    pace(thread, round).set(stream).unwrap();
+                    stream.copy_region(&source.as_source(), &mut array.as_target(), source.extent()).unwrap();
+                });
+            }
+        });
+        // Calls at the same time have no order: each element is of either. But both are done.
+        let seen = array.to_host_vec(&c).unwrap();
+        assert!(seen.iter().all(|x| x / 2 == round), "round {round}: {:?}", &seen[..4]);
+        ctx.synchronize().unwrap();
+        assert!(seen == array.to_host_vec(&c).unwrap(), "round {round}: it is written after it was read");
+    }
+}
+
+#[test]
 fn graphs_and_streams_of_two_threads_keep_their_order() {
     const N: usize = 1 << 12;
-    let ctx = CudaContext::new(0).unwrap();
+    let ctx = context();
     let [a, b, c] = streams(&ctx);
     let source = DeviceBuffer::filled(&a, N, 7u32).unwrap();
     let mut target = DeviceBuffer::<u32>::zeroed(&a, N).unwrap();
@@ -134,10 +182,12 @@ fn graphs_and_streams_of_two_threads_keep_their_order() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 start.wait();
+                pace(0, round).set(&a).unwrap();
                 exec.launch(&a).unwrap();
             });
             scope.spawn(|| {
                 start.wait();
+                pace(1, round).set(&b).unwrap();
                 target.slice_mut(N / 2..).fill(&b, round + 1).unwrap();
             });
         });

@@ -171,6 +171,7 @@ fn long_lists_and_large_arguments_are_compared_too() {
 
 /// Gives the builder an argument for a parameter: of the right kind, or the other one. Answers whether PTX tells that it is wrong;
 /// nothing for what this test has no argument of that size for.
+#[cfg_attr(miri, allow(dead_code))] // Its test reads files.
 fn push(
     builder: &mut LaunchBuilder<'_, '_>,
     parameter: &cuda_ptx::Parameter,

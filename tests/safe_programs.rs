@@ -1,25 +1,54 @@
 //! Random programs in safe code against what the same steps do one after the other: buffers, halves of them on two threads, arrays,
-//! pinned memory, streams of all kinds, graphs, captures, two devices, host functions, drops, forgets, panics. Whatever a program
-//! does, its results are those of its text, and nothing stays behind.
+//! textures and surfaces, pinned memory, streams of all kinds, graphs, captures, operations, two devices, host functions, drops,
+//! forgets, panics. Whatever a program does, its results are those of its text, and nothing stays behind.
 //!
-//! A failure names its seed. Another number of programs, or one of them:
+//! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!
 //! ```text
 //! CUDA_LAUNCH_RANDOM_PROGRAMS=20000 cargo test --test safe_programs -- --nocapture
 //! CUDA_LAUNCH_SEED=123 cargo test --test safe_programs -- --nocapture
+//! CUDA_LAUNCH_SEED=20000 CUDA_LAUNCH_RANDOM_PROGRAMS=10000 cargo test --test safe_programs -- --nocapture
+//! CUDA_LAUNCH_STEPS='two halves,wait' cargo test --test safe_programs -- --nocapture
 //! ```
 
 #![allow(unsafe_code)] // The environment, before anything else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "safe_programs/change.rs"]
+mod change;
+#[path = "safe_programs/graphs.rs"]
+mod graphs;
 #[path = "support/inject.rs"]
 mod inject;
+#[path = "safe_programs/memory.rs"]
+mod memory;
+#[path = "safe_programs/operations.rs"]
+mod operations;
+#[path = "safe_programs/pause.rs"]
+mod pause;
+#[path = "safe_programs/pictures.rs"]
+mod pictures;
 #[path = "safe_programs/program.rs"]
 mod program;
+#[path = "safe_programs/streams.rs"]
+mod streams;
 
+use cuda_launch::operation::in_flight;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const PROGRAMS: u64 = 500;
+
+/// What is there once the work that nobody waits for has ended.
+fn left() -> BTreeMap<&'static str, i64> {
+    let start = Instant::now();
+    while (in_flight() > 0 || !inject::live().is_empty()) && start.elapsed() < Duration::from_secs(20) {
+        thread::yield_now();
+    }
+    inject::live()
+}
 
 /// A binary with this test alone: it counts what the process has.
 #[test]
@@ -27,25 +56,28 @@ fn random_programs_do_what_their_text_says_and_leave_nothing() {
     // SAFETY: no other thread of this process runs yet that reads the environment.
     unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") };
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let seeds = match number("CUDA_LAUNCH_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("CUDA_LAUNCH_RANDOM_PROGRAMS").unwrap_or(PROGRAMS),
-    };
-    let driver = inject::driver("");
+    let (first, programs) = (number("CUDA_LAUNCH_SEED"), number("CUDA_LAUNCH_RANDOM_PROGRAMS"));
+    let programs = programs.unwrap_or(if first.is_some() { 1 } else { PROGRAMS });
+    let seeds = first.unwrap_or(0)..first.unwrap_or(0) + programs;
+    let only = std::env::var("CUDA_LAUNCH_STEPS").unwrap_or_default();
+    let only: Vec<_> = only.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let driver = pause::driver(inject::driver(""));
     let mut steps = 0;
     for seed in seeds {
+        // The names of its calls are not needed.
+        inject::watch();
         // Panics are part of the programs.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
-        let result = catch_unwind(AssertUnwindSafe(|| program::run(&driver, seed)));
+        let result = catch_unwind(AssertUnwindSafe(|| program::run(&driver, seed, &only, programs == 1)));
         std::panic::set_hook(hook);
-        let again = format!("again: CUDA_LAUNCH_SEED={seed} cargo test --test safe_programs");
+        let again = format!("again: CUDA_LAUNCH_SEED={seed} cargo test --test safe_programs -- --nocapture");
         steps += result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
             panic!("program {seed}: {text}\n  {again}")
         });
-        assert_eq!(inject::live(), Default::default(), "program {seed} left these behind\n  {again}");
+        assert_eq!(left(), BTreeMap::new(), "program {seed} left these behind\n  {again}");
     }
     println!("{steps} steps");
 }

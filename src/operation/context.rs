@@ -139,7 +139,7 @@ impl ExecutionContext {
 
     /// Runs parts of the work side by side: see [`Branches`].
     pub fn branches(&self) -> Branches<'_> {
-        let before = self.used_stream().or(self.before.as_ref()).cloned();
+        let before = self.used_stream().or(self.before.as_ref());
         let number = self.forked.get();
         self.forked.set(number.wrapping_add(1));
         Branches { parent: self, number, before }
@@ -244,7 +244,8 @@ pub struct Branches<'a> {
     parent: &'a ExecutionContext,
     /// Which of the chain's.
     number: u32,
-    before: Option<CudaStream>,
+    /// Borrowed, so that a value that is forgotten keeps no stream.
+    before: Option<&'a CudaStream>,
 }
 
 impl Branches<'_> {
@@ -254,7 +255,7 @@ impl Branches<'_> {
     }
 
     fn run<R>(&mut self, source: Source, work: impl FnOnce(&ExecutionContext) -> R) -> R {
-        let (fixed, forked, before) = (Cell::new(false), Cell::new(0), self.before.clone());
+        let (fixed, forked, before) = (Cell::new(false), Cell::new(0), self.before.cloned());
         let (stream, rest) = (OnceCell::new(), OnceCell::new());
         let cx = ExecutionContext { source, fixed, stream, before, forked, rest };
         let branch = Branch { cx, parent: self.parent, number: self.number };

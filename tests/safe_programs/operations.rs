@@ -1,0 +1,297 @@
+//! Steps with operations: chains and branches, waited for, dropped and forgotten while they are under way, panicking, in scopes
+//! and replayed.
+
+#![deny(unsafe_code)]
+
+use crate::change::{CONFIG, HALF, Halves, Random, assert_halves, kernels};
+use crate::program::{Buffer, Program};
+use cuda_launch::operation::{
+    self, BoxedOperation, DeviceOperation, ExecutionContext, RoundRobin, SchedulingPolicy, block_on,
+    copy_to_host, from_result, memset, value, zeroed, zip,
+};
+use cuda_launch::{DeviceBuffer, Error};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+type Chain = BoxedOperation<'static, DeviceBuffer<u32>>;
+type Policy = Arc<dyn SchedulingPolicy>;
+
+/// One link of a chain: what happens to its buffer.
+#[derive(Clone, Copy)]
+enum Link {
+    Step(u32, u32),
+    Fill(u32),
+    /// The chain so far and this step, on a stream of its own.
+    Elsewhere(u32, u32),
+    /// Each half in a branch. The branches may be forgotten, without a join.
+    Branches {
+        fills: Halves,
+        forget: bool,
+    },
+    /// Collects another buffer that is made beside the chain. Nothing can be allocated in a graph.
+    Beside(u32),
+}
+
+impl Link {
+    fn random(random: &mut Random, allocates: bool) -> Self {
+        match random.below(if allocates { 6 } else { 5 }) {
+            0 => Self::Fill(random.number()),
+            1 => Self::Elsewhere(2 * random.number() + 1, random.number()),
+            2 => Self::Branches { fills: [random.number(), random.number()], forget: random.one_in(2) },
+            3 | 4 => Self::Step(2 * random.number() + 1, random.number()),
+            _ => Self::Beside(random.number()),
+        }
+    }
+
+    /// Adds itself to a chain.
+    fn after(self, chain: Chain, kernels: &kernels::Module, policy: &Policy) -> Chain {
+        let kernels = kernels.clone();
+        match self {
+            Self::Step(m, a) => chain.and_then(move |x| kernels.step_async_owned(CONFIG, x, m, a)).boxed(),
+            Self::Fill(value) => chain.and_then(move |x| memset(x, value)).boxed(),
+            Self::Elsewhere(m, a) => {
+                let step = chain.and_then(move |x| kernels.step_async_owned(CONFIG, x, m, a));
+                step.schedule(policy.clone()).boxed()
+            }
+            Self::Branches { fills, forget } => chain
+                .and_then_with_context(move |cx, x| from_result(fill_halves(cx, x, fills, forget)))
+                .boxed(),
+            Self::Beside(value) => {
+                let other = zeroed::<u32>(2 * HALF).and_then(move |y| memset(y, value));
+                zip!(chain, other)
+                    .and_then(move |(x, y)| kernels.collect_async_owned(CONFIG, x, y))
+                    .map(|(x, _)| x)
+                    .boxed()
+            }
+        }
+    }
+
+    /// Does it to what should be there.
+    fn apply(self, holds: &mut Halves) {
+        *holds = match self {
+            Self::Step(m, a) | Self::Elsewhere(m, a) => holds.map(|x| x.wrapping_mul(m).wrapping_add(a)),
+            Self::Fill(value) => [value; 2],
+            Self::Branches { fills, .. } => fills,
+            Self::Beside(value) => holds.map(|x| x.wrapping_mul(31).wrapping_add(value)),
+        }
+    }
+}
+
+fn fill_halves(
+    cx: &ExecutionContext,
+    mut x: DeviceBuffer<u32>,
+    fills: Halves,
+    forget: bool,
+) -> Result<DeviceBuffer<u32>, Error> {
+    let (mut left, mut right) = x.split_at_mut(HALF);
+    let mut branches = cx.branches();
+    branches.branch(|cx| left.fill(cx.stream()?, fills[0]))?;
+    branches.branch(|cx| right.fill(cx.stream()?, fills[1]))?;
+    if forget {
+        std::mem::forget(branches);
+    } else {
+        branches.join()?;
+    }
+    Ok(x)
+}
+
+/// Panics without a word.
+fn unwind<T>() -> T {
+    resume_unwind(Box::new("in an operation"))
+}
+
+/// Polls once, and asks nobody to wake it.
+fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+impl Program {
+    fn policy(&mut self) -> Policy {
+        let streams = [self.stream(), self.stream(), self.stream()];
+        Arc::new(RoundRobin::of(streams).unwrap())
+    }
+
+    fn links(&mut self, allocates: bool) -> Vec<Link> {
+        (0..1 + self.random.below(4)).map(|_| Link::random(&mut self.random, allocates)).collect()
+    }
+
+    /// A chain that owns one of the buffers, and the buffer's id.
+    fn chain(&mut self, links: &[Link]) -> (Chain, usize) {
+        let (index, policy) = (self.random.below(self.buffers.len()), self.policy());
+        let Buffer { memory, id } = self.buffers.swap_remove(index);
+        let add = |chain, link: &Link| link.after(chain, &self.kernels, &policy);
+        (links.iter().fold(value(memory).boxed(), add), id)
+    }
+
+    /// The chain was submitted.
+    fn apply(&mut self, links: &[Link], id: usize) {
+        links.iter().for_each(|link| link.apply(&mut self.holds[id]));
+    }
+
+    /// Its buffer comes back, perhaps before its work is done.
+    pub(crate) fn operation(&mut self) -> Result<(), Error> {
+        let (links, stream, policy) = (self.links(true), self.stream(), self.policy());
+        let (chain, id) = self.chain(&links);
+        let memory = match self.random.below(4) {
+            0 => chain.sync_on(&stream)?,
+            1 => block_on(chain.schedule(policy))?,
+            2 => thread::spawn(move || block_on(chain.schedule(policy))).join().unwrap()?,
+            _ => chain.submit_on(&stream)?.0,
+        };
+        self.apply(&links, id);
+        self.buffers.push(Buffer { memory, id });
+        Ok(())
+    }
+
+    /// Dropped or forgotten before or while it runs, or too late. What was submitted runs all the same.
+    pub(crate) fn abandoned_operation(&mut self) -> Result<(), Error> {
+        let (links, policy, polls) = (self.links(true), self.policy(), self.random.below(3));
+        let (chain, id) = self.chain(&links);
+        let memory = match self.random.below(4) {
+            0 => {
+                let mut future = chain.schedule(policy).future();
+                let ready = (0..polls).find_map(|_| match poll_once(&mut future) {
+                    Poll::Ready(memory) => Some(memory),
+                    Poll::Pending => None,
+                });
+                if polls > 0 {
+                    self.apply(&links, id);
+                }
+                ready.transpose()?
+            }
+            1 => {
+                // The end of the buffer is behind the work, which keeps it, and nobody has the future.
+                let keep = chain.and_then_with_context(|cx, memory| {
+                    cx.keep(memory);
+                    value(())
+                });
+                let mut future = keep.schedule(policy).future();
+                if poll_once(&mut future).is_pending() {
+                    std::mem::forget(future);
+                }
+                self.apply(&links, id);
+                None
+            }
+            2 => {
+                let mut future = chain.map(drop).schedule(policy).future();
+                if poll_once(&mut future).is_pending() {
+                    std::mem::forget(future);
+                }
+                self.apply(&links, id);
+                None
+            }
+            _ => {
+                let result = block_on(chain.schedule(policy).timeout(Duration::from_micros(50)));
+                self.apply(&links, id);
+                match result {
+                    Err(error) if error.is_timed_out() => None,
+                    result => Some(result?),
+                }
+            }
+        };
+        match memory {
+            Some(memory) => self.buffers.push(Buffer { memory, id }),
+            None => self.add_buffer()?,
+        }
+        Ok(())
+    }
+
+    /// What was submitted before the panic runs; the buffer is gone.
+    pub(crate) fn panic_in_operation(&mut self) -> Result<(), Error> {
+        let (links, stream, policy) = (self.links(true), self.stream(), self.policy());
+        let (chain, id) = self.chain(&links);
+        let how = self.random.below(4);
+        let panics: BoxedOperation<'static, ()> = match how {
+            0 => chain.map(|_| unwind()).boxed(),
+            1 => chain
+                .and_then_with_context(move |cx, memory| {
+                    cx.keep(memory);
+                    unwind::<operation::Value<()>>()
+                })
+                .boxed(),
+            2 => chain
+                .and_then_with_context(move |cx, mut memory| {
+                    let mut branches = cx.branches();
+                    branches.branch(|cx| {
+                        memory.fill(cx.stream().unwrap(), 5).unwrap();
+                        unwind::<()>()
+                    });
+                    value(())
+                })
+                .boxed(),
+            _ => chain.and_then(|_| unwind::<operation::Value<()>>()).boxed(),
+        };
+        let run = match self.random.below(3) {
+            0 => catch_unwind(AssertUnwindSafe(|| panics.sync_on(&stream))),
+            1 => catch_unwind(AssertUnwindSafe(|| panics.submit_on(&stream).map(drop))),
+            _ => thread::spawn(move || block_on(panics.schedule(policy))).join(),
+        };
+        assert!(run.is_err(), "it panics");
+        self.apply(&links, id);
+        if how == 2 {
+            self.holds[id] = [5; 2];
+        }
+        self.add_buffer()
+    }
+
+    /// They borrow, and are done at its end, also where that unwinds.
+    pub(crate) fn scope(&mut self) -> Result<(), Error> {
+        let (to, _) = self.two_buffers();
+        let (policies, panics) = ([self.policy(), self.policy()], self.random.one_in(3));
+        let numbers: [_; 2] = std::array::from_fn(|_| (2 * self.random.number() + 1, self.random.number()));
+        let Buffer { memory, id } = &mut self.buffers[to];
+        let before = self.holds[*id];
+        let mut seen = None;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let host = operation::scope(|scope| {
+                let host = scope.submit(copy_to_host(&*memory).schedule(policies[0].clone()))?;
+                Ok::<_, Error>(host)
+            })??;
+            seen = Some(host.as_slice()?.to_vec());
+            let (mut left, mut right) = memory.split_at_mut(HALF);
+            operation::scope(|scope| {
+                for ((half, (m, a)), policy) in
+                    [&mut left, &mut right].into_iter().zip(numbers).zip(&policies)
+                {
+                    scope.submit(self.kernels.step_async(CONFIG, half, m, a)?.schedule(policy.clone()))?;
+                }
+                if panics {
+                    unwind::<()>();
+                }
+                Ok::<_, Error>(())
+            })?
+        }));
+        assert_eq!(result.is_err(), panics);
+        result.unwrap_or(Ok(()))?;
+        assert_halves(&seen.unwrap(), before, "what a scope copied");
+        for (holds, (m, a)) in self.holds[*id].iter_mut().zip(numbers) {
+            *holds = holds.wrapping_mul(m).wrapping_add(a);
+        }
+        Ok(())
+    }
+
+    /// Recorded once, launched some times; its buffer comes back with what the last one left.
+    pub(crate) fn replay_operation(&mut self) -> Result<(), Error> {
+        let links = self.links(false);
+        let (chain, id) = self.chain(&links);
+        let mut graph = chain.graph_in(&self.ctx)?;
+        for _ in 0..self.random.below(4) {
+            let stream = self.stream();
+            match self.random.below(3) {
+                0 => graph.launch_on(&stream)?,
+                1 => graph.replay().sync_on(&stream)?,
+                _ => {
+                    let policy = Arc::new(RoundRobin::of([stream])?);
+                    // Dropped at once: the replay goes on.
+                    let _ = poll_once(&mut graph.replay().into_future().schedule(policy));
+                }
+            }
+            self.apply(&links, id);
+        }
+        self.buffers.push(Buffer { memory: graph.into_output(), id });
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! A driver that takes its time: the next call of a thread that submits work sleeps first, where the thread asks for it. So other
+//! threads come between what the crate does before the call and what it does after it, on any machine.
+
+#![allow(unsafe_code)] // Forwards C functions.
+#![allow(clippy::too_many_arguments)]
+
+use cuda_launch::sys::{
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUfunction, CUgraphExec, CUlaunchConfig, CUresult, CUstream,
+    Driver, pfn,
+};
+use cuda_launch::{CudaStream, Error};
+use std::cell::Cell;
+use std::ffi::{CStr, c_void};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+static BASE: OnceLock<Arc<Driver>> = OnceLock::new();
+
+thread_local! {
+    /// Microseconds that the next call of this thread that submits work sleeps.
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How slow the next submission of a thread is, in microseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    /// So long its stream is busy with something else: whoever does not wait for it is too early.
+    pub(crate) busy: u64,
+    /// So long the driver takes.
+    pub(crate) pause: u64,
+}
+
+impl Pace {
+    /// This thread gives work to the stream next.
+    pub(crate) fn set(self, stream: &CudaStream) -> Result<(), Error> {
+        if self.busy > 0 {
+            stream.call_host(move || thread::sleep(Duration::from_micros(self.busy)))?;
+        }
+        NEXT.set(self.pause);
+        Ok(())
+    }
+}
+
+/// This driver, whose submissions can be made to sleep.
+pub(crate) fn driver(base: Arc<Driver>) -> Arc<Driver> {
+    let base = BASE.get_or_init(|| base);
+    let lookup = |name: &CStr| {
+        let name = name.to_str().unwrap();
+        let (fast, slow) = (base.address(name), slow(name));
+        if fast.is_null() || slow.is_null() { fast } else { slow }
+    };
+    // SAFETY: the base's own functions, and `slow` gives a name only a function of its signature.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+macro_rules! slow {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        #[allow(non_snake_case)]
+        mod functions {
+            use super::*;
+            $(pub(super) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+                thread::sleep(Duration::from_micros(NEXT.take()));
+                // SAFETY: the caller's own arguments.
+                unsafe { BASE.get().unwrap().$name($($argument),*) }
+            })*
+        }
+
+        fn slow(name: &str) -> *const c_void {
+            match name {
+                $(stringify!($name) => {
+                    let function: pfn::$name = functions::$name;
+                    function as *const c_void
+                })*
+                _ => std::ptr::null(),
+            }
+        }
+    };
+}
+
+slow! {
+    cuMemsetD8Async(target: CUdeviceptr, value: u8, len: usize, stream: CUstream);
+    cuMemsetD32Async(target: CUdeviceptr, value: u32, len: usize, stream: CUstream);
+    cuMemcpyDtoDAsync_v2(target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
+    cuMemcpy3DAsync_v2(copy: *const CUDA_MEMCPY3D, stream: CUstream);
+    cuLaunchKernel(f: CUfunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchKernelEx(config: *const CUlaunchConfig, f: CUfunction, parameters: *mut *mut c_void, extra: *mut *mut c_void);
+    cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
+}

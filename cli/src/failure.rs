@@ -10,12 +10,12 @@ use std::path::Path;
 /// The end of every `--help`.
 pub(crate) const CODES: &str = "\
 Exit codes:
-  0  all is well
-  1  the answer says that something is wrong: a kernel's fault, a finding of
-     --check; from `doctor`, that no driver serves
+  0  success
+  1  the answer is that something is wrong: a kernel's fault, a finding of
+     --check or, from `doctor`, that no driver works
   2  the command line is wrong: an option, an argument, a kernel's name
   3  a file cannot be read or written, or is damaged
-  4  no answer: no driver or compiler serves it, or the driver refused";
+  4  no usable driver or compiler, or the driver refused";
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,11 +28,11 @@ use std::process::ExitCode;
 
 use output::Outcome;
 
-/// Looks into CUDA kernel files, writes typed Rust modules for them, and runs them, with or without a GPU.
+/// Inspect CUDA kernel files, generate typed Rust modules for them, and run them, with or without a GPU.
 #[derive(Parser)]
 #[command(name = "cuda-launch", version, after_help = failure::CODES, max_term_width = 80)]
 struct Cli {
-    /// Answers in JSON, errors too; each answer names its schema
+    /// Print JSON, errors included; each object names its schema
     #[arg(long, global = true, display_order = 900)]
     json: bool,
     #[command(subcommand)]
@@ -41,17 +41,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// What CUDA there is on this machine, and what is wrong with it
+    /// Show what CUDA this machine has, and what is wrong with it
     Doctor,
-    /// What is in a PTX, cubin or fatbin: kernels, parameters, resources
+    /// Show what is in a PTX, cubin or fatbin: kernels, parameters, resources
     Inspect(inspect::Arguments),
-    /// Writes the `#[cuda_module]` source for a kernel file
+    /// Generate the `#[cuda_module]` source for a kernel file
     Bind(bind::Arguments),
-    /// Launches a kernel, shows or saves what it writes; checks or times it
+    /// Launch a kernel, show or save what it writes; check or time it
     Run(run::Arguments),
-    /// How many blocks fit on a multiprocessor, over block size and shared memory
+    /// Show how many blocks fit on a multiprocessor, by block size and shared memory
     Occupancy(occupancy::Arguments),
-    /// Runs a program and writes a timeline of its launches, copies and waits
+    /// Run a program and write a timeline of its launches, copies and waits
     Trace(trace::Arguments),
 }
 

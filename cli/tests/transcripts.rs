@@ -82,7 +82,9 @@ fn command(arguments: &[String], own: &Path) -> Option<Command> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let folders =
             Path::new(TOOL).parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&folders));
-        command.env("CUDA_LAUNCH_RECORDER", recorder()?).env("PATH", std::env::join_paths(folders).unwrap());
+        // Found beside the tool, as after `cargo install`.
+        recorder()?;
+        command.env_remove("CUDA_LAUNCH_RECORDER").env("PATH", std::env::join_paths(folders).unwrap());
     }
     command.env("COLUMNS", "80").args(arguments);
     Some(command)

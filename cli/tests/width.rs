@@ -16,8 +16,7 @@ fn widest(text: &str) -> usize {
 #[test]
 fn a_pipe_gets_whole_lines() {
     let answer = run(&SCALE).out;
-    let facts =
-        "  10 registers, 0 bytes shared, 0 bytes local, 24 bytes of parameters, at most 256 threads a block";
+    let facts = "  10 registers, 0 bytes shared, 0 bytes local, 24 bytes of parameters, at most 256 threads per block";
     assert!(answer.lines().any(|line| line == facts), "{answer}");
     let error = run(&["inspect", "ptx/tests/data/basic.ptx", "--kernel", &"k".repeat(200)]).err;
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -32,7 +31,7 @@ fn a_terminal_gets_lines_that_fit() {
         let error = run_in(columns, &["run", "README.md", "k"]).err;
         assert!(widest(&error) <= columns as usize && error.lines().count() > 1, "{columns}: {error}");
     }
-    assert!(run_in(120, &SCALE).out.contains("at most 256 threads a block\n"));
+    assert!(run_in(120, &SCALE).out.contains("at most 256 threads per block\n"));
     // No number of columns is as none.
     for odd in ["", "0", "-1", "wide"] {
         let output = support::tool().args(SCALE).env("COLUMNS", odd).output().unwrap();

@@ -1,8 +1,17 @@
 //! A CUDA driver on the CPU: the C functions of `libcuda`, running real PTX.
 //!
-//! [`driver`] gives the table that a program calls instead of NVIDIA's. It behaves like driver 580 (CUDA 13.0) with one
-//! device of an H200's shape, code for code; its device is named so that nobody takes it for a GPU. Streams are
-//! asynchronous, kernels run on all cores, and a wild access is reported with kernel, thread, address, buffer and line.
+//! [`driver`] returns the table that a program calls instead of NVIDIA's. It behaves like driver 580 (CUDA 13.0) with devices
+//! shaped like an H200, with the same error codes; their name makes clear that they are not GPUs. Streams are asynchronous,
+//! kernels run on all cores, and a wild access is reported with kernel, thread, address, buffer and line.
+//!
+//! Let cargo optimise this crate and its parser also in debug builds, or kernels run about forty times slower:
+//!
+//! ```toml
+//! [profile.dev.package.cuda-emulator]
+//! opt-level = 3
+//! [profile.dev.package.cuda-ptx]
+//! opt-level = 2
+//! ```
 //!
 //! ```
 //! use cuda_emulator::driver;
@@ -34,32 +43,34 @@
 //! # Ok::<(), cuda_driver_sys::CUresult>(())
 //! ```
 //!
-//! As in a real driver there is one state in a process, whatever table it is reached by. The same code as a shared
-//! library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`.
+//! As in a real driver, there is one state per process, whatever table it is reached through. The same code as a shared
+//! library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the driver API
+//! run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not, because the runtime
+//! asks a driver for undocumented tables, which the emulator does not provide.
 //!
 //! # What is there
 //!
-//! Initialisation and device queries; primary and own contexts; streams, events, host functions and callbacks; linear
-//! device memory, stream-ordered allocation, pinned host memory, copies and fills of
-//! lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers, gradients or
+//! Initialisation and device queries; primary and other contexts; streams, events, host functions and callbacks; graphs and
+//! their capture; linear device memory, stream-ordered allocation, pools, pinned, managed and virtual memory, copies and fills
+//! of lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers, gradients or
 //! compressed formats); tensor maps, but not the instructions that take them; modules and libraries of PTX, also in
 //! fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0, clusters and cooperative
 //! grids; several devices, with access to each other's memory; green contexts; a log of the calls that failed. The other
-//! functions of the header answer `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error ([`unsupported_calls`] lists
-//! them); none pretends. Those that came after CUDA 13.0 are missing.
+//! functions of the header return `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error ([`unsupported_calls`] lists
+//! them); none pretends to have worked. Those that came after CUDA 13.0 are missing.
 //!
-//! The device's limits are an H200's. Abilities that an H200 has and the emulator lacks (managed memory, virtual memory
-//! management, mapped host memory, IPC, ..) are answered with 0, so that programs take another way.
+//! The device's limits are those of an H200. Attributes for abilities that an H200 has and the emulator lacks (memory and
+//! events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs take another way.
 //!
 //! # What it finds
 //!
 //! A kernel that faults is stopped; its report goes to standard error and to [`last_fault`]. Then, as on a GPU, every
-//! call that touches a context answers the fault's code until the process ends.
+//! call that touches a context returns the fault's code until the process ends.
 //!
-//! Three checks more are there where they are asked for, by [`set_checks`] or by a variable: kernels that read memory which
-//! nobody wrote since it was allocated, races, and barriers that diverge. Nothing stops; [`take_findings`] has a list with both
-//! threads, both lines and the bytes, and where the variable asked they also stand on standard error, once for each place in the code.
-//! Kernels are decoded in another way then, so that the checks cost nothing where they are off.
+//! Three more checks are made on request, by [`set_checks`] or by a variable: reads of uninitialised memory, data races, and
+//! barriers that only part of a warp reaches. They stop nothing; [`take_findings`] returns a list with both threads, both lines and
+//! the bytes. If the variable asked for them, they are also printed on standard error, once per place in the code. Kernels are
+//! decoded differently for these checks, so that they cost nothing when they are off.
 //!
 //! | | seen | not seen |
 //! |---|---|---|

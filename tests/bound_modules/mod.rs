@@ -794,7 +794,7 @@ pub mod ptx_tests_data_features_lineinfo_ptx {
         );
 
         /// `reduce`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn reduce(p0: *const u32, p1: *mut u32, p2: i32);
 
         /// `indirect`
@@ -838,7 +838,7 @@ pub mod ptx_tests_data_features_ptx {
         );
 
         /// `reduce`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn reduce(p0: *const u32, p1: *mut u32, p2: i32);
 
         /// `indirect`
@@ -882,7 +882,7 @@ pub mod ptx_tests_data_features_sm_100_ptx {
         );
 
         /// `reduce`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn reduce(p0: *const u32, p1: *mut u32, p2: i32);
 
         /// `indirect`
@@ -1606,7 +1606,7 @@ pub mod tests_kernels_faults_ptx {
         pub fn shared_misaligned(p0: u32, p1: *mut u32);
 
         /// `dynamic_write`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn dynamic_write(p0: u32, p1: *mut u32);
 
         /// `local_write`
@@ -2597,19 +2597,19 @@ pub mod tests_kernels_shared_ptx {
         pub fn static_48k(p0: *mut u32);
 
         /// `dynamic_reverse`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn dynamic_reverse(p0: u32, p1: *mut u32);
 
         /// `static_1k_and_dynamic`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn static_1k_and_dynamic(p0: u32, p1: *mut u32);
 
         /// `dynamic_100k`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn dynamic_100k(p0: *mut u32);
 
         /// `carved`
-        /// It uses dynamic shared memory: its bytes stand in the launch.
+        /// Uses dynamic shared memory; set its size in the launch configuration.
         pub fn carved(p0: u32, p1: *mut f64);
 
         /// `shared_sizes`

@@ -73,7 +73,7 @@ fn about(kernel: &Kernel) -> Vec<String> {
         lines.push("A launch needs a cluster: add `#[cluster_launch(x, y, z)]`.".into());
     }
     if kernel.dynamic_shared == Some(true) {
-        lines.push("It uses dynamic shared memory: its bytes stand in the launch.".into());
+        lines.push("Uses dynamic shared memory; set its size in the launch configuration.".into());
     }
     let unknown = |signature: &Signature| signature.0.iter().any(|p| p.meaning == Meaning::Unknown);
     if kernel.signature.as_ref().is_some_and(unknown) {

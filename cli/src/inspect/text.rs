@@ -95,8 +95,8 @@ fn resources(kernel: &Kernel) -> Vec<String> {
     facts.extend(kernel.local_bytes.map(|n| format!("{n} bytes local")));
     facts.push(format!("{} bytes of parameters", kernel.parameter_bytes));
     facts.extend(kernel.required_threads.map(|n| format!("blocks of {} threads only", shape(n))));
-    facts.extend(kernel.max_threads.map(|n| format!("at most {} threads a block", volume(n))));
-    facts.extend(kernel.min_blocks.map(|n| format!("{} a multiprocessor", count(n as usize, "block"))));
+    facts.extend(kernel.max_threads.map(|n| format!("at most {} threads per block", volume(n))));
+    facts.extend(kernel.min_blocks.map(|n| format!("{} per multiprocessor", count(n as usize, "block"))));
     facts.extend(kernel.cluster.map(|n| format!("clusters of {} blocks", shape(n))));
     facts.extend(kernel.max_cluster_blocks.map(|n| format!("at most {n} blocks a cluster")));
     facts.extend((kernel.requires_cluster && kernel.cluster.is_none()).then(|| "needs a cluster".to_owned()));

@@ -14,7 +14,7 @@ pub(super) fn show(answer: &Answer) -> String {
     let Answer { kernel, origin, machine, resources, shared, block, by_block, by_shared } = answer;
     let kib = |bytes: u32| f64::from(bytes) / 1024.0;
     let facts = format!(
-        "{} registers a thread, {} bytes of static shared memory, at most {} threads a block; a multiprocessor has {} \
+        "{} registers per thread, {} bytes of static shared memory, at most {} threads per block; a multiprocessor has {} \
          threads, {} blocks, {} registers, {} KiB of shared memory",
         resources.registers,
         resources.shared,
@@ -26,13 +26,12 @@ pub(super) fn show(answer: &Answer) -> String {
     );
     let mut text = wrap(&format!("{} on {origin}", style::strong(kernel)), "") + &wrap(&facts, "  ");
     text += "\n";
-    text +=
-        &wrap(&style::strong(&format!("over the block size, {shared} bytes of dynamic shared memory")), "");
+    text += &wrap(&style::strong(&format!("by block size, {shared} bytes of dynamic shared memory")), "");
     let sizes = thinned(by_block);
     text +=
         &plot("threads", &sizes, |(threads, fit)| (threads.to_string(), machine.occupancy(fit, *threads)));
     text += "\n";
-    text += &wrap(&style::strong(&format!("over the dynamic shared memory, {block} threads a block")), "");
+    text += &wrap(&style::strong(&format!("by dynamic shared memory, {block} threads per block")), "");
     let steps = thinned(by_shared);
     text += &plot("bytes", &steps, |(bytes, fit)| (bytes.to_string(), machine.occupancy(fit, *block)));
     text

@@ -29,7 +29,8 @@ Arguments, in the order of the kernel's parameters:
   hex:00ff              bytes by value
   in:TYPE:DATA          memory that the kernel reads
   inout:TYPE:DATA       memory that it reads and writes, shown afterwards
-  out:TYPE:COUNT        memory that it writes, zeroed first, shown afterwards
+  out:TYPE:COUNT        memory that it writes, zeroed first (not with
+                        --check), shown afterwards
   TYPE[] for TYPE       two parameters: the address, and the length as a u64
 TYPE is one of u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64.
 DATA is @FILE (.npy, .txt, or raw bytes), 1,2,3, START..END, or COUNT*VALUE.
@@ -50,29 +51,29 @@ pub(crate) struct Arguments {
     /// Blocks, as X, X,Y or X,Y,Z [default: one thread for each element]
     #[arg(long)]
     grid: Option<shape::Shape>,
-    /// Threads of a block [default: 256, or what the kernel asks for]
+    /// Threads per block [default: 256, or what the kernel asks for]
     #[arg(long)]
     block: Option<shape::Shape>,
     /// Bytes of dynamic shared memory
     #[arg(long, default_value_t = 0)]
     shared: u32,
-    /// Blocks of a cluster
+    /// Blocks per cluster
     #[arg(long)]
     cluster: Option<shape::Shape>,
-    /// All blocks run at once
+    /// Launch cooperatively: all blocks are resident at once
     #[arg(long)]
     cooperative: bool,
-    /// An argument, once for each; see below
+    /// An argument; repeat for each parameter; see below
     #[arg(long = "arg", value_name = "SPEC")]
     arguments: Vec<Argument>,
-    /// Elements to show of each output
+    /// Elements to show per output
     #[arg(long, default_value_t = 32, value_name = "N")]
     print: usize,
-    /// Runs on the emulator, which looks at each access, and tells what is wrong:
-    /// faults, races, memory that is read or shown but was never written
+    /// Run on the emulator and report what is wrong: faults, races, uninitialised
+    /// memory that is read or shown
     #[arg(long)]
     check: bool,
-    /// Times so many launches [default: 30]
+    /// Time this many launches [default: 30]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
     bench: Option<u32>,
     #[command(flatten)]

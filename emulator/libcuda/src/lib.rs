@@ -1,4 +1,8 @@
-//! The emulator as `libcuda.so.1`: for any program that loads the CUDA driver, or is linked with it.
+//! The emulator as `libcuda.so.1`, for programs that load the CUDA driver, or are linked with it.
+//!
+//! It runs programs that use the driver API (`cuLaunchKernel`, ..) with kernels as PTX. It does not run programs that use
+//! NVIDIA's runtime: `<<<>>>` through `libcudart`, CuPy, PyTorch. The runtime asks a driver for undocumented tables, which the
+//! emulator does not provide.
 //!
 //! ```sh
 //! cargo build --release -p cuda-emulator-libcuda

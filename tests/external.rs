@@ -9,12 +9,16 @@ mod inject;
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::sys::{self, CUresult, pfn};
-use cuda_launch::{
-    CaptureMode, ContextOptions, CudaContext, CudaGraph, CudaStream, DeviceBuffer, ExternalMemory,
-    ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, Mapping, MemoryAccess, MulticastObject,
-    OsHandle, OsHandleKinds, PhysicalAllocation, PhysicalOptions, VirtualReservation,
+use cuda_launch::context::ContextOptions;
+use cuda_launch::interop::{
+    ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
 };
+use cuda_launch::memory::MemoryAccess;
+use cuda_launch::sys::{self, CUresult, pfn};
+use cuda_launch::virtual_memory::{
+    Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
+};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer};
 use skip::skipped;
 use std::ffi::{c_uint, c_void};
 use std::fs::File;

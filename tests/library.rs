@@ -5,11 +5,13 @@
 
 mod references;
 
-use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CacheConfig, CaptureMode, CudaContext, CudaGraph, CudaLibrary, ErrorKind, FunctionAttribute as A,
-    GlobalError, InstantiateFlags, JitOptions, LibraryKernel, LibraryOptions, cuda_launch,
+use cuda_launch::error::GlobalError;
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::module::{
+    CacheConfig, CudaLibrary, FunctionAttribute as A, JitOptions, LibraryKernel, LibraryOptions,
 };
+use cuda_launch::sys::CUresult;
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, ErrorKind, cuda_launch};
 use references::{Gpu, line};
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");

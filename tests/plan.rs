@@ -10,8 +10,9 @@ mod alone;
 mod inject;
 
 use alone::alone;
+use cuda_launch::error::PlanError;
 use cuda_launch::{
-    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan, PlanError,
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan,
     cuda_launch,
 };
 

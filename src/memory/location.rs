@@ -9,7 +9,8 @@ use crate::driver::CudaContext;
 /// A device, or the host (`CUmemLocation`).
 ///
 /// ```
-/// use cuda_launch::{CudaContext, MemoryLocation};
+/// use cuda_launch::memory::MemoryLocation;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// assert_eq!(MemoryLocation::from(&ctx), MemoryLocation::Device(0));
 /// # Ok::<(), cuda_launch::Error>(())
@@ -48,7 +49,8 @@ impl MemoryLocation {
     /// Not for safe code, which could make a union of which some bytes were never written:
     ///
     /// ```compile_fail,E0133
-    /// use cuda_launch::{MemoryLocation, sys};
+    /// use cuda_launch::memory::MemoryLocation;
+    /// use cuda_launch::sys;
     /// let localized = sys::CUmemLocation__bindgen_ty_1_localized { deviceId: 0, localityDomainId: 0 };
     /// let number = sys::CUmemLocation__bindgen_ty_1 { localized }; // two bytes of four
     /// let type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;

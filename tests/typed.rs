@@ -289,7 +289,7 @@ fn structs_addresses_and_closures_are_passed() {
 
     let k = 40u32;
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 3).unwrap();
-    // SAFETY: the kernel was compiled for a closure that captures one u32.
+    // SAFETY: the kernel was compiled for a closure that captures one u32, and writes no further than `out` goes.
     unsafe { module.apply(&stream, one_block(32), move |i| i + k, &mut out) }.unwrap();
     assert_eq!(out.to_host_vec(&stream).unwrap(), [40, 41, 42]);
 }

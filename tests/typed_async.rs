@@ -250,7 +250,7 @@ fn generic_kernels_closures_and_attributes() {
     assert_eq!(read(&typed.scale_async_owned(blocks(1, 32), integers, 3).unwrap().sync().unwrap()), [3, -6]);
 
     let (k, mut out) = (40u32, DeviceBuffer::<u32>::zeroed(&stream(), 3).unwrap());
-    // SAFETY: the kernel was compiled for a closure that captures one u32.
+    // SAFETY: the kernel was compiled for a closure that captures one u32, and writes no further than `out` goes.
     unsafe { mix.apply_async(blocks(1, 32), move |i| i + k, &mut out) }.unwrap().sync().unwrap();
     assert_eq!(read(&out), [40, 41, 42]);
     let k = 7u32;

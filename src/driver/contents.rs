@@ -81,7 +81,7 @@ impl CudaModule {
         let counted = self.context().call(
             "cuModuleGetFunctionCount",
             || self.origin().to_string(),
-            // SAFETY: the module is live and of the current context, `count` outlives the call.
+            // SAFETY: this handle keeps the module loaded, in the context that is current, `count` outlives the call.
             |driver| unsafe { driver.cuModuleGetFunctionCount(&mut count, self.raw()) },
         );
         match counted {
@@ -98,7 +98,7 @@ impl CudaModule {
             self.context().call(
                 "cuModuleEnumerateFunctions",
                 || format!("{count} functions of {}", self.origin()),
-                // SAFETY: the module is live; `functions` has room for `count` elements, which the driver is told.
+                // SAFETY: this handle keeps the module loaded; `functions` has room for `count` elements, which the driver is told.
                 |driver| unsafe {
                     driver.cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, self.raw())
                 },
@@ -137,7 +137,7 @@ impl CudaModule {
             .call(
                 "cuModuleGetGlobal",
                 || format!("variable {name:?} of {}", self.origin()),
-                // SAFETY: the module is live and of the current context; name and outputs outlive the call.
+                // SAFETY: this handle keeps the module loaded, in the context that is current; name and outputs outlive the call.
                 |driver| unsafe {
                     driver.cuModuleGetGlobal(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
                 },

@@ -84,7 +84,7 @@ impl CudaFunction {
         self.context().call(
             "cuFuncIsLoaded",
             || self.name().to_string(),
-            // SAFETY: the function is live, its context current, `state` outlives the call.
+            // SAFETY: this handle keeps the function's module loaded; its context is current, `state` outlives the call.
             |driver| unsafe { driver.cuFuncIsLoaded(&mut state, self.raw()) },
         )?;
         Ok(state == CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
@@ -101,7 +101,7 @@ impl CudaFunction {
         self.context().call(
             "cuFuncLoad",
             || self.name().to_string(),
-            // SAFETY: the function is live, its context current.
+            // SAFETY: this handle keeps the function's module loaded; its context is current.
             |driver| unsafe { driver.cuFuncLoad(self.raw()) },
         )
     }
@@ -118,7 +118,7 @@ impl CudaFunction {
         self.context().call(
             "cuFuncSetCacheConfig",
             || format!("{} to {config:?}", self.name()),
-            // SAFETY: the function is live, its context current.
+            // SAFETY: this handle keeps the function's module loaded; its context is current.
             |driver| unsafe { driver.cuFuncSetCacheConfig(self.raw(), config.raw()) },
         )
     }
@@ -135,7 +135,7 @@ impl CudaFunction {
         self.context().call(
             "cuFuncGetModule",
             || self.name().to_string(),
-            // SAFETY: the function is live, its context current, `module` outlives the call.
+            // SAFETY: this handle keeps the function's module loaded; its context is current, `module` outlives the call.
             |driver| unsafe { driver.cuFuncGetModule(&mut module, self.raw()) },
         )?;
         Ok(module)

@@ -137,7 +137,7 @@ impl CudaStream {
     pub fn call_host(&self, function: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let stream = self.raw();
         self.give("cuLaunchHostFunc", Box::new(function), |driver, number| {
-            // SAFETY: the stream is live; `run` may be called with any number, on any thread, at any time.
+            // SAFETY: the handle keeps the stream; `run` may be called with any number, on any thread, at any time.
             unsafe { driver.cuLaunchHostFunc(stream, Some(run), without_provenance_mut(number)) }
         })
     }

@@ -206,7 +206,7 @@ impl CudaLibrary {
         context.call(
             "cuLibraryGetModule",
             || self.origin().to_string(),
-            // SAFETY: the library is live, the context current, `raw` outlives the call.
+            // SAFETY: this handle keeps the library loaded; the context is current, `raw` outlives the call.
             |driver| unsafe { driver.cuLibraryGetModule(&mut raw, self.raw()) },
         )?;
         let symbols = known.as_ref().map(|known| known.symbols.clone()).unwrap_or_default();
@@ -234,7 +234,7 @@ impl CudaLibrary {
     pub fn raw_managed(&self, name: &str) -> Result<(u64, usize), Error> {
         let c_name = kernel_name(name)?;
         let (mut address, mut bytes) = (0, 0);
-        // SAFETY: the library is live; name and outputs outlive the call.
+        // SAFETY: this handle keeps the library loaded; name and outputs outlive the call.
         let code = unsafe {
             self.driver().cuLibraryGetManaged(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
         };
@@ -259,7 +259,7 @@ impl CudaLibrary {
             .call(
                 "cuLibraryGetGlobal",
                 || self.asked(name),
-                // SAFETY: the library is live, the context current; name and outputs outlive the call.
+                // SAFETY: this handle keeps the library loaded; the context is current; name and outputs outlive the call.
                 |driver| unsafe {
                     driver.cuLibraryGetGlobal(&mut address, &mut bytes, self.raw(), c_name.as_ptr())
                 },
@@ -278,7 +278,7 @@ impl CudaLibrary {
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void, Error> {
         let c_name = kernel_name(name)?;
         let mut pointer = std::ptr::null_mut();
-        // SAFETY: the library is live; name and output outlive the call.
+        // SAFETY: this handle keeps the library loaded; name and output outlive the call.
         let code =
             unsafe { self.driver().cuLibraryGetUnifiedFunction(&mut pointer, self.raw(), c_name.as_ptr()) };
         check(code, "cuLibraryGetUnifiedFunction", || format!("function {name:?} of {}", self.origin()))?;

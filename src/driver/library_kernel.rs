@@ -54,7 +54,7 @@ impl CudaLibrary {
     pub fn kernel(&self, name: &str) -> Result<LibraryKernel, Error> {
         let c_name: CString = kernel_name(name)?;
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the library is live; name and output outlive the call.
+        // SAFETY: this handle keeps the library loaded; name and output outlive the call.
         let code = unsafe { self.driver().cuLibraryGetKernel(&mut raw, self.raw(), c_name.as_ptr()) };
         if code == CUresult::CUDA_ERROR_NOT_FOUND {
             return Err(self.no_kernel(name));
@@ -85,12 +85,12 @@ impl CudaLibrary {
     pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
         let asked = || self.origin().to_string();
         let mut count = 0;
-        // SAFETY: the library is live, `count` outlives the call.
+        // SAFETY: this handle keeps the library loaded, `count` outlives the call.
         let code = unsafe { self.driver().cuLibraryGetKernelCount(&mut count, self.raw()) };
         check(code, "cuLibraryGetKernelCount", asked)?;
         let mut kernels = vec![std::ptr::null_mut(); count as usize];
         if count != 0 {
-            // SAFETY: the library is live; `kernels` has room for `count` elements, which the driver is told.
+            // SAFETY: this handle keeps the library loaded; `kernels` has room for `count` elements, which the driver is told.
             let code =
                 unsafe { self.driver().cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, self.raw()) };
             check(code, "cuLibraryEnumerateKernels", asked)?;
@@ -143,7 +143,7 @@ impl LibraryKernel {
             context.call(
                 "cuKernelGetFunction",
                 || self.name.to_string(),
-                // SAFETY: the kernel's library is live, the context current, `raw` outlives the call.
+                // SAFETY: this handle keeps the kernel's library loaded; the context is current, `raw` outlives the call.
                 |driver| unsafe { driver.cuKernelGetFunction(&mut raw, self.raw) },
             )?;
             Kernel::describe(context, raw, &self.name, signature)
@@ -165,7 +165,7 @@ impl LibraryKernel {
         // Where the image says how many there are, none past the end is asked for.
         while listed.is_none_or(|list| sizes.len() < list.len()) {
             let (mut offset, mut size) = (0, 0);
-            // SAFETY: the kernel's library is live, both outputs outlive the call.
+            // SAFETY: this handle keeps the kernel's library loaded, both outputs outlive the call.
             let code = unsafe {
                 self.library.driver().cuKernelGetParamInfo(self.raw, sizes.len(), &mut offset, &mut size)
             };
@@ -200,7 +200,7 @@ impl LibraryKernel {
         context.call(
             "cuKernelGetAttribute",
             || format!("{attribute:?} of {}", self.name),
-            // SAFETY: the kernel's library is live, `value` outlives the call.
+            // SAFETY: this handle keeps the kernel's library loaded, `value` outlives the call.
             |driver| unsafe {
                 driver.cuKernelGetAttribute(&mut value, attribute.raw(), self.raw, context.raw_device())
             },
@@ -227,7 +227,7 @@ impl LibraryKernel {
         context.call(
             "cuKernelSetAttribute",
             || format!("{attribute:?} of {} to {value}", self.name),
-            // SAFETY: the kernel's library is live.
+            // SAFETY: this handle keeps the kernel's library loaded.
             |driver| unsafe {
                 driver.cuKernelSetAttribute(attribute.raw(), value, self.raw, context.raw_device())
             },
@@ -252,7 +252,7 @@ impl LibraryKernel {
         context.call(
             "cuKernelSetCacheConfig",
             || format!("{} to {config:?}", self.name),
-            // SAFETY: the kernel's library is live.
+            // SAFETY: this handle keeps the kernel's library loaded.
             |driver| unsafe { driver.cuKernelSetCacheConfig(self.raw, config.raw(), context.raw_device()) },
         )
     }

@@ -176,7 +176,7 @@ impl Linker {
         })?;
         let (raw, none) = (self.raw, std::ptr::null_mut);
         let code = self.ask(&name, |driver| {
-            // SAFETY: the caller's duty 1; the link is live, the path ends in NUL, there are no options.
+            // SAFETY: the caller's duty 1; this value keeps the link, the path ends in NUL, there are no options.
             unsafe { driver.cuLinkAddFile(raw, kind.raw(), c_path.as_ptr(), 0, none(), std::ptr::null_mut()) }
         })?;
         self.added(code, "cuLinkAddFile", &name, None)
@@ -195,7 +195,7 @@ impl Linker {
         let c_name = kernel_name(name)?;
         let raw = self.raw;
         let code = self.ask(name, |driver| {
-            // SAFETY: the caller's duty 1; the link is live, the name ends in NUL, there are no options. The driver does not
+            // SAFETY: the caller's duty 1; this value keeps the link, the name ends in NUL, there are no options. The driver does not
             // write to its input.
             unsafe {
                 driver.cuLinkAddData(
@@ -260,7 +260,7 @@ impl Linker {
         let (mut data, mut len) = (std::ptr::null_mut(), 0);
         let origin = format!("link of {}", self.inputs.join(", "));
         let code = self.ask(&origin, |driver| {
-            // SAFETY: the link is live, both outputs outlive the call.
+            // SAFETY: this value keeps the link, both outputs outlive the call.
             unsafe { driver.cuLinkComplete(self.raw, &mut data, &mut len) }
         })?;
         let report = self.slots.report();

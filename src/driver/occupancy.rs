@@ -83,7 +83,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
             || format!("{}: {block_threads} threads, {dynamic_shared} bytes", self.name()),
-            // SAFETY: the function is loaded, its context current, `blocks` outlives the call.
+            // SAFETY: this handle keeps the function's module loaded; its context is current, `blocks` outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                     &mut blocks,
@@ -114,7 +114,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
             || format!("{}: {block_threads} threads, {dynamic_shared} bytes, {flags:?}", self.name()),
-            // SAFETY: the function is loaded, its context current, what is written outlives the call.
+            // SAFETY: this handle keeps the function's module loaded; its context is current, what is written outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                     &mut blocks,
@@ -140,7 +140,8 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxPotentialBlockSize",
             || format!("{}: {dynamic_shared} bytes", self.name()),
-            // SAFETY: the function is loaded, its context current, both outputs outlive the call; no callback means the same shared memory for every block size, 0 means no upper limit.
+            // SAFETY: this handle keeps the function's module loaded; its context is current, both outputs outlive the call; no callback
+            // means the same shared memory for every block size, 0 means no upper limit.
             |driver| unsafe {
                 driver.cuOccupancyMaxPotentialBlockSize(
                     &mut grid,
@@ -174,7 +175,8 @@ impl CudaFunction {
             self.context().call(
                 "cuOccupancyMaxPotentialBlockSizeWithFlags",
                 || format!("{}: {query:?}", self.name()),
-                // SAFETY: the function is loaded, its context current, both outputs outlive the call; the callback answers on this thread while `with_callback` runs.
+                // SAFETY: this handle keeps the function's module loaded; its context is current, both outputs outlive the call; the
+                // callback answers on this thread while `with_callback` runs.
                 |driver| unsafe {
                     driver.cuOccupancyMaxPotentialBlockSizeWithFlags(
                         &mut grid,
@@ -204,7 +206,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyAvailableDynamicSMemPerBlock",
             || format!("{}: {blocks} blocks of {block_threads} threads", self.name()),
-            // SAFETY: the function is loaded, its context current, what is written outlives the call.
+            // SAFETY: this handle keeps the function's module loaded; its context is current, what is written outlives the call.
             |driver| unsafe {
                 driver.cuOccupancyAvailableDynamicSMemPerBlock(
                     &mut bytes,

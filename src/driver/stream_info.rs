@@ -72,7 +72,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetFlags")]
     pub fn flags(&self) -> Result<StreamFlags, Error> {
         let mut flags = 0;
-        // SAFETY: the stream is live, `flags` outlives the call.
+        // SAFETY: the handle keeps the stream, `flags` outlives the call.
         self.context().call("cuStreamGetFlags", String::new, |driver| unsafe {
             driver.cuStreamGetFlags(self.raw(), &mut flags)
         })?;
@@ -88,7 +88,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32, Error> {
         let mut priority = 0;
-        // SAFETY: the stream is live, `priority` outlives the call.
+        // SAFETY: the handle keeps the stream, `priority` outlives the call.
         self.context().call("cuStreamGetPriority", String::new, |driver| unsafe {
             driver.cuStreamGetPriority(self.raw(), &mut priority)
         })?;
@@ -104,7 +104,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
-        // SAFETY: the stream is live, `id` outlives the call.
+        // SAFETY: the handle keeps the stream, `id` outlives the call.
         self.context().call("cuStreamGetId", String::new, |driver| unsafe {
             driver.cuStreamGetId(self.raw(), &mut id)
         })?;
@@ -121,7 +121,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Result<CUdevice, Error> {
         let mut device = 0;
-        // SAFETY: the stream is live, `device` outlives the call.
+        // SAFETY: the handle keeps the stream, `device` outlives the call.
         self.context().call("cuStreamGetDevice", String::new, |driver| unsafe {
             driver.cuStreamGetDevice(self.raw(), &mut device)
         })?;
@@ -137,7 +137,7 @@ impl CudaStream {
     #[doc(alias = "cuStreamGetCtx")]
     pub fn belongs_to(&self, context: &CudaContext) -> Result<bool, Error> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the stream is live, `raw` outlives the call.
+        // SAFETY: the handle keeps the stream, `raw` outlives the call.
         self.context().call("cuStreamGetCtx", String::new, |driver| unsafe {
             driver.cuStreamGetCtx(self.raw(), &mut raw)
         })?;

@@ -35,7 +35,7 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxPotentialClusterSize",
             || format!("{}: {config:?}", self.name()),
-            // SAFETY: the function is loaded, its context current; the configuration has no attributes.
+            // SAFETY: this handle keeps the function's module loaded; its context is current; the configuration has no attributes.
             |driver| unsafe { driver.cuOccupancyMaxPotentialClusterSize(&mut size, self.raw(), &raw) },
         )?;
         Ok(size.max(0) as u32)

@@ -137,7 +137,7 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
     stream.context().call(
         "cuStreamGetCaptureInfo",
         || stream.label(),
-        // SAFETY: the stream is live, all outputs outlive the call; id and graph are not asked for.
+        // SAFETY: the handle keeps the stream, all outputs outlive the call; id and graph are not asked for.
         |driver| unsafe {
             let (id, graph) = (null_mut(), null_mut());
             driver.cuStreamGetCaptureInfo(

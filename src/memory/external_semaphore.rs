@@ -143,8 +143,8 @@ impl ExternalSemaphore {
         parameters.params.keyedMutex.key = value;
         let call = "cuSignalExternalSemaphoresAsync";
         let work = self.work(stream, call)?;
-        // SAFETY: semaphore and stream are live, and of one context; one of each is passed, which the driver copies. The semaphore goes
-        // after the work, which has noted that it uses it.
+        // SAFETY: the handles keep semaphore and stream, which `work` found to be of one context; one of each is passed, which the driver
+        // copies. The semaphore goes after the work, which has noted that it uses it.
         work.call(
             call,
             || format!("value {value}"),

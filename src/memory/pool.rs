@@ -384,7 +384,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         let mut address = 0;
         let asked = || format!("{bytes} bytes for {len} elements");
-        // SAFETY: the context is current, stream and pool are live and of one driver, as was compared; `address` outlives the
+        // SAFETY: the context is current, the handles keep stream and pool, of one driver, as was compared; `address` outlives the
         // call.
         context.call("cuMemAllocFromPoolAsync", asked, |driver| unsafe {
             driver.cuMemAllocFromPoolAsync(&mut address, bytes, pool.raw(), stream.raw())

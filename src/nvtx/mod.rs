@@ -231,7 +231,7 @@ fn pick(domain: Option<&Domain>, plain: usize, of_domain: usize) -> Option<*mut 
 unsafe fn call<R>(function: *mut c_void, domain: Option<&Domain>, event: &Event<'_>) -> R {
     let name = c_string(event.name);
     let raw = RawEvent::new(event, &name);
-    // SAFETY: the caller's duty 1; the domain is live, and the event outlives the call.
+    // SAFETY: the caller's duty 1; the borrow keeps the domain, and the event outlives the call.
     unsafe {
         match domain {
             None => invoke!(function(&raw const raw => *const RawEvent) -> R),

@@ -27,7 +27,7 @@ impl AnyEvent {
     /// green one), or whatever else it answers.
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self) -> Result<(), Error> {
-        // SAFETY: event and context are live and belong together.
+        // SAFETY: this value keeps the event and the context that it was made in.
         self.context.call("cuCtxRecordEvent", String::new, |driver| unsafe {
             driver.cuCtxRecordEvent(self.context.raw(), self.raw)
         })?;

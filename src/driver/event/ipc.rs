@@ -81,7 +81,7 @@ impl IpcEvent {
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn handle(&self) -> Result<IpcEventHandle, Error> {
         let mut raw = CUipcEventHandle::default();
-        // SAFETY: the event is live, `raw` outlives the call.
+        // SAFETY: this value keeps the event, `raw` outlives the call.
         self.context().call("cuIpcGetEventHandle", String::new, |driver| unsafe {
             driver.cuIpcGetEventHandle(&mut raw, self.raw())
         })?;

@@ -225,7 +225,7 @@ impl AnyEvent {
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;
-        // SAFETY: event and stream are live and of one context, which is current.
+        // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
         self.context.call("cuEventRecord", String::new, |driver| unsafe {
             driver.cuEventRecord(self.raw, stream.raw())
         })?;
@@ -245,7 +245,7 @@ impl AnyEvent {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecordWithFlags", flags)?;
         let asked = || format!("flags {flags:?}");
-        // SAFETY: event and stream are live and of one context, which is current.
+        // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
         self.context.call("cuEventRecordWithFlags", asked, |driver| unsafe {
             driver.cuEventRecordWithFlags(self.raw, stream.raw(), flags.bits())
         })?;
@@ -278,7 +278,7 @@ impl AnyEvent {
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         self.marks_work("cuEventSynchronize")?;
-        // SAFETY: the event is live.
+        // SAFETY: this value keeps the event.
         self.context
             .call("cuEventSynchronize", String::new, |driver| unsafe { driver.cuEventSynchronize(self.raw) })
     }
@@ -293,7 +293,7 @@ impl AnyEvent {
     pub fn query(&self) -> Result<bool, Error> {
         self.marks_work("cuEventQuery")?;
         self.context.enter("cuEventQuery")?;
-        // SAFETY: the event is live.
+        // SAFETY: this value keeps the event.
         let ask = || unsafe { self.context.driver().cuEventQuery(self.raw) };
         match despite_captures(&self.context, ask) {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),

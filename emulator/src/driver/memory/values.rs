@@ -193,7 +193,7 @@ fn batch(
     if flags != 0 || !(1..=MOST).contains(&count) {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the program says that there are so many.
+    // SAFETY: by the contract of the call there are `count` operations, at most `MOST`.
     let raw = unsafe { operations.read_array(count as usize)? };
     let state = call.state()?;
     let operations: Outcome<Vec<_>> = raw.iter().map(|raw| operation(state, raw)).collect();

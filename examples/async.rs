@@ -10,7 +10,7 @@ use cuda_launch::{
 };
 use std::sync::Arc;
 
-#[cuda_module("examples/kernels/vecadd.ptx")]
+#[cuda_module("kernels/vecadd.ptx")]
 mod kernels {
     unsafe extern "C" {
         /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.
@@ -46,10 +46,14 @@ impl DeviceOperation for Scale {
     }
 }
 
-#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::expect_used)]
+fn main() -> Result<(), Error> {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(run())
+}
+
 #[allow(clippy::expect_used)] // A task that nobody cancels.
 #[allow(unsafe_code)]
-async fn main() -> Result<(), Error> {
+async fn run() -> Result<(), Error> {
     operation::init_device_contexts(0, 1)?; // default device, number of devices; a pool of streams for each
     let ctx = CudaContext::new(0)?;
     let stream = ctx.default_stream();

@@ -5,7 +5,7 @@
 
 use cuda_launch::{CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_module};
 
-#[cuda_module("examples/kernels/typed.ptx")] // relative to the crate; embedded in the binary
+#[cuda_module("kernels/typed.ptx")] // relative to the crate; embedded in the binary
 mod kernels {
     unsafe extern "C" {
         /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.

@@ -41,7 +41,7 @@ pub(crate) fn bundle() -> Result<()> {
     let content = folder.join("bundle");
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let tests = build(&[&["test", "--no-run", "--lib", "--tests"], &package[..]].concat())?;
-    let examples = build(&[&["build", "--examples"], &package[..]].concat())?;
+    let examples = build(&["build", "--examples", "--package", "cuda-launch-examples", "--profile", "gpu"])?;
     let benches = BENCHES.iter().flat_map(|name| ["--bench", name]);
     let bench = ["bench", "--no-run", "--package", "cuda-launch"].into_iter().chain(benches);
     let bench = build(&bench.collect::<Vec<_>>())?;
@@ -67,7 +67,8 @@ pub(crate) fn bundle_compilers(names: &[&str]) -> Result<()> {
     let package = ["--package", "cuda-launch", "--profile", "gpu"];
     let tests = TESTS_OF_COMPILERS.iter().flat_map(|name| ["--test", name]).collect::<Vec<_>>();
     let tests = build(&[&["test", "--no-run"], &package[..], &tests].concat())?;
-    let example = build(&[&["build", "--example", "compile"], &package[..]].concat())?;
+    let example = ["build", "--example", "compile", "--package", "cuda-launch-examples", "--profile", "gpu"];
+    let example = build(&example)?;
     let bin = folder.join("bundle/bin");
     put(&bin.join("tests"), tests.iter())?;
     put(&bin.join("examples"), example.iter())?;

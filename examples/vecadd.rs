@@ -35,12 +35,8 @@ fn main() -> Result<(), Error> {
     assert!(host.iter().all(|&x| x == 3.0));
     let sum: f64 = host.iter().map(|&x| f64::from(x)).sum();
     println!("{n} sums, all 3; together {sum}");
-    println!(
-        "ran on {} (driver: {}, CUDA {})",
-        ctx.device_name()?,
-        ctx.driver().origin(),
-        ctx.driver_version()
-    );
+    let version = ctx.driver_version();
+    println!("ran on {}, CUDA {}.{}", ctx.device_name()?, version / 1000, version % 1000 / 10);
     println!("launch and wait took {took:.1?}");
     Ok(())
 }

@@ -123,3 +123,7 @@ pub use driver::{
     take_findings, unsupported_calls,
 };
 pub use engine::{Fault, FaultKind};
+
+/// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page
+/// says how to have cargo do so in debug builds.
+pub const OPTIMISED: bool = !matches!(env!("CUDA_EMULATOR_OPT_LEVEL").as_bytes(), b"0");

@@ -23,6 +23,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_NVVM", "names libNVVM's library, or its folder"),
     ("CUDA_LAUNCH_CACHE_DIR", "where compiled code is kept; empty: nowhere"),
     ("CUDA_LAUNCH_CACHE_BYTES", "bytes of compiled code that are kept"),
+    ("CUDA_LAUNCH_QUIET", "hides the line that says that the emulator serves"),
     ("CUDA_EMULATOR_DEVICES", "how many devices the emulator plays"),
     ("CUDA_LAUNCH_EMULATOR_DEVICES", "how many devices the emulator plays"),
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),

@@ -9,13 +9,17 @@ use crate::error::{Error, ErrorKind, Forked, NoDriver, check};
 /// Chooses the default driver: `system`, `emulator`, or the path of a library.
 pub(crate) const VARIABLE: &str = "CUDA_LAUNCH_DRIVER";
 
+/// Set, to anything: no line about the emulator.
+#[cfg(feature = "emulator")]
+const QUIET: &str = "CUDA_LAUNCH_QUIET";
+
 static CHOSEN: Mutex<Option<Arc<Driver>>> = Mutex::new(None);
 
 /// The driver that [`CudaContext::new`](crate::CudaContext::new) uses; the first success is kept for the process.
 ///
 /// The variable `CUDA_LAUNCH_DRIVER` decides: `system` is the installed libcuda, `emulator` the CPU driver (feature
 /// `emulator`), anything else the path of a library. Unset, it is the system's if that has a device, else the emulator
-/// where the program has it compiled in.
+/// where the program has it compiled in; a line on standard error then says so, unless `CUDA_LAUNCH_QUIET` is set.
 ///
 /// Driver calls, once: `cuInit`, `cuDeviceGetCount`.
 ///
@@ -59,20 +63,45 @@ pub(crate) fn choose(wish: Option<&str>) -> Result<Arc<Driver>, Error> {
 
 /// The system's driver if it has a device, else the emulator.
 fn automatic() -> Result<Arc<Driver>, Error> {
-    let mut tried = Vec::new();
-    match Driver::system() {
+    let (why, found) = match Driver::system() {
         Ok(driver) => match device_count(&driver) {
             Ok(n) if n > 0 => return Ok(Arc::new(driver)),
-            Ok(_) => tried.push("the system's driver has no device".to_string()),
-            Err(e) => tried.push(format!("the system's driver: {e}")),
+            Ok(_) => ("the driver finds no device", "the system's driver has no device".to_string()),
+            Err(e) => ("the driver does not start", format!("the system's driver: {e}")),
         },
-        Err(e) => tried.push(e.to_string()),
+        Err(e) => ("no NVIDIA driver is installed", e.to_string()),
+    };
+    if let Some(emulator) = emulator() {
+        announce(why);
+        return Ok(emulator);
     }
-    emulator().ok_or_else(|| {
-        tried.push("the emulator: this program was built without feature `emulator`".into());
-        ErrorKind::NoDriver(NoDriver { tried }).into()
-    })
+
+    let tried = vec![found, "the emulator: this program was built without feature `emulator`".into()];
+    Err(ErrorKind::NoDriver(NoDriver { tried }).into())
 }
+
+/// Says on standard error that the emulator steps in: one dependency with that feature decides for the whole program. In a test the
+/// harness captures the line.
+#[cfg(feature = "emulator")]
+fn announce(why: &str) {
+    if std::env::var_os(QUIET).is_some() {
+        return;
+    }
+    eprintln!(
+        "cuda-launch: kernels run on the CPU emulator, because {why}; {VARIABLE}=system makes that an error, {QUIET}=1 hides this line"
+    );
+    if !cuda_emulator::OPTIMISED {
+        eprintln!("cuda-launch: {SLOW_EMULATOR}");
+    }
+}
+
+#[cfg(not(feature = "emulator"))]
+fn announce(_: &str) {}
+
+/// Advice where the emulator is not [`OPTIMISED`](cuda_emulator::OPTIMISED).
+#[cfg(feature = "emulator")]
+pub(crate) const SLOW_EMULATOR: &str = "this program contains the emulator without optimisation, about forty times slower; add to \
+    Cargo.toml: [profile.dev.package.cuda-emulator] opt-level = 3, [profile.dev.package.cuda-ptx] opt-level = 2";
 
 #[cfg(feature = "emulator")]
 #[allow(clippy::unnecessary_wraps)] // the other build has none

@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::System(path) | Origin::Path(path) => write!(f, "{}", path.display()),
-            Origin::Lookup => f.write_str("a lookup function"),
+            Origin::Lookup => f.write_str("functions of this program"),
         }
     }
 }

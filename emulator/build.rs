@@ -1,0 +1,7 @@
+//! Tells the crate whether it is optimised, which no `cfg` does.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let level = std::env::var("OPT_LEVEL").unwrap_or_default();
+    println!("cargo::rustc-env=CUDA_EMULATOR_OPT_LEVEL={level}");
+}

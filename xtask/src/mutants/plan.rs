@@ -15,6 +15,8 @@ pub(super) struct Plan {
     pub(super) folders: Vec<Folder>,
     /// The beginning of a path, and tests.
     tests: Vec<(String, String)>,
+    /// Regular expressions of mutants that are not tried.
+    pub(super) excluded: Vec<String>,
     /// Survivors without line and column.
     accepted: Vec<String>,
 }
@@ -43,20 +45,23 @@ impl Plan {
         };
         let tests = value(&file, "tests", Value::as_table)?;
         let tests = tests.keys().map(|path| Ok((path.clone(), string(tests, path)?)));
-        let accepted = |table: &Table| {
-            let mutant = string(table, "mutant")?;
+        let with_reason = |table: &Table, key: &str| {
+            let mutant = string(table, key)?;
             match string(table, "why")?.as_str() {
                 "" => Err(format!("{mutant}: no reason").into()),
                 _ => Ok(mutant),
             }
         };
+        let excluded = tables(&file, "excluded").map(|table| with_reason(table, "mutants"));
+        let accepted = tables(&file, "accepted").map(|table| with_reason(table, "mutant"));
         Ok(Plan {
             version: string(&file, "cargo-mutants")?,
             percent: number("percent")? as f64,
             seconds: number("seconds")?,
             folders: tables(&file, "folder").map(folder).collect::<Result<_>>()?,
             tests: tests.collect::<Result<_>>()?,
-            accepted: tables(&file, "accepted").map(accepted).collect::<Result<_>>()?,
+            excluded: excluded.collect::<Result<_>>()?,
+            accepted: accepted.collect::<Result<_>>()?,
         })
     }
 
@@ -118,6 +123,9 @@ mod tests {
         [tests]
         "src/" = "lib all"
         "src/a/c" = "c"
+        [[excluded]]
+        mutants = "Debug"
+        why = "text"
         [[accepted]]
         mutant = "src/a/c.rs: replace f -> bool with true in T::g"
         why = "the same"
@@ -140,6 +148,8 @@ mod tests {
         assert!(plan.accepts("src/a/c.rs:10:20: replace f -> bool with true in T::g"));
         assert!(!plan.accepts("src/a/c.rs:10:20: replace f -> bool with false in T::g"));
         assert!(Plan::read(&TEXT.replace("the same", "")).is_err());
+        assert_eq!(plan.excluded, ["Debug"]);
+        assert!(Plan::read(&TEXT.replace("text", "")).is_err());
         assert!(Plan::read("percent = 1").is_err());
     }
 

@@ -210,6 +210,9 @@ fn an_address_taken_for_launches_is_freed_in_the_order_of_streams() {
             waits.extend([("record", stream.raw().addr()), ("wait", last)]);
         }
         assert_eq!(marks[..4], waits, "after both");
+        reset();
+        drop((y, rig));
+        assert!(support::marks().contains(&("destroy", last)), "it goes with the context");
     }
 }
 
@@ -258,6 +261,58 @@ fn forty_streams_read_one_buffer_and_none_waits() {
         support::progress(sys::CUresult::SUCCESS);
         let all: Vec<_> = streams.iter().flat_map(|stream| crossing(stream, rig.c())).collect();
         assert_eq!(marks(), all, "a writer waits for every one of them");
+    }
+}
+
+/// Only so many streams of a context can have a bit; several contexts, because what stands for a context has bits too.
+#[test]
+fn more_streams_than_there_are_bits_are_ordered_too() {
+    let rigs: Vec<Rig> = (0..4).map(|_| Rig::new(FORMS[0])).collect();
+    for rig in &rigs {
+        let streams: Vec<_> = (0..60).map(|_| rig.ctx.new_stream().unwrap()).collect();
+        let mut x = rig.buffer();
+        x.view_mut().set_zero(&streams[0]).unwrap();
+        for pair in streams.windows(2) {
+            reset();
+            x.view_mut().set_zero(&pair[1]).unwrap();
+            assert_eq!(marks(), crossing(&pair[0], &pair[1]));
+        }
+    }
+}
+
+/// The numbers of contexts and the bits of streams are few, and are given to others once those are gone, not before.
+#[test]
+fn what_stands_for_contexts_and_streams_comes_back_at_their_end() {
+    let goes_ahead = |rig: &Rig, stream: &CudaStream| {
+        let x = rig.buffer();
+        rig.read(stream, &x);
+        reset();
+        rig.read(stream, &x);
+        counted() == (1, 1) && LOG.with(|log| log.queries.get()) == 0
+    };
+    let open: Vec<_> = (0..3).map(|_| Rig::new(FORMS[0])).map(|rig| (rig.buffer(), rig)).collect();
+    for (x, rig) in &open {
+        rig.read(rig.a(), x);
+    }
+    for _ in 0..100 {
+        drop(Rig::new(FORMS[0]));
+    }
+    for rig in [(); 4].map(|()| Rig::new(FORMS[0])) {
+        assert!(goes_ahead(&rig, rig.a()));
+        for (x, _) in &open {
+            let refused = rig.form.read((&rig.f, rig.a(), ONE), x);
+            assert!(refused.unwrap_err().is_context_mismatch());
+        }
+        for _ in 0..100 {
+            assert!(goes_ahead(&rig, &rig.ctx.new_stream().unwrap()));
+        }
+        let (mut x, late) = (rig.buffer(), rig.ctx.new_stream().unwrap());
+        x.view_mut().set_zero(rig.a()).unwrap();
+        for pair in [[rig.a(), &late], [&late, rig.a()], [rig.a(), &late]] {
+            reset();
+            x.view_mut().set_zero(pair[1]).unwrap();
+            assert_eq!(marks(), crossing(pair[0], pair[1]));
+        }
     }
 }
 

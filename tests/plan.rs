@@ -193,6 +193,25 @@ fn a_named_argument_is_launched_like_any_other() {
     assert_eq!(gpu.first(&y), 6.0);
 }
 
+#[test]
+fn whoever_waits_for_a_plan_waits_for_its_replay() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let _alone = alone();
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| gpu.saxpy(stream, &x, &mut y)).unwrap();
+    let (before, done) = (std::sync::Arc::new(AtomicBool::new(false)), Ordering::SeqCst);
+    let set = before.clone();
+    let late = move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        set.store(true, done);
+    };
+    gpu.stream.call_host(late).unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    plan.synchronize().unwrap();
+    assert!(before.load(done), "the replay comes after the call");
+}
+
 /// The replay of a hundred launches is one driver call, and one more for each launch that was changed.
 #[test]
 fn a_replay_makes_one_driver_call_and_one_for_each_change() {

@@ -138,6 +138,50 @@ fn a_chain_on_one_stream_waits_for_its_parts_on_others() {
     assert!(marks().contains(&("wait", rig.stream.raw().addr())), "{:?}", marks());
 }
 
+/// Where the driver cannot tell whether work goes on, what it may use stays.
+#[test]
+fn what_a_chain_keeps_stays_where_nobody_knows_the_end() {
+    let rig = Rig::new();
+    let keeping = |ended: &Arc<AtomicUsize>| {
+        let noted = Noted(ended.clone());
+        let op = with_context(move |cx| {
+            cx.keep(noted);
+            zeroed::<u32>(7)
+        });
+        op.schedule(rig.policy.clone())
+    };
+    let (lost, done) = (Arc::default(), Arc::default());
+    progress(GOES_ON);
+    let mut future = Box::pin(keeping(&lost).into_future());
+    assert!(poll_once(&mut future).is_pending());
+    progress(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert!(!block_on(future).map(drop).unwrap_err().is_sticky());
+    // Through the same hands, and later.
+    progress(GOES_ON);
+    let mut future = Box::pin(keeping(&done).into_future());
+    assert!(poll_once(&mut future).is_pending());
+    progress(DONE);
+    block_on(future).unwrap();
+    count(&done, 1);
+    assert_eq!(lost.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn host_memory_that_was_copied_is_given_back() {
+    let rig = Rig::new();
+    let data: Arc<[u32]> = Arc::from([1, 2, 3]);
+    drop(copy_to_device(data.clone()));
+    assert_eq!(Arc::strong_count(&data), 1);
+    drop(copy_to_device(data.clone()).schedule(rig.policy.clone()).sync().unwrap());
+    for _ in 0..20_000 {
+        if Arc::strong_count(&data) == 1 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it is still there");
+}
+
 #[test]
 fn a_chain_knows_its_device() {
     let rig = Rig::new();

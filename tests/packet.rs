@@ -626,6 +626,10 @@ fn modes_lift_the_limits_of_a_launch() {
 fn a_stream_takes_no_attribute_newer_than_the_driver() {
     let attribute = || Attribute::mem_sync_domain(MemSyncDomain::Remote);
     let since = attribute().since();
+    assert_eq!(
+        Attribute::synchronization_policy(SynchronizationPolicy::Spin).name(),
+        "SYNCHRONIZATION_POLICY"
+    );
     for version in [since - 10, since, since + 10] {
         let driver = support::driver_of_version(version as i32, &[]);
         let stream = CudaContext::with_driver(&driver, 0).unwrap().new_stream().unwrap();

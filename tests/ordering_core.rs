@@ -307,7 +307,7 @@ fn streams_that_have_bits_are_not_asked_whether_they_are_done() {
 #[test]
 fn readers_that_are_done_are_struck_off_and_the_others_are_not() {
     let (memory, lanes) = (Memory::new(owner(1)), lanes(1000));
-    let busy = |number: usize| number % 100 == 0;
+    let busy = |number: usize| number.is_multiple_of(100);
     for lane in &lanes {
         submit(lane, &memory, false);
         lane.0.done.set(!busy(lane.0.number));

@@ -127,6 +127,21 @@ fn the_end_of_branches_joins_them_whoever_was_forgotten() {
     op.schedule(policy).sync().unwrap();
 }
 
+#[test]
+fn branches_that_cannot_be_joined_are_an_error() {
+    let rig = Rig::new();
+    let ctx = CudaContext::with_driver(&support::driver(&["cuStreamWaitEvent"]), 0).unwrap();
+    let policy: Arc<dyn SchedulingPolicy> = Arc::new(RoundRobin::new(&ctx, 2).unwrap());
+    let op = with_context(|cx| {
+        let mut branches = cx.branches();
+        branches.branch(|cx| cx.stream().map(drop)).unwrap();
+        cx.stream().unwrap();
+        value(branches.join().is_err())
+    });
+    assert!(op.schedule(policy).sync().unwrap());
+    drop(rig);
+}
+
 /// Where a chain on a certain stream has a part elsewhere, that stream waits for the part.
 #[test]
 fn a_chain_on_one_stream_waits_for_its_parts_on_others() {

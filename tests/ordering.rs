@@ -240,6 +240,24 @@ fn an_address_taken_as_a_number_makes_the_end_wait() {
     }
 }
 
+#[test]
+fn foreign_memory_whose_address_was_taken_goes_after_all_work() {
+    let rig = Rig::new(FORMS[0]);
+    let uses: [(fn(&DeviceBuffer<u32>), _); 3] = [
+        (|_| (), vec![]),
+        (|x| _ = x.as_device_ptr(), vec![("idle", 0)]),
+        (|x| _ = x.cu_deviceptr(), vec![("idle", 0)]),
+    ];
+    for (r#use, waits) in uses {
+        // SAFETY: 1, 2, 3: nothing accesses it.
+        let x = unsafe { DeviceBuffer::<u32>::from_foreign(&rig.ctx, 0x1000, 4, ()) };
+        r#use(&x);
+        reset();
+        drop(x);
+        assert_eq!(marks(), waits);
+    }
+}
+
 /// Whether work makes progress is told to all threads.
 static PROGRESS: Mutex<()> = Mutex::new(());
 
@@ -295,8 +313,9 @@ fn what_stands_for_contexts_and_streams_comes_back_at_their_end() {
     for (x, rig) in &open {
         rig.read(rig.a(), x);
     }
-    for _ in 0..100 {
-        drop(Rig::new(FORMS[0]));
+    for _ in 0..4 {
+        let many: Vec<Rig> = (0..30).map(|_| Rig::new(FORMS[0])).collect();
+        drop(many);
     }
     for rig in [(); 4].map(|()| Rig::new(FORMS[0])) {
         assert!(goes_ahead(&rig, rig.a()));

@@ -194,6 +194,21 @@ fn a_named_argument_is_launched_like_any_other() {
 }
 
 #[test]
+fn what_the_driver_refuses_a_graph_is_told() {
+    let _alone = alone();
+    let exec = |hidden| {
+        let ctx = CudaContext::with_driver(&inject::driver(hidden), 0).unwrap();
+        let mut graph = cuda_launch::CudaGraph::new(&ctx).unwrap();
+        graph.add_empty(&[]).unwrap();
+        (graph.instantiate(cuda_launch::InstantiateFlags::empty()).unwrap(), ctx.new_stream().unwrap())
+    };
+    let (mut unlaunched, stream) = exec("cuGraphLaunch");
+    let error = unlaunched.launch(&stream).unwrap_err();
+    assert!(error.to_string().contains("a graph of 1 nodes"), "{error}");
+    assert!(exec("cuGraphExecDestroy").0.close().is_err());
+}
+
+#[test]
 fn whoever_waits_for_a_plan_waits_for_its_replay() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let _alone = alone();

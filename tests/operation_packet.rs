@@ -182,6 +182,21 @@ fn what_a_chain_keeps_stays_where_nobody_knows_the_end() {
 }
 
 #[test]
+fn what_a_chain_keeps_stays_where_the_host_cannot_wait() {
+    let rig = Rig::new();
+    let ctx = CudaContext::with_driver(&support::driver(&["cuStreamSynchronize"]), 0).unwrap();
+    let ended = Arc::default();
+    let noted = Noted(Arc::clone(&ended));
+    let op = with_context(move |cx| {
+        cx.keep(noted);
+        zeroed::<u32>(7)
+    });
+    assert!(op.sync_on(&ctx.new_stream().unwrap()).is_err());
+    assert_eq!(ended.load(Ordering::SeqCst), 0);
+    drop(rig);
+}
+
+#[test]
 fn host_memory_that_was_copied_is_given_back() {
     let rig = Rig::new();
     let data: Arc<[u32]> = Arc::from([1, 2, 3]);

@@ -29,7 +29,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 const N: usize = 32;
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const CHAIN: usize = 100;
 const BATCH: usize = 100;
 const GRAPHS: usize = 16;

@@ -10,8 +10,9 @@
 #![allow(unsafe_code)] // The bare calls: both sides are as long as the copy and live until the stream is done.
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Driver, PinnedBuffer, PinnedFlags};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Driver, PinnedBuffer};
 use std::process::ExitCode;
 use std::time::Instant;
 

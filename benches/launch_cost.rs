@@ -12,11 +12,11 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+use cuda_launch::launch::Launch;
 use cuda_launch::operation::{BoxedOperation, OwnedKernelLaunch, value};
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer,
-    DeviceCopy, DeviceOperation, Driver, Launch, LaunchConfig, cuda_launch, cuda_launch_async, cuda_module,
-    sys,
+    DeviceCopy, DeviceOperation, Driver, LaunchConfig, cuda_launch, cuda_launch_async, cuda_module, sys,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_uint, c_void};
@@ -103,7 +103,7 @@ struct Held {
     flags: u32,
 }
 
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 type Variant = (&'static str, fn(&mut Bench));
 
 const VARIANTS: &[Variant] = &[

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 const LAUNCHES: usize = 100;
 const N: usize = 32;
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 /// What issue 3 asks of a replay, and of a replay with one argument changed, on an H200.
 const TARGETS: [f64; 3] = [1.0, 0.30, 0.45];
 

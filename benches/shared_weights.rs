@@ -18,7 +18,7 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 const N: usize = 32;
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 /// Launches of each thread in a round.
 const LAUNCHES: usize = 2000;
 /// Most that one thread's round over 32 streams may take, and least launches of 16 threads, by the bare calls'.

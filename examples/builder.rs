@@ -4,7 +4,8 @@
 
 #![allow(unsafe_code)] // Launches of sin_kernel, which takes two pointers and the number of floats behind each.
 
-use cuda_launch::{CudaContext, DeviceBuffer, Error, EventFlags, LaunchConfig, load_kernel_module};
+use cuda_launch::event::EventFlags;
+use cuda_launch::{CudaContext, DeviceBuffer, Error, LaunchConfig, load_kernel_module};
 use std::panic::resume_unwind;
 use std::thread;
 

@@ -1,5 +1,5 @@
 //! Prints what is right and wrong with this machine's CUDA: `cargo run --example doctor`.
 
 fn main() {
-    println!("{}", cuda_launch::doctor());
+    println!("{}", cuda_launch::diagnostics::doctor());
 }

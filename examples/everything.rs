@@ -46,7 +46,7 @@ fn main() -> Result<(), Error> {
     unsafe {
         cuda_launch! {
             kernel: ranks, module: module, stream: stream,
-            config: LaunchConfig { grid_dim: (8, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 },
+            config: LaunchConfig::new((8, 1, 1), (32, 1, 1)),
             cluster_dim: (4, 1, 1),
             attributes: [Attribute::priority(-1), Attribute::programmatic_stream_serialization(true),
                          Attribute::preferred_shared_memory_carveout(50)],
@@ -65,7 +65,7 @@ fn main() -> Result<(), Error> {
     unsafe {
         cuda_launch! {
             function: f, stream: stream, cooperative: true,
-            config: LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 },
+            config: LaunchConfig::new((blocks, 1, 1), (256, 1, 1)),
             args: [xs.as_device_ptr(), 4096u32, partial.as_mut_device_ptr(), sum.as_mut_device_ptr()]
         }
     }?;

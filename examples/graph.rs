@@ -4,10 +4,11 @@
 
 #![allow(unsafe_code)] // Launches of saxpy: `n` is the length of both buffers, which the graphs keep and order.
 
+use cuda_launch::graph::KernelNode;
 use cuda_launch::graph::{CopyNode, DotFlags, HostMemory, InstantiateFlags};
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, KernelNode, LaunchConfig, LaunchPlan,
-    cuda_launch, kernel_args,
+    CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, LaunchConfig, LaunchPlan, cuda_launch,
+    kernel_args,
 };
 
 fn main() -> Result<(), Error> {

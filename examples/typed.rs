@@ -46,7 +46,7 @@ fn main() -> Result<(), Error> {
     unsafe { module.grid_sum(&stream, config, x.as_device_ptr(), 1024, to_partial, to_sum) }?;
     assert_eq!(sum.to_host_vec(&stream)?, [1023 * 1024 / 2]);
 
-    let eight = LaunchConfig { grid_dim: (8, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let eight = LaunchConfig::new((8, 1, 1), (32, 1, 1));
     let mut ranks = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
     module.ranks(&stream, eight, &mut ranks)?;
     assert_eq!(ranks.to_host_vec(&stream)?, [0, 1, 2, 3, 0, 1, 2, 3]);

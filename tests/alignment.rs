@@ -6,10 +6,13 @@
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::memory::{
+    GrowableBuffer, ManagedAttach, MemoryAccess, MemoryPool, PinnedFlags, PitchedBuffer, PoolOptions,
+    RegisterFlags,
+};
+use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, GrowableBuffer, ManagedAttach,
-    ManagedBuffer, Mapping, MemoryAccess, MemoryPool, PhysicalAllocation, PhysicalOptions, PinnedBuffer,
-    PinnedFlags, PitchedBuffer, PoolOptions, RegisterFlags, VirtualReservation,
+    CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, ManagedBuffer, PinnedBuffer,
 };
 
 fn stream() -> CudaStream {

@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, CopySource, CopyTarget, CudaArray, CudaContext,
-    CudaStream, DeviceBuffer, Extent, MipmappedArray, PitchedBuffer, RowLayout,
-};
+use cuda_launch::memory::{CopySource, CopyTarget, Extent, PitchedBuffer, RowLayout};
+use cuda_launch::texture::{ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, CudaArray, MipmappedArray};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer};
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()

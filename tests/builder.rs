@@ -4,12 +4,15 @@
 #![allow(unsafe_code)] // Launches of kernels with the arguments they take.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::event::EventFlags;
+use cuda_launch::foundation::Value;
 use cuda_launch::graph::InstantiateFlags;
-use cuda_launch::launch::{Value, slice, slice_mut};
+use cuda_launch::graph::KernelNode;
+use cuda_launch::launch::{Launch, slice, slice_mut};
+use cuda_launch::memory::{ManagedAttach, PinnedFlags};
 use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, DeviceCopy,
-    DeviceSlice, EventFlags, KernelNode, Launch, LaunchConfig, LaunchPlan, ManagedAttach, ManagedBuffer,
-    PinnedBuffer, PinnedFlags, kernel_args, load_kernel_module,
+    DeviceSlice, LaunchConfig, LaunchPlan, ManagedBuffer, PinnedBuffer, kernel_args, load_kernel_module,
 };
 use std::sync::Arc;
 use std::thread;
@@ -170,14 +173,14 @@ fn structs_closures_and_cooperative_grids() {
 
     let (mut partial, mut sum) =
         (gpu.stream.alloc_zeros::<u32>(4).unwrap(), gpu.stream.alloc_zeros::<u32>(1).unwrap());
-    let four = LaunchConfig { grid_dim: (4, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+    let four = LaunchConfig::new((4, 1, 1), (64, 1, 1));
     let mut builder = gpu.stream.launch_builder(&grid_sum);
     builder.arg(&out).arg(&n).arg(&mut partial).arg(&mut sum);
     unsafe { builder.launch_cooperative(four) }.unwrap();
     assert_eq!(gpu.stream.clone_dtoh(&sum).unwrap(), [expected.iter().sum::<u32>()]);
     let ranks = mix.load_function("ranks").unwrap();
     let mut of_blocks = gpu.stream.alloc_zeros::<u32>(8).unwrap();
-    let eight = LaunchConfig { grid_dim: (8, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let eight = LaunchConfig::new((8, 1, 1), (32, 1, 1));
     let mut builder = gpu.stream.launch_builder(&ranks);
     builder.slice_mut(&mut of_blocks).cluster_dim((4, 1, 1)).attribute(Attribute::priority(0));
     unsafe { builder.launch(eight) }.unwrap();

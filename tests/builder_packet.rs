@@ -6,15 +6,16 @@
 
 mod support;
 
-use cuda_launch::launch::Bits;
+use cuda_launch::event::EventFlags;
+use cuda_launch::foundation::Bits;
 use cuda_launch::{
-    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error, EventFlags,
+    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error,
     LaunchConfig, sys,
 };
 use std::marker::PhantomData;
 use support::{LOG, counted, expect_parameters, marks, reset};
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
 
 struct Rig {
@@ -348,7 +349,7 @@ fn dimensions_are_checked_at_each_launch() {
         LaunchConfig { grid_dim: (0, 1, 1), ..ONE },
         LaunchConfig { block_dim: (1025, 1, 1), ..ONE },
         LaunchConfig { block_dim: (64, 32, 1), ..ONE },
-        LaunchConfig { shared_mem_bytes: 50_000, ..ONE },
+        ONE.with_shared(50_000),
     ] {
         assert!(unsafe { builder.launch(wrong) }.unwrap_err().is_launch_refused());
         assert!(builder.prepare(wrong).unwrap_err().is_launch_refused());

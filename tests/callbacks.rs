@@ -9,10 +9,11 @@ mod child;
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::error::HostPanic;
+use cuda_launch::stream::HostWait;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, HostPanic, HostWait, LaunchConfig,
-    cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};

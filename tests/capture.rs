@@ -3,11 +3,17 @@
 #![allow(unsafe_code)] // Launches of vecadd and fill: slices of one length, or an address with its length.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::error::CaptureError;
+use cuda_launch::event::EventFlags;
+use cuda_launch::graph::{InstantiateFlags, NodeKind};
+use cuda_launch::stream::CaptureStatus;
 use cuda_launch::sys::CUresult;
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
+};
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureError, CaptureMode, CaptureStatus, CudaArray, CudaContext, CudaEvent,
-    CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, EventFlags, InstantiateFlags,
-    LaunchConfig, MipmappedArray, NodeKind, SurfaceObject, TextureDescriptor, TextureObject, cuda_launch,
+    CaptureMode, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -5,10 +5,11 @@
 mod compile_support;
 
 use compile_support::{adds, child, folder, is_child, nvrtc, passes};
+use cuda_launch::CudaContext;
 use cuda_launch::compile::{
     CacheUse, CompileCache, CompiledCode, CudaSource, Nvrtc, NvrtcOption, NvrtcOptions,
 };
-use cuda_launch::{CudaContext, JitTarget};
+use cuda_launch::module::JitTarget;
 use std::fs;
 use std::path::PathBuf;
 

@@ -7,11 +7,11 @@ mod compile_support;
 
 use compile_support::{adds, child, folder, is_child, nvrtc, passes};
 use cuda_launch::compile::{CodeKind, CudaSource, Nvrtc, NvrtcOptions, Nvvm, NvvmIr, NvvmOptions};
+use cuda_launch::error::CompileError;
+use cuda_launch::module::JitTarget;
 use cuda_launch::sys::nvrtc::{nvrtcProgram, nvrtcResult};
 use cuda_launch::sys::nvvm::{nvvmProgram, nvvmResult};
-use cuda_launch::{
-    CompileError, CudaContext, ErrorKind, JitTarget, load_kernel_file, load_kernel_module, sys,
-};
+use cuda_launch::{CudaContext, ErrorKind, load_kernel_file, load_kernel_module, sys};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;

@@ -9,7 +9,9 @@ use cuda_launch::compile::{
     CodeKind, CompiledCode, CudaSource, LinkInputs, NvJitLinkOption, NvJitLinkOptions, Nvrtc, NvrtcOption,
     NvrtcOptions, NvvmIr, NvvmOption, NvvmOptions,
 };
-use cuda_launch::{CompileError, CudaContext, ErrorKind, JitTarget, Severity};
+use cuda_launch::error::{CompileError, Severity};
+use cuda_launch::module::JitTarget;
+use cuda_launch::{CudaContext, ErrorKind};
 
 const VECADD_LL: &str = include_str!("kernels/vecadd.ll");
 const HEAD: &str = ".version 7.8\n.target sm_75\n.address_size 64\n";

@@ -5,8 +5,10 @@
 mod compile_support;
 
 use compile_support::{adds, folder, nvrtc, on_emulator, refusal};
+use cuda_launch::CudaContext;
 use cuda_launch::compile::{CodeKind, CudaSource, NvrtcOption, NvrtcOptions};
-use cuda_launch::{CudaContext, JitTarget, Severity};
+use cuda_launch::error::Severity;
+use cuda_launch::module::JitTarget;
 
 const VECADD: &str = include_str!("../examples/kernels/vecadd.cu");
 

@@ -73,8 +73,7 @@ fn adds(
     assert_eq!(c.to_host_vec(&stream).unwrap(), expected);
 }
 
-const CONFIG: LaunchConfig =
-    LaunchConfig { grid_dim: (4, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((4, 1, 1), (256, 1, 1));
 
 #[test]
 fn a_typed_module_is_compiled_when_it_is_loaded() {

@@ -5,11 +5,11 @@
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::{
-    ArrayFlags, ArrayShape, Axis, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext,
-    CudaDevice, CudaStream, DeviceBuffer, Error, ErrorKind, Extent, PitchedBuffer, RegionBatch, RegionError,
-    RowLayout,
-};
+use cuda_launch::context::ContextOptions;
+use cuda_launch::error::{Axis, RegionError};
+use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PitchedBuffer, RegionBatch, RowLayout};
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+use cuda_launch::{CudaContext, CudaDevice, CudaStream, DeviceBuffer, Error, ErrorKind};
 use skip::skipped;
 
 fn stream() -> CudaStream {

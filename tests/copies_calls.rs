@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PitchedBuffer, RegionBatch, RowLayout};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CopyBatch, CopySource, CopyTarget, CudaArray, CudaContext,
-    CudaGraph, CudaStream, DeviceBuffer, Error, Extent, PitchedBuffer, RegionBatch, RowLayout, SurfaceObject,
-    TensorMap, TextureDescriptor, TextureObject,
+use cuda_launch::tensor::TensorMap;
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error};
 
 #[path = "support/inject.rs"]
 mod inject;

@@ -6,11 +6,11 @@
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::context::{ContextFlags, ContextLimit, ContextOptions, ContextSchedule};
+use cuda_launch::device::{DeviceAttribute, DeviceUuid};
+use cuda_launch::module::CacheConfig;
 use cuda_launch::sys::{CUdevice_attribute, CUlimit, CUresult};
-use cuda_launch::{
-    CacheConfig, ContextFlags, ContextLimit, ContextOptions, ContextSchedule, CudaContext, CudaDevice,
-    DeviceAttribute, DeviceBuffer, DeviceUuid, cuda_launch, default_driver,
-};
+use cuda_launch::{CudaContext, CudaDevice, DeviceBuffer, cuda_launch, default_driver};
 use std::any::Any;
 use std::collections::HashSet;
 use std::ptr::null_mut;
@@ -38,7 +38,7 @@ fn works(ctx: &CudaContext) {
             kernel: "fill",
             stream: stream,
             module: module,
-            config: cuda_launch::LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 },
+            config: cuda_launch::LaunchConfig::new((1, 1, 1), (64, 1, 1)),
             args: [buffer.as_mut_device_ptr(), 64_u32, 7_u32]
         }
     };
@@ -199,7 +199,7 @@ fn a_context_of_ones_own_is_apart_from_the_primary_one() {
             kernel: "fill",
             stream: stream,
             module: module,
-            config: cuda_launch::LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 },
+            config: cuda_launch::LaunchConfig::new((1, 1, 1), (1, 1, 1)),
             args: [cuda_launch::sys::CUdeviceptr::default(), 0_u32, 0_u32]
         }
     };
@@ -291,7 +291,7 @@ fn a_foreign_handle_to_the_primary_context_is_the_same_context() {
             kernel: "fill",
             stream: stream,
             module: module,
-            config: cuda_launch::LaunchConfig { grid_dim: (1, 1, 1), block_dim: (4, 1, 1), shared_mem_bytes: 0 },
+            config: cuda_launch::LaunchConfig::new((1, 1, 1), (4, 1, 1)),
             args: [buffer.as_mut_device_ptr(), 4_u32, 9_u32]
         }
     };

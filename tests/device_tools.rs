@@ -6,11 +6,10 @@
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::device::{GreenContext, SmSplitFlags};
+use cuda_launch::diagnostics::{Coredump, CoredumpFlags, CoredumpSwitch, DriverLog, LogListener, Profiler};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    Coredump, CoredumpFlags, CoredumpSwitch, CudaContext, CudaDevice, DeviceBuffer, DriverLog, GreenContext,
-    LaunchConfig, LogListener, Profiler, SmSplitFlags, cuda_launch, default_driver,
-};
+use cuda_launch::{CudaContext, CudaDevice, DeviceBuffer, LaunchConfig, cuda_launch, default_driver};
 use skip::skipped;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -135,7 +134,7 @@ fn a_green_context_runs_kernels_on_its_part() {
         let stream = green.new_stream(0).unwrap();
         let module = green.context().load_module(FILL).unwrap();
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
-        let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+        let config = LaunchConfig::new((1, 1, 1), (64, 1, 1));
         unsafe {
             cuda_launch! { kernel: "fill", stream: stream, module: module, config: config, args: [ptr_mut(buffer), 64_u32, 3_u32] }
         }

@@ -8,13 +8,13 @@ mod alone;
 #[path = "support/inject.rs"]
 mod inject;
 
-use cuda_launch::dlpack_abi::{
+use cuda_launch::context::ContextOptions;
+use cuda_launch::interop::dlpack_abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
 };
-use cuda_launch::{
-    ContextOptions, CudaContext, CudaStream, DeviceBuffer, DlTensor, Error, ErrorKind, PointerAttributes,
-    RawOwnership,
-};
+use cuda_launch::interop::{DlTensor, RawOwnership};
+use cuda_launch::memory::PointerAttributes;
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, ErrorKind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -22,14 +22,14 @@ fn doctor(variables: &[(&str, &str)]) -> String {
 #[test]
 #[ignore = "run by the other tests, in an environment of its own"]
 fn child_prints() {
-    let found = cuda_launch::doctor();
+    let found = cuda_launch::diagnostics::doctor();
     println!("{found}");
     println!("serving: {:?}", found.serving().map(|driver| &driver.name));
 }
 
 #[test]
 fn it_says_what_serves() {
-    let found = cuda_launch::doctor();
+    let found = cuda_launch::diagnostics::doctor();
     let serving = found.serving().expect("the emulator is compiled in");
     assert!(serving.problem.is_none() && serving.cuda_version.unwrap() >= 11080);
     let default = cuda_launch::CudaDevice::all().unwrap();

@@ -5,10 +5,11 @@
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::event::TimingEvent;
+use cuda_launch::sys::{CUdevice_attribute as A, CUresult};
 use cuda_launch::{
-    CudaContext, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, TimingEvent,
-    cuda_launch, load_kernel_module,
-    sys::{CUdevice_attribute as A, CUresult},
+    CudaContext, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
+    load_kernel_module,
 };
 use skip::skipped;
 use std::process::Command;

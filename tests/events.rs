@@ -6,11 +6,10 @@
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::error::EventError;
+use cuda_launch::event::{AnyEvent, EventFlags, EventRecordFlags, EventWaitFlags, TimingEvent};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    AnyEvent, CudaContext, CudaEvent, DeviceBuffer, Error, ErrorKind, EventError, EventFlags,
-    EventRecordFlags, EventWaitFlags, TimingEvent,
-};
+use cuda_launch::{CudaContext, CudaEvent, DeviceBuffer, Error, ErrorKind};
 
 fn context() -> CudaContext {
     CudaContext::new(0).unwrap()

@@ -7,12 +7,15 @@
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ExternalMemory, ExternalMemoryHandle, ExternalSemaphore,
-    ExternalSemaphoreHandle, Mapping, MemoryAccess, MulticastObject, OsHandle, OsHandleKinds,
-    PhysicalAllocation, PhysicalOptions, VirtualReservation,
+use cuda_launch::interop::{
+    ExternalMemory, ExternalMemoryHandle, ExternalSemaphore, ExternalSemaphoreHandle, OsHandle, OsHandleKinds,
 };
+use cuda_launch::memory::MemoryAccess;
+use cuda_launch::sys::CUresult;
+use cuda_launch::virtual_memory::{
+    Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
+};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer};
 use skip::skipped;
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -187,7 +187,7 @@ fn dynamic_shared_memory_out_of_range() {
         &["dynamic_write"],
         |site| {
             let p = site.words.as_mut_device_ptr();
-            let config = LaunchConfig { shared_mem_bytes: 1024, ..line(1, 1) };
+            let config = line(1, 1).with_shared(1024);
             unsafe {
                 cuda_launch! { kernel: dynamic_write, module: site.module, stream: site.stream, config: config,
                 args: [1u32 << 20, p] }

@@ -7,11 +7,9 @@ mod references;
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::module::{CacheConfig, FunctionAttribute as A, KernelEntry, LoadingMode, SharedCarveout};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CacheConfig, CudaFunction, CudaModule, FunctionAttribute as A, KernelEntry, LoadingMode, SharedCarveout,
-    cuda_launch,
-};
+use cuda_launch::{CudaFunction, CudaModule, cuda_launch};
 use references::{Gpu, line};
 use skip::skipped;
 

@@ -5,10 +5,9 @@
 
 mod references;
 
-use cuda_launch::{
-    CopySource, CudaModule, DeviceBuffer, Error, ErrorKind, Extent, GlobalError, LaunchConfig, PinnedBuffer,
-    PinnedFlags, RowLayout, cuda_launch,
-};
+use cuda_launch::error::GlobalError;
+use cuda_launch::memory::{CopySource, Extent, PinnedFlags, RowLayout};
+use cuda_launch::{CudaModule, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer, cuda_launch};
 use references::{Gpu, each, line};
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");

@@ -7,14 +7,15 @@
 #[path = "support/inject.rs"]
 mod inject;
 
-use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::graph::{InstantiateFlags, KernelNode};
+use cuda_launch::launch::DeviceNode;
 use cuda_launch::sys::{
     CUevent, CUfunction, CUgraphNode, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig, CUresult,
     Driver, pfn,
 };
 use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaStream, DeviceBuffer,
-    DeviceNode, KernelNode, LaunchConfig, LaunchPlan, cuda_launch, kernel_args,
+    LaunchConfig, LaunchPlan, cuda_launch, kernel_args,
 };
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
@@ -175,7 +176,7 @@ fn a_captured_launch_keeps_the_events_of_its_attributes() {
 fn a_prepared_launch_that_is_captured_keeps_the_events_of_its_attributes() {
     keeps_events(|gpu, attributes| {
         let ctx = gpu.ctx.clone();
-        let mut prepared = cuda_launch::Launch::from(gpu.node(attributes));
+        let mut prepared = cuda_launch::launch::Launch::from(gpu.node(attributes));
         CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
             unsafe { prepared.launch_on(stream) }.map(drop)
         })

@@ -9,11 +9,11 @@ mod child;
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::diagnostics::LogListener;
 use cuda_launch::graph::{GraphExec, InstantiateFlags};
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::sys::{CUlogLevel, CUlogsCallback, CUlogsCallbackHandle, CUresult, Driver, pfn};
-use cuda_launch::{
-    CudaContext, CudaGraph, DeviceBuffer, LogListener, PinnedBuffer, PinnedFlags, default_driver,
-};
+use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, PinnedBuffer, default_driver};
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};

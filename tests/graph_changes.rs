@@ -5,8 +5,9 @@
 
 mod graph_support;
 
+use cuda_launch::error::{GraphError, UpdateRefusal};
 use cuda_launch::graph::{CopyNode, GraphExec, HostMemory, MemsetNode};
-use cuda_launch::{CudaGraph, DeviceBuffer, GraphError, UpdateRefusal};
+use cuda_launch::{CudaGraph, DeviceBuffer};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

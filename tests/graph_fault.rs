@@ -3,10 +3,9 @@
 #![allow(unsafe_code)] // A kernel that stops itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, DeviceBuffer, ErrorKind, InstantiateFlags, LaunchConfig, Suspect,
-    cuda_launch,
-};
+use cuda_launch::error::Suspect;
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
 
 #[test]
 fn the_kernels_of_a_graph_are_suspects_and_everything_is_dropped_in_peace() {
@@ -14,7 +13,7 @@ fn the_kernels_of_a_graph_are_suspects_and_everything_is_dropped_in_peace() {
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     let mut words = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
-    let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let config = LaunchConfig::new((1, 1, 1), (32, 1, 1));
     let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| unsafe {
         cuda_launch! { kernel: trap_at, module: module, stream: stream, config: config,
         args: [0u32, 5u32, ptr_mut(words)] }

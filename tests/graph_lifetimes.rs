@@ -11,9 +11,10 @@ mod graph_support;
 mod inject;
 
 use alone::{alone, hold};
+use cuda_launch::error::GraphError;
 use cuda_launch::graph::{Branches, MemsetNode};
 use cuda_launch::sys::{CUgraph, CUgraphExec, CUgraphNode, CUresult, Driver, pfn};
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, GraphError, default_driver};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, default_driver};
 use graph_support::{Gpu, N, exec, graph_error};
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -101,7 +102,7 @@ fn nodes_that_are_not_removed_keep_what_they_use() {
                 let other = DeviceBuffer::from_host(&stream, &[1u32; N]).unwrap();
                 let site = format!("{failed:?} failed until {to}, panics: {panics}");
                 // A driver that was not told to end refuses to make it executable.
-                if let Ok(mut exec) = graph.instantiate(cuda_launch::InstantiateFlags::empty()) {
+                if let Ok(mut exec) = graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()) {
                     exec.launch(&stream).unwrap();
                     stream.synchronize().unwrap_or_else(|error| panic!("{site}: {error}"));
                 }
@@ -131,7 +132,7 @@ fn a_graph_around_one_that_is_recorded_into_is_refused() {
     };
     let nodes = bodies[0].capture_into(&[], LOCAL, |stream| {
         x.view_mut().fill(stream, 5)?;
-        recording(graph.instantiate(cuda_launch::InstantiateFlags::empty()).map(drop));
+        recording(graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()).map(drop));
         recording(graph.dependencies().map(drop));
         recording(graph.add_empty(&[node]).map(drop));
         recording(graph.remove(node));

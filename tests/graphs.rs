@@ -7,12 +7,12 @@ mod graph_support;
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::error::GraphError;
 use cuda_launch::graph::{
-    Branches, CopyNode, Dependency, DotFlags, Edge, HostMemory, InstantiateFlags, MemsetNode,
+    Branches, CopyNode, Dependency, DotFlags, Edge, GraphNode, HostMemory, InstantiateFlags, KernelNode,
+    MemsetNode, NodeKind,
 };
-use cuda_launch::{
-    Attribute, CudaGraph, GraphError, GraphNode, KernelNode, LaunchConfig, NodeKind, kernel_args,
-};
+use cuda_launch::{Attribute, CudaGraph, LaunchConfig, kernel_args};
 use graph_support::{Gpu, N, exec, graph_error, input};
 use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,7 +54,7 @@ fn a_kernel_node_is_checked_like_a_launch() {
     let config = LaunchConfig::for_num_elems(N as u32);
     let args = kernel_args![N as u64, 1.0f32, ptr(x), ptr_mut(y)];
     assert!(KernelNode::new(&gpu.scale, config, &[], args).unwrap_err().is_argument_mismatch());
-    let block = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (2048, 1, 1), shared_mem_bytes: 0 };
+    let block = LaunchConfig::new((1, 1, 1), (2048, 1, 1));
     let args = kernel_args![N as u32, 1.0f32, ptr(x), ptr_mut(y)];
     assert!(KernelNode::new(&gpu.scale, block, &[], args).unwrap_err().is_launch_refused());
     let args = kernel_args![N as u32, 2.0f32, ptr(x), ptr_mut(y)];
@@ -200,7 +200,7 @@ fn a_while_node_runs_its_graph_until_a_kernel_says_no() {
         let mut graph = gpu.graph();
         let condition = graph.add_condition(Some(default)).unwrap();
         let (node, mut bodies) = graph.add_conditional(&[], condition, Branches::While).unwrap();
-        let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
+        let one = LaunchConfig::new((1, 1, 1), (1, 1, 1));
         let handle = condition.handle();
         let counting =
             KernelNode::new(&decide, one, &[], kernel_args![handle, ptr_mut(count), limit]).unwrap();

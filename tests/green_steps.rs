@@ -4,10 +4,11 @@
 #![allow(unsafe_code)] // Raw calls with outputs that outlive them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::device::{GreenContext, SmSplitFlags};
 use cuda_launch::sys::{
     CUcontext, CUdevResource, CUdevResourceDesc, CUdevResourceType, CUgreenCtx, CUresult, CUstream, Driver,
 };
-use cuda_launch::{CudaContext, DeviceBuffer, GreenContext, LaunchConfig, SmSplitFlags, cuda_launch};
+use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, cuda_launch};
 use std::ptr::null_mut;
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
@@ -89,7 +90,7 @@ fn through_this_crate() {
     let stream = step("new_stream", || green.new_stream(0)).unwrap();
     let module = step("load_module", || green.context().load_module(FILL)).unwrap();
     let mut buffer = step("zeroed", || DeviceBuffer::<u32>::zeroed(&stream, 64)).unwrap();
-    let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+    let config = LaunchConfig::new((1, 1, 1), (64, 1, 1));
     step("launch", || unsafe {
         cuda_launch! { kernel: "fill", stream: stream, module: module, config: config, args: [ptr_mut(buffer), 64_u32, 3_u32] }
     })

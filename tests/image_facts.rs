@@ -7,8 +7,9 @@
 
 mod kernel_files;
 
+use cuda_launch::module::FunctionAttribute;
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaContext, CudaFunction, FunctionAttribute};
+use cuda_launch::{CudaContext, CudaFunction};
 use cuda_ptx::SharedVariables;
 use cuda_ptx::image::{Arch, Cubin, EntryKind, Fatbin, Image, Kernel};
 use std::collections::BTreeMap;

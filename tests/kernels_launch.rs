@@ -6,8 +6,10 @@
 
 mod references;
 
+use cuda_launch::error::LaunchError;
+use cuda_launch::launch::Dim3;
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CudaModule, DeviceCopy, Dim3, Error, ErrorKind, LaunchConfig, LaunchError, cuda_launch};
+use cuda_launch::{CudaModule, DeviceCopy, Error, ErrorKind, LaunchConfig, cuda_launch};
 use references::{Gpu, Random, SIZES, each, line, same, shape};
 
 const MIX: [&str; 2] =

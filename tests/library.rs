@@ -5,11 +5,12 @@
 
 mod references;
 
-use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CacheConfig, CudaContext, CudaLibrary, ErrorKind, FunctionAttribute as A, GlobalError, JitOptions,
-    LibraryKernel, LibraryOptions, cuda_launch,
+use cuda_launch::error::GlobalError;
+use cuda_launch::module::{
+    CacheConfig, CudaLibrary, FunctionAttribute as A, JitOptions, LibraryKernel, LibraryOptions,
 };
+use cuda_launch::sys::CUresult;
+use cuda_launch::{CudaContext, ErrorKind, cuda_launch};
 use references::{Gpu, line};
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");

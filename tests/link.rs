@@ -5,8 +5,10 @@
 
 mod references;
 
+use cuda_launch::error::CompilerLog;
+use cuda_launch::module::{JitOptions, LinkInput, LinkedImage, Linker};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CompilerLog, Error, ErrorKind, JitOptions, LinkInput, LinkedImage, Linker, cuda_launch};
+use cuda_launch::{Error, ErrorKind, cuda_launch};
 use cuda_ptx::image::{EntryKind, Image};
 use references::{Gpu, line};
 

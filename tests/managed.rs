@@ -3,10 +3,10 @@
 #![allow(unsafe_code)] // Launches of kernels whose arguments the comment beside them tells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, ManagedAttach, ManagedBuffer,
-    MemoryAdvice, MemoryLocation, cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
 };
 
 const GLOBAL: ManagedAttach = ManagedAttach::Global;

@@ -5,7 +5,8 @@
 #[path = "references/child.rs"]
 mod child;
 
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind, MemoryPool};
+use cuda_launch::memory::MemoryPool;
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, ErrorKind};
 use std::thread;
 
 fn stream() -> CudaStream {

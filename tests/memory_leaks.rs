@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, GrowableBuffer, ManagedAttach, ManagedBuffer, MemoryPool,
-    PinnedBuffer, PinnedFlags, PoolOptions, RegisterFlags,
+use cuda_launch::memory::{
+    GrowableBuffer, ManagedAttach, MemoryPool, PinnedFlags, PoolOptions, RegisterFlags,
 };
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, ManagedBuffer, PinnedBuffer};
 
 fn pinned(stream: &CudaStream) {
     let numbers = || (0..10_000).collect::<Vec<u32>>();

@@ -43,12 +43,18 @@ mod child;
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::context::ContextOptions;
+use cuda_launch::event::EventFlags;
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::{
+    CopyBatch, CopySource, CopyTarget, Extent, ManagedAttach, PinnedFlags, PitchedBuffer, RowLayout,
+};
+use cuda_launch::module::CacheConfig;
+use cuda_launch::stream::CaptureStatus;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CacheConfig, CaptureMode, CaptureStatus, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaContext,
-    CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, EventFlags, Extent, InstantiateFlags,
-    LaunchConfig, ManagedAttach, ManagedBuffer, PinnedBuffer, PinnedFlags, PitchedBuffer, RowLayout,
-    cuda_launch,
+    CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig,
+    ManagedBuffer, PinnedBuffer, cuda_launch,
 };
 use std::collections::BTreeSet;
 use std::sync::mpsc;

@@ -7,11 +7,11 @@ mod references;
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    DeviceBuffer, ErrorKind, FunctionAttribute, JitCacheMode, JitFallback, JitOptions, JitTarget,
-    ModuleGlobal, cuda_launch,
+use cuda_launch::module::{
+    FunctionAttribute, JitCacheMode, JitFallback, JitOptions, JitTarget, ModuleGlobal,
 };
+use cuda_launch::sys::CUresult;
+use cuda_launch::{DeviceBuffer, ErrorKind, cuda_launch};
 use references::{Gpu, line};
 use skip::skipped;
 use std::time::Duration;

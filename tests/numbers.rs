@@ -3,12 +3,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CopySource, CopyTarget, CudaArray, CudaContext, CudaStream, DeviceBuffer, Extent,
-    GrowableBuffer, ManagedAttach, ManagedBuffer, Mapping, MemoryPool, MipmappedArray, PhysicalAllocation,
-    PhysicalOptions, PinnedBuffer, PinnedFlags, PitchedBuffer, PoolOptions, RegionBatch, RowLayout,
-    SmSplitFlags, TensorMap, TextureDescriptor, TextureFlags, TextureObject, VirtualReservation,
+use cuda_launch::device::SmSplitFlags;
+use cuda_launch::memory::{
+    CopySource, CopyTarget, Extent, GrowableBuffer, ManagedAttach, MemoryPool, PinnedFlags, PitchedBuffer,
+    PoolOptions, RegionBatch, RowLayout,
 };
+use cuda_launch::tensor::TensorMap;
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, MipmappedArray, TextureDescriptor, TextureFlags, TextureObject,
+};
+use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, ManagedBuffer, PinnedBuffer};
 
 const LARGE: usize = 1 << 63;
 const NUMBERS: [usize; 7] = [0, 1, 2, 1 << 32, LARGE, usize::MAX - 1, usize::MAX];

@@ -6,7 +6,8 @@ mod references;
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::{BlockSizeQuery, CudaFunction, OccupancyFlags};
+use cuda_launch::CudaFunction;
+use cuda_launch::module::{BlockSizeQuery, OccupancyFlags};
 use references::{Gpu, line_with, shape};
 use skip::skipped;
 use std::panic::{AssertUnwindSafe, catch_unwind};

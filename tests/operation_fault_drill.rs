@@ -55,7 +55,7 @@ impl Site {
         let policy = Arc::new(RoundRobin::new(&ctx, STREAMS).unwrap());
         let stream = ctx.new_stream().unwrap();
         let mut words = DeviceBuffer::<u32>::zeroed(&stream, 256).unwrap();
-        let config = LaunchConfig { grid_dim: (4, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+        let config = LaunchConfig::new((4, 1, 1), (64, 1, 1));
         let mut launch = |block: u32| unsafe {
             cuda_launch! { function: trap, stream: stream, config: config, args: [block, 5u32, ptr_mut(words)] }
         };

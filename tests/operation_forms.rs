@@ -10,6 +10,8 @@ mod alone;
 mod support;
 
 use alone::{alone, hold};
+use cuda_launch::error::OperationError;
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
     self, DeviceOperation, Either, OperationGraph, OwnedKernelLaunch, RoundRobin, SchedulingPolicy,
     SingleStream, all, allocate, block_on, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host,
@@ -17,8 +19,7 @@ use cuda_launch::operation::{
     task_on_device, value, with_context, with_device, zeroed, zip,
 };
 use cuda_launch::{
-    AsyncKernelLaunch, CudaFunction, DeviceBuffer, Error, ErrorKind, LaunchConfig, OperationError,
-    PinnedBuffer, PinnedFlags,
+    AsyncKernelLaunch, CudaFunction, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

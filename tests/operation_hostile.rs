@@ -12,6 +12,7 @@ mod child;
 mod support;
 
 use alone::{alone, hold};
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::operation::{
     DeviceFuture, DeviceOperation, SchedulingPolicy, SingleStream, block_on, copy_to_device, in_flight,
     value, zeroed,
@@ -19,7 +20,7 @@ use cuda_launch::operation::{
 use cuda_launch::sys::{CUcontext, CUresult, Driver};
 use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, GraphExec,
-    InstantiateFlags, LaunchConfig, cuda_launch,
+    LaunchConfig, cuda_launch,
 };
 use std::future::Future;
 use std::panic::panic_any;
@@ -282,7 +283,7 @@ impl Trap {
         let stream = ctx.new_stream().unwrap();
         let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
         let mut words = DeviceBuffer::<u32>::zeroed(&stream, 256).unwrap();
-        let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+        let config = LaunchConfig::new((1, 1, 1), (64, 1, 1));
         let mut launch = |stream: &CudaStream, block: u32| unsafe {
             cuda_launch! { kernel: trap_at, module: module, stream: stream, config: config,
             args: [block, 5u32, ptr_mut(words)] }

@@ -8,14 +8,14 @@
 mod late_driver;
 mod support;
 
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
     self, DeviceOperation, Either, OwnedKernelLaunch, RoundRobin, SchedulingPolicy, SingleStream, all,
     allocate, block_on, copy_from_pinned, copy_on_device, copy_to_device, copy_to_host, copy_to_pinned,
     from_event, from_stream, in_flight, memset, select, select_all, value, zeroed, zip,
 };
 use cuda_launch::{
-    AsyncKernelLaunch, CudaContext, CudaStream, DeviceBuffer, LaunchConfig, PinnedBuffer, PinnedFlags,
-    cuda_module,
+    AsyncKernelLaunch, CudaContext, CudaStream, DeviceBuffer, LaunchConfig, PinnedBuffer, cuda_module,
 };
 use late_driver::{allocations, work};
 use std::any::Any;
@@ -34,7 +34,7 @@ mod kernels {
     }
 }
 
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 
 /// A context over the device, one at a time.
 struct Rig {

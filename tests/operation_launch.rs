@@ -37,7 +37,7 @@ fn read_floats(buffer: &DeviceBuffer<f32>) -> Vec<f32> {
     buffer.to_host_vec(&context().new_stream().unwrap()).unwrap()
 }
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (1, 1, 1));
 
 fn config() -> LaunchConfig {
     LaunchConfig::for_num_elems(1000)
@@ -134,7 +134,7 @@ fn the_macro_takes_all_fields_but_the_stream() {
     // Clusters, and names for a plan.
     let ranks = kernel(include_str!("../examples/kernels/typed.ptx"), "ranks");
     let mut out = zeroed::<u32>(8).sync().unwrap();
-    let blocks = LaunchConfig { grid_dim: (8, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let blocks = LaunchConfig::new((8, 1, 1), (32, 1, 1));
     let op = unsafe {
         cuda_launch_async! { function: ranks, config: blocks, cluster_dim: (4, 1, 1), args: [slice_mut(out)] }
     };

@@ -14,13 +14,14 @@ mod rust_driver;
 mod support;
 
 use alone::{alone, hold};
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
     DeviceOperation, SchedulingPolicy, SingleStream, block_on, scope, set_inline_wait, value, with_context,
     zeroed,
 };
 use cuda_launch::sys::{CUresult, CUstreamCaptureMode};
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, LaunchConfig, LaunchPlan, PinnedBuffer, PinnedFlags, cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, LaunchConfig, LaunchPlan, PinnedBuffer, cuda_launch,
 };
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -256,7 +257,7 @@ fn a_fault_names_the_launch_whatever_is_behind_it() {
     let trap = module.load_function("trap_at").unwrap();
     let stream = ctx.new_stream().unwrap();
     let mut words = DeviceBuffer::<u32>::zeroed(&stream, 256).unwrap();
-    let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
+    let one = LaunchConfig::new((1, 1, 1), (1, 1, 1));
     let trapping = |words: &mut DeviceBuffer<u32>, block: u32| unsafe {
         cuda_launch! { function: trap, stream: stream, config: one, args: [block, 0u32, ptr_mut(words)] }
             .unwrap();

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::Duration;
 use support::{LOG, expect_parameters, marks, progress, reset};
 
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
 const DONE: CUresult = CUresult::SUCCESS;
 const GOES_ON: CUresult = CUresult::CUDA_ERROR_NOT_READY;

@@ -13,7 +13,7 @@ use form::{FORMS, Form};
 use std::sync::{Arc, Mutex, PoisonError};
 use support::{LOG, counted, marks, reset};
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 
 /// Streams a, b, c and a kernel of two slices, on the driver that does nothing.
 struct Rig {

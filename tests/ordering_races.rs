@@ -4,10 +4,10 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
-    InstantiateFlags, PinnedBuffer, PinnedFlags,
-};
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::PinnedFlags;
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, PinnedBuffer};
 use std::sync::Barrier;
 use std::thread;
 

@@ -6,16 +6,20 @@
 
 mod support;
 
-use cuda_launch::launch::{ArgumentList, Cons, Nil, Signature, Value};
+use cuda_launch::error::LaunchError;
+use cuda_launch::foundation::{ArgumentList, Cons, Nil, Signature, Value};
+use cuda_launch::launch::{
+    AccessPolicyWindow, AccessProperty, ClusterSchedulingPolicy, MemSyncDomain, PortableClusterMode,
+    SharedMemoryMode, SynchronizationPolicy,
+};
+use cuda_launch::memory::SliceParts;
 use cuda_launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, CudaContext, CudaEvent,
-    CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, ErrorKind,
-    LaunchConfig, LaunchError, MemSyncDomain, PortableClusterMode, SharedMemoryMode, SliceParts,
-    SynchronizationPolicy, cuda_launch,
+    Attribute, CudaContext, CudaEvent, CudaFunction, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr,
+    DeviceSlice, DeviceSliceMut, ErrorKind, LaunchConfig, cuda_launch,
 };
 use support::{LOG, counted, expect_parameters, reset};
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
 
 struct Rig {
@@ -324,7 +328,7 @@ fn a_warm_launch_without_memory_asks_for_nothing() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[4]);
     for shared_mem_bytes in [0, 1000, 49152] {
-        let config = LaunchConfig { shared_mem_bytes, ..ONE };
+        let config = ONE.with_shared(shared_mem_bytes);
         let launch = || unsafe {
             cuda_launch! { function: f, stream: rig.stream, config: config, args: [1u32] }
         };
@@ -390,8 +394,9 @@ fn launch(rig: &Rig, f: &CudaFunction, config: LaunchConfig) -> Result<(), cuda_
 fn dimensions_outside_the_limits_are_errors_with_value_and_limit() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[]);
-    let config =
-        |grid_dim, block_dim, shared_mem_bytes| LaunchConfig { grid_dim, block_dim, shared_mem_bytes };
+    let config = |grid_dim, block_dim, shared_mem_bytes| {
+        LaunchConfig::new(grid_dim, block_dim).with_shared(shared_mem_bytes)
+    };
     let one = (1, 1, 1);
     let big = i32::MAX as u32;
     for (bad, text) in [
@@ -443,12 +448,12 @@ fn dimensions_outside_the_limits_are_errors_with_value_and_limit() {
 fn opting_in_raises_the_shared_memory_limit() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[]);
-    let config = LaunchConfig { shared_mem_bytes: 100_000, ..ONE };
+    let config = ONE.with_shared(100_000);
     let error = launch(&rig, &f, config).unwrap_err();
     assert!(error.to_string().contains("set_max_dynamic_shared_memory(100000)"), "{error}");
     f.set_max_dynamic_shared_memory(100_000).unwrap();
     launch(&rig, &f, config).unwrap();
-    let error = launch(&rig, &f, LaunchConfig { shared_mem_bytes: 300_000, ..ONE }).unwrap_err();
+    let error = launch(&rig, &f, ONE.with_shared(300_000)).unwrap_err();
     assert!(error.to_string().contains("this device allows 232448 bytes in all"), "{error}");
 }
 
@@ -608,8 +613,7 @@ fn modes_lift_the_limits_of_a_launch() {
         };
         launched.map_err(|error| assert!(error.is_launch_refused(), "{error}")).is_ok()
     };
-    let (wide, large) =
-        (LaunchConfig { grid_dim: (16, 1, 1), ..ONE }, LaunchConfig { shared_mem_bytes: 100_000, ..ONE });
+    let (wide, large) = (LaunchConfig { grid_dim: (16, 1, 1), ..ONE }, ONE.with_shared(100_000));
     let cluster = Attribute::cluster_dimension((16, 1, 1));
     for (mode, allowed) in [
         (PortableClusterMode::Default, false),
@@ -733,7 +737,7 @@ fn a_refused_launch_is_no_suspect() {
     support::answer(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let error = launch(&other).unwrap_err();
     let ErrorKind::Faulted(fault) = error.kind() else { panic!("{error}") };
-    assert_eq!(fault.suspects, [cuda_launch::Suspect::Kernel("kernel_2".into())], "{error}");
+    assert_eq!(fault.suspects, [cuda_launch::error::Suspect::Kernel("kernel_2".into())], "{error}");
 }
 
 #[test]
@@ -743,13 +747,16 @@ fn a_driver_that_knows_no_parameters_says_why_and_launches() {
     let stream = ctx.new_stream().unwrap();
     let known = format!("{PTX}.visible .entry k(.param .u32 a) {{ ret; }}");
     let f = ctx.load_module(known).unwrap().load_function("k").unwrap();
-    assert!(matches!(f.parameters(), cuda_launch::Parameters::Known(_, cuda_launch::ParameterSource::Image)));
+    assert!(matches!(
+        f.parameters(),
+        cuda_launch::module::Parameters::Known(_, cuda_launch::module::ParameterSource::Image)
+    ));
     let wrong = unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [1u64] }
     };
     assert!(wrong.unwrap_err().is_argument_mismatch());
     let f = ctx.load_module(PTX).unwrap().load_function("unlisted").unwrap();
-    let cuda_launch::Parameters::Unknown(why) = f.parameters() else { panic!("nobody knows them") };
+    let cuda_launch::module::Parameters::Unknown(why) = f.parameters() else { panic!("nobody knows them") };
     assert!(why.contains("12000") && why.contains("cuFuncGetParamInfo"), "{why}");
     expect_parameters(&[8]);
     unsafe {

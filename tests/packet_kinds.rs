@@ -12,7 +12,7 @@ use cuda_launch::{
 };
 use support::{LOG, counted, expect_parameters, reset};
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
 
 struct Rig {
@@ -48,7 +48,7 @@ macro_rules! by_all {
             answers.push(unsafe { cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [$($x),*] } });
             answers.push(unsafe { rig.stream.launch_builder(f)$(.arg(&$x))*.launch(ONE) }.map(drop));
             answers.push(rig.stream.launch_builder(f)$(.arg(&$x))*.prepare(ONE).map(drop));
-            answers.push(cuda_launch::KernelNode::new(f, ONE, &[], cuda_launch::kernel_args![$($x),*]).map(drop));
+            answers.push(cuda_launch::graph::KernelNode::new(f, ONE, &[], cuda_launch::kernel_args![$($x),*]).map(drop));
         }
         assert!(answers.iter().all(|answer| answer.is_ok() == answers[0].is_ok()), "{answers:?}");
         answers.swap_remove(0)
@@ -122,7 +122,7 @@ fn byval_passes_bits_of_any_kind() {
         assert_eq!(packet(), [a.to_ne_bytes(), b.to_ne_bytes()]);
         unsafe { rig.stream.launch_builder(&f).byval(&a).byval(&b).launch(ONE) }.unwrap();
         assert_eq!(packet(), [a.to_ne_bytes(), b.to_ne_bytes()]);
-        unsafe { rig.stream.launch_builder(&f).arg(cuda_launch::launch::Bits(&a)).byval(&b).launch(ONE) }
+        unsafe { rig.stream.launch_builder(&f).arg(cuda_launch::foundation::Bits(&a)).byval(&b).launch(ONE) }
             .unwrap();
         // One of them only: the other is compared.
         let wrong = unsafe {

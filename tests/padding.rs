@@ -4,9 +4,9 @@
 #![allow(unsafe_code)] // A launch: the comment above the kernel tells its arguments.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PinnedFlags, RowLayout};
 use cuda_launch::{
-    CopyBatch, CopySource, CopyTarget, CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Extent,
-    LaunchConfig, PinnedBuffer, PinnedFlags, RowLayout, cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, DeviceCopy, LaunchConfig, PinnedBuffer, cuda_launch,
 };
 
 /// Seven bytes of padding in front of `b`, and six behind `c`.
@@ -95,7 +95,7 @@ fn a_kernel_sees_the_fields() {
     let module = stream.context().load_module(ADD).unwrap();
     let input = DeviceBuffer::from_host(&stream, &sent).unwrap();
     let mut out = DeviceBuffer::from_host(&stream, &sent).unwrap();
-    let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (3, 1, 1), shared_mem_bytes: 0 };
+    let config = LaunchConfig::new((1, 1, 1), (3, 1, 1));
     unsafe {
         cuda_launch! { kernel: add, module: module, stream: stream, config: config,
         args: [out.as_mut_device_ptr(), input.as_device_ptr(), Padded { a: 0, b: 0.5, c: 7 }] }

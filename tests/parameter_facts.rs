@@ -7,11 +7,9 @@
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::module::{CudaLibrary, ParameterSource, Parameters};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    CudaContext, CudaFunction, CudaLibrary, DeviceBuffer, LaunchConfig, ParameterSource, Parameters,
-    cuda_launch,
-};
+use cuda_launch::{CudaContext, CudaFunction, DeviceBuffer, LaunchConfig, cuda_launch};
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");

@@ -8,17 +8,17 @@ mod child;
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::device::PeerAttribute;
+use cuda_launch::event::EventFlags;
 use cuda_launch::sys::{CUdevice_P2PAttribute, CUresult};
 use cuda_launch::{
-    CudaContext, CudaDevice, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, EventFlags, LaunchConfig,
-    PeerAttribute, cuda_launch,
+    CudaContext, CudaDevice, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
 use skip::skipped;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
-const ONE_BLOCK: LaunchConfig =
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+const ONE_BLOCK: LaunchConfig = LaunchConfig::new((1, 1, 1), (64, 1, 1));
 
 /// Two devices, where there are: every test comes here first, because the emulator reads the variable once.
 fn two() -> Option<[CudaDevice; 2]> {

@@ -6,11 +6,12 @@
 #[path = "support/skip.rs"]
 mod skip;
 
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::{PinnedFlags, RegisterFlags};
 use cuda_launch::sys::CUresult;
-use cuda_launch::{CaptureMode, CudaGraph, InstantiateFlags};
 use cuda_launch::{
-    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, PinnedBuffer,
-    PinnedFlags, RegisterFlags, cuda_launch,
+    CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, PinnedBuffer, cuda_launch,
 };
 use skip::skipped;
 
@@ -160,7 +161,8 @@ fn a_slice_is_pinned_in_a_scope() {
     // A panic inside unregisters as well.
     let context = stream.context().clone();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let scope = |_: cuda_launch::PinnedViewMut<'_, u32>| -> Result<(), Error> { panic!("on purpose") };
+        let scope =
+            |_: cuda_launch::memory::PinnedViewMut<'_, u32>| -> Result<(), Error> { panic!("on purpose") };
         context.with_registered(&mut data, RegisterFlags::empty(), scope)
     }));
     assert!(caught.is_err());

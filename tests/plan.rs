@@ -10,8 +10,9 @@ mod alone;
 mod inject;
 
 use alone::alone;
+use cuda_launch::error::PlanError;
 use cuda_launch::{
-    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan, PlanError,
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan,
     cuda_launch,
 };
 
@@ -200,7 +201,7 @@ fn what_the_driver_refuses_a_graph_is_told() {
         let ctx = CudaContext::with_driver(&inject::driver(hidden), 0).unwrap();
         let mut graph = cuda_launch::CudaGraph::new(&ctx).unwrap();
         graph.add_empty(&[]).unwrap();
-        (graph.instantiate(cuda_launch::InstantiateFlags::empty()).unwrap(), ctx.new_stream().unwrap())
+        (graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()).unwrap(), ctx.new_stream().unwrap())
     };
     let (mut unlaunched, stream) = exec("cuGraphLaunch");
     let error = unlaunched.launch(&stream).unwrap_err();

@@ -3,10 +3,11 @@
 #![allow(unsafe_code)] // Memory that goes to the raw driver and comes back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ManagedAttach, ManagedBuffer, MemoryPool, MemoryType,
-    PinnedBuffer, PinnedFlags, PointerAttributes, PoolOptions, RawOwnership,
+use cuda_launch::interop::RawOwnership;
+use cuda_launch::memory::{
+    ManagedAttach, MemoryPool, MemoryType, PinnedFlags, PointerAttributes, PoolOptions,
 };
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, ManagedBuffer, PinnedBuffer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ErrorKind, MemoryAccess, MemoryLocation, MemoryPool,
-    OsHandleKinds, PoolOptions, PoolReuse,
-};
+use cuda_launch::interop::OsHandleKinds;
+use cuda_launch::memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolOptions, PoolReuse};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, ErrorKind};
 
 const MIB: usize = 1 << 20;
 

@@ -8,11 +8,11 @@
 #[path = "references/child.rs"]
 mod child;
 
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, Error, EventFlags, IpcEvent, IpcEventHandle, IpcMemoryHandle,
-    Mapping, MemoryAccess, MemoryPool, OsHandle, OsHandleKinds, PhysicalAllocation, PhysicalOptions,
-    PoolOptions, VirtualReservation,
-};
+use cuda_launch::event::{EventFlags, IpcEvent, IpcEventHandle};
+use cuda_launch::interop::{IpcMemoryHandle, OsHandle, OsHandleKinds};
+use cuda_launch::memory::{MemoryAccess, MemoryPool, PoolOptions};
+use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error};
 use std::os::fd::AsFd;
 use std::process::Stdio;
 

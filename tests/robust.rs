@@ -7,11 +7,10 @@
 #[path = "support/inject.rs"]
 mod inject;
 
+use cuda_launch::event::EventFlags;
+use cuda_launch::memory::MemoryPool;
 use cuda_launch::sys::{CUresult, Driver};
-use cuda_launch::{
-    Attribute, CudaContext, CudaDevice, DeviceBuffer, Error, EventFlags, LaunchConfig, MemoryPool,
-    cuda_launch,
-};
+use cuda_launch::{Attribute, CudaContext, CudaDevice, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -7,20 +7,22 @@
 #[path = "support/failures.rs"]
 mod failures;
 
-use cuda_launch::graph::{Branches, CopyNode, DotFlags, Edge, HostMemory, MemsetNode};
+use cuda_launch::graph::{
+    Branches, CopyNode, DotFlags, Edge, HostMemory, InstantiateFlags, KernelNode, MemsetNode,
+};
+use cuda_launch::module::{CudaLibrary, FunctionAttribute, JitOptions, Linker};
 use cuda_launch::sys::CUresult;
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaLibrary, DeviceBuffer, Error,
-    FunctionAttribute, InstantiateFlags, JitOptions, KernelNode, LaunchConfig, LaunchPlan, Linker,
-    SurfaceObject, cuda_launch, kernel_args,
+    CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, LaunchConfig, LaunchPlan, cuda_launch,
+    kernel_args,
 };
 use failures::each_call_fails;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const N: usize = 100;
-const CONFIG: LaunchConfig =
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (128, 1, 1));
 const SAXPY: &str = include_str!("../examples/kernels/saxpy.ptx");
 const FILL: &str = include_str!("../examples/kernels/fill.ptx");
 

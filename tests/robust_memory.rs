@@ -6,15 +6,16 @@
 #[path = "support/failures.rs"]
 mod failures;
 
-use cuda_launch::sys::CUresult;
-use cuda_launch::{
-    ArrayFlags, ArrayShape, CopyBatch, CudaArray, CudaContext, DeviceBuffer, Error, GrowableBuffer,
-    ManagedAttach, ManagedBuffer, Mapping, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
-    MipmappedArray, PhysicalAllocation, PhysicalOptions, PinnedBuffer, PinnedFlags, PitchedBuffer,
-    PoolOptions, RegionBatch, RegisterFlags, SurfaceObject, TextureDescriptor, TextureObject,
-    VirtualReservation,
+use cuda_launch::memory::{
+    CopyBatch, GrowableBuffer, ManagedAttach, MemoryAccess, MemoryAdvice, MemoryLocation, MemoryPool,
+    PinnedFlags, PitchedBuffer, PoolOptions, RegionBatch, RegisterFlags,
 };
-use cuda_launch::{CaptureMode, CudaGraph};
+use cuda_launch::sys::CUresult;
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
+};
+use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, Error, ManagedBuffer, PinnedBuffer};
 use failures::{each_call_fails, inject};
 
 const N: usize = 1000;

@@ -3,7 +3,8 @@
 #![allow(unsafe_code)] // A launch.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, LaunchConfig, cuda_launch};
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, LaunchConfig, cuda_launch};
 use std::fmt::Debug;
 
 fn shown(handle: &impl Debug, name: &str) -> String {
@@ -19,7 +20,7 @@ fn handles_print_one_line() {
     let module = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
     let function = module.load_function("fill").unwrap();
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
-    let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+    let config = LaunchConfig::new((1, 1, 1), (64, 1, 1));
     unsafe {
         cuda_launch! { kernel: "fill", stream: stream, module: module, config: config, args: [ptr_mut(buffer), 64_u32, 3_u32] }
     }

@@ -12,9 +12,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_emulator::{LiveHandles, live_handles};
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::PinnedFlags;
 use cuda_launch::{
     CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, GraphExec,
-    InstantiateFlags, LaunchConfig, PinnedBuffer, PinnedFlags, cuda_launch,
+    LaunchConfig, PinnedBuffer, cuda_launch,
 };
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

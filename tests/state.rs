@@ -5,14 +5,14 @@
 
 mod support;
 
+use cuda_launch::error::{Faulted, Suspect};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaFunction, CudaModule, CudaStream, Error, ErrorKind, Faulted, LaunchConfig, Suspect,
-    cuda_launch,
+    CudaContext, CudaFunction, CudaModule, CudaStream, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
 use support::{answer, counted, reset};
 
-const ONE: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const ONE: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const FAULT: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 
 /// Two streams on the driver that does nothing, and a module that has whatever kernel is asked for.

@@ -11,10 +11,13 @@ mod child;
 mod skip;
 
 use alone::{Alone, alone};
+use cuda_launch::memory::PinnedFlags;
+use cuda_launch::stream::{
+    BarrierScope, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags,
+};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    BarrierScope, CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, PinnedBuffer,
-    PinnedFlags, StreamMemoryOp, StreamValue, Until, WaitValueFlags, WriteValueFlags, cuda_launch,
+    CudaContext, CudaStream, DeviceBuffer, DevicePtrMut, LaunchConfig, PinnedBuffer, cuda_launch,
 };
 use skip::skipped;
 use std::sync::atomic::{AtomicU32, Ordering};

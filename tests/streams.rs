@@ -11,10 +11,12 @@ mod inject;
 mod skip;
 
 use alone::{Alone, alone, hold};
+use cuda_launch::error::AttributeError;
+use cuda_launch::launch::{AccessPolicyWindow, AccessProperty, MemSyncDomain, SynchronizationPolicy};
+use cuda_launch::stream::StreamFlags;
 use cuda_launch::sys::{CUlaunchAttributeID, CUresult};
 use cuda_launch::{
-    AccessPolicyWindow, AccessProperty, Attribute, AttributeError, CudaContext, CudaFunction, CudaStream,
-    DeviceBuffer, ErrorKind, LaunchConfig, MemSyncDomain, StreamFlags, SynchronizationPolicy, cuda_launch,
+    Attribute, CudaContext, CudaFunction, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch,
 };
 use skip::skipped;
 use std::sync::Arc;

@@ -5,10 +5,8 @@
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, Interleave, L2Promotion,
-    OutOfBoundsFill, Swizzle, TensorDataType, TensorMap,
-};
+use cuda_launch::tensor::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType, TensorMap};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind};
 use skip::skipped;
 
 fn open<T: DeviceCopy>(len: usize) -> (CudaStream, DeviceBuffer<T>) {

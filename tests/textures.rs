@@ -6,11 +6,14 @@
 #[path = "support/skip.rs"]
 mod skip;
 
-use cuda_launch::{
-    AddressMode, ArrayFlags, ArrayShape, CopySource, CudaArray, CudaContext, CudaModule, CudaStream,
-    DeviceBuffer, ErrorKind, FilterMode, LaunchConfig, MipmappedArray, PitchedBuffer, RowLayout,
-    SurfaceObject, TensorMap, TextureDescriptor, TextureError, TextureFlags, TextureObject, cuda_launch,
+use cuda_launch::error::TextureError;
+use cuda_launch::memory::{CopySource, PitchedBuffer, RowLayout};
+use cuda_launch::tensor::TensorMap;
+use cuda_launch::texture::{
+    AddressMode, ArrayFlags, ArrayShape, CudaArray, FilterMode, MipmappedArray, SurfaceObject,
+    TextureDescriptor, TextureFlags, TextureObject,
 };
+use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
 use skip::skipped;
 
 const LINEAR: TextureDescriptor = TextureDescriptor { filter: FilterMode::Linear, ..POINT };
@@ -32,7 +35,7 @@ fn open() -> (CudaStream, CudaModule) {
 }
 
 fn threads(x: u32, y: u32, z: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (x, y, z), shared_mem_bytes: 0 }
+    LaunchConfig::new((1, 1, 1), (x, y, z))
 }
 
 fn array(stream: &CudaStream, shape: ArrayShape, values: &[f32]) -> CudaArray<f32> {

@@ -11,12 +11,18 @@ mod objects;
 #[path = "two_drivers/public.rs"]
 mod public;
 
-use cuda_launch::graph::{Branches, CopyNode, MemsetNode};
+use cuda_launch::context::ContextOptions;
+use cuda_launch::device::GreenContext;
+use cuda_launch::error::{AliasedMemory, GraphError};
+use cuda_launch::graph::{Branches, CopyNode, KernelNode, MemsetNode};
+use cuda_launch::memory::{
+    CopyBatch, CopySource, CopyTarget, Extent, ManagedAttach, MemoryLocation, RegionBatch, RowLayout,
+};
 use cuda_launch::sys::CUresult;
+use cuda_launch::tensor::TensorMap;
+use cuda_launch::virtual_memory::Mapping;
 use cuda_launch::{
-    AliasedMemory, Attribute, ContextOptions, CopyBatch, CopySource, CopyTarget, CudaGraph, DeviceBuffer,
-    Error, ErrorKind, Extent, GraphError, GreenContext, KernelNode, LaunchConfig, ManagedAttach, Mapping,
-    MemoryLocation, RegionBatch, RowLayout, TensorMap, cuda_launch, kernel_args,
+    Attribute, CudaGraph, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch, kernel_args,
 };
 use objects::{N, Objects};
 use std::collections::BTreeSet;
@@ -38,20 +44,20 @@ macro_rules! entries {
 
 const LAYOUT: RowLayout = RowLayout { pitch: 4 * N, rows: 1 };
 const ROW: Extent = Extent::rows(N, 1);
-const CONFIG: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 
 entries! {
     "CudaContext::wait": |a, b| a.context.wait(&b.event);
     "CudaContext::enable_peer_access": |a, b| a.context.enable_peer_access(&b.context);
     "CudaContext::disable_peer_access": |a, b| a.context.disable_peer_access(&b.context);
     "CudaDevice::peer_attribute": |a, b| {
-        a.context.device().peer_attribute(cuda_launch::PeerAttribute::ACCESS_SUPPORTED, &b.context.device())
+        a.context.device().peer_attribute(cuda_launch::device::PeerAttribute::ACCESS_SUPPORTED, &b.context.device())
     };
     "AnyEvent::record": |a, b| a.event.record(&b.stream);
-    "AnyEvent::record_with": |a, b| a.event.record_with(&b.stream, cuda_launch::EventRecordFlags::empty());
+    "AnyEvent::record_with": |a, b| a.event.record_with(&b.stream, cuda_launch::event::EventRecordFlags::empty());
     "TimingEvent::elapsed_ms": |a, b| a.timing.elapsed_ms(&b.timing);
     "CudaStream::wait": |a, b| a.stream.wait(&b.event);
-    "CudaStream::wait_with": |a, b| a.stream.wait_with(&b.event, cuda_launch::EventWaitFlags::empty());
+    "CudaStream::wait_with": |a, b| a.stream.wait_with(&b.event, cuda_launch::event::EventWaitFlags::empty());
     "CudaStream::copy_attributes_from": |a, b| a.stream.copy_attributes_from(&b.stream);
     "CudaStream::set_attribute": |a, b| a.stream.set_attribute(Attribute::launch_completion_event(&b.event));
     "GreenContext::new": |a, b| GreenContext::new(&a.context, std::slice::from_ref(&b.multiprocessors));
@@ -59,13 +65,13 @@ entries! {
     "CudaLibrary::raw_global": |a, b| a.library.raw_global(&b.context, "table");
     "LibraryKernel::function": |a, b| a.kernel.function(&b.context);
     "LibraryKernel::attribute": |a, b| {
-        a.kernel.attribute(&b.context, cuda_launch::FunctionAttribute::NUM_REGS)
+        a.kernel.attribute(&b.context, cuda_launch::module::FunctionAttribute::NUM_REGS)
     };
     "LibraryKernel::set_attribute": |a, b| {
-        a.kernel.set_attribute(&b.context, cuda_launch::FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, 0)
+        a.kernel.set_attribute(&b.context, cuda_launch::module::FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, 0)
     };
     "LibraryKernel::set_cache_config": |a, b| {
-        a.kernel.set_cache_config(&b.context, cuda_launch::CacheConfig::PREFER_L1)
+        a.kernel.set_cache_config(&b.context, cuda_launch::module::CacheConfig::PREFER_L1)
     };
 
     "CudaGraph::add_kernel": |a, b| {

@@ -3,10 +3,14 @@
 #![allow(unsafe_code)] // Launches of kernels whose every argument is checked against the host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use cuda_launch::context::ContextOptions;
+use cuda_launch::error::GlobalError;
+use cuda_launch::launch::KernelArgument;
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureHandle, TextureObject,
+};
 use cuda_launch::{
-    ArrayFlags, ArrayShape, ContextOptions, CudaArray, CudaContext, CudaStream, DeviceBuffer, DeviceCopy,
-    DevicePtr, Error, ErrorKind, GlobalError, KernelArgument, LaunchConfig, TextureDescriptor, TextureHandle,
-    TextureObject, cuda_module,
+    CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DevicePtr, Error, ErrorKind, LaunchConfig, cuda_module,
 };
 
 mod gpu {
@@ -108,7 +112,7 @@ mod by_alias {
 
 #[cuda_module("tests/kernels/textures.ptx")]
 mod textures {
-    use cuda_launch::TextureHandle;
+    use cuda_launch::texture::TextureHandle;
 
     unsafe extern "C" {
         pub fn sample_1d(texture: TextureHandle, out: *mut f32, x0: f32, step: f32);
@@ -168,7 +172,7 @@ fn open() -> (CudaContext, CudaStream) {
 }
 
 fn one_block(threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
+    LaunchConfig::new((1, 1, 1), (threads, 1, 1))
 }
 
 /// Launches a method of the signature of `vecadd` and compares the result.
@@ -352,8 +356,7 @@ fn a_contract_is_checked_before_the_launch() {
     let error =
         module.strict(&stream, LaunchConfig { grid_dim: (5, 1, 1), ..good }, &a, &a, &mut c).unwrap_err();
     assert_eq!(contract(&error), ("grid = (4, 1, 1)".into(), "(5, 1, 1)".into()));
-    let error =
-        module.strict(&stream, LaunchConfig { shared_mem_bytes: 4, ..good }, &a, &a, &mut c).unwrap_err();
+    let error = module.strict(&stream, good.with_shared(4), &a, &a, &mut c).unwrap_err();
     assert_eq!(contract(&error), ("dynamic_shared = 0..=0".into(), "4 bytes".into()));
     let error = module.strict(&stream, good, &a.slice(1..), &a, &mut c).unwrap_err();
     assert_eq!(contract(&error), ("a.len() == c.len()".into(), "7 and 8".into()));
@@ -373,7 +376,7 @@ fn launch_bounds_and_shared_memory_are_checked() {
     let error = module.bounded_more(&stream, one_block(65), &mut out).unwrap_err();
     assert_eq!(contract(&error), ("at most 64 threads a block".into(), "a block of (65, 1, 1)".into()));
 
-    let shared = |bytes| LaunchConfig { shared_mem_bytes: bytes, ..one_block(32) };
+    let shared = |bytes| one_block(32).with_shared(bytes);
     module.dynamic(&stream, shared(48), &mut out).unwrap();
     assert_eq!(out.to_host_vec(&stream).unwrap(), [48]);
     let error = module.dynamic(&stream, shared(65), &mut out).unwrap_err();

@@ -103,7 +103,7 @@ fn config() -> LaunchConfig {
 }
 
 fn blocks(grid: u32, block: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (grid, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: 0 }
+    LaunchConfig::new((grid, 1, 1), (block, 1, 1))
 }
 
 /// Waits until nothing is in flight that this test has left there.
@@ -264,7 +264,7 @@ fn generic_kernels_closures_and_attributes() {
     assert_eq!(read(&op.unwrap().sync().unwrap().2), [2.0; N]);
 
     let out = DeviceBuffer::<u32>::zeroed(&stream(), 1).unwrap();
-    let shared = LaunchConfig { shared_mem_bytes: 48, ..blocks(1, 32) };
+    let shared = blocks(1, 32).with_shared(48);
     let out = typed.dynamic_async_owned(shared, out).unwrap().sync().unwrap();
     assert_eq!(read(&out), [48]);
 }

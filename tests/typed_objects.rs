@@ -4,22 +4,28 @@
 #![deny(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use cuda_launch::error::ObjectError;
+use cuda_launch::memory::NoAddress;
+use cuda_launch::tensor::{TensorMap, TensorMapObject};
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
+};
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CudaArray, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
-    DeviceCopy, ErrorKind, LaunchConfig, MipmappedArray, NoAddress, ObjectError, PinnedBuffer, SurfaceObject,
-    TensorMap, TensorMapObject, TextureDescriptor, TextureObject, cuda_module,
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceCopy, ErrorKind, LaunchConfig,
+    PinnedBuffer, cuda_module,
 };
 
 /// The same type by another name, in another place.
 mod names {
-    pub(crate) use cuda_launch::TextureObject as Picture;
-    pub(crate) type Target = cuda_launch::SurfaceObject;
+    pub(crate) use cuda_launch::texture::TextureObject as Picture;
+    pub(crate) type Target = cuda_launch::texture::SurfaceObject;
 }
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
     use super::names::{Picture, Target};
-    use cuda_launch::{SurfaceObject, TensorMapObject, TextureObject};
+    use cuda_launch::tensor::TensorMapObject;
+    use cuda_launch::texture::{SurfaceObject, TextureObject};
 
     unsafe extern "C" {
         /// Reads one element of the texture for each of the slice.
@@ -47,14 +53,14 @@ fn rig() -> Rig {
 }
 
 fn line(threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
+    LaunchConfig::new((1, 1, 1), (threads, 1, 1))
 }
 
-fn row<T: cuda_launch::ArrayElement>(ctx: &CudaContext, width: usize) -> CudaArray<T> {
+fn row<T: cuda_launch::texture::ArrayElement>(ctx: &CudaContext, width: usize) -> CudaArray<T> {
     CudaArray::new(ctx, ArrayShape::D1 { width }, ArrayFlags::SURFACE).unwrap()
 }
 
-fn texture<T: cuda_launch::ArrayElement>(array: &CudaArray<T>) -> TextureObject {
+fn texture<T: cuda_launch::texture::ArrayElement>(array: &CudaArray<T>) -> TextureObject {
     TextureObject::from_array(array, &TextureDescriptor::default()).unwrap()
 }
 
@@ -143,7 +149,7 @@ fn graphs_keep_objects() {
         module.add_one(stream, line(4), &source, &mut target)
     })
     .unwrap();
-    let mut exec = graph.instantiate(cuda_launch::InstantiateFlags::empty()).unwrap();
+    let mut exec = graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()).unwrap();
     drop((graph, array, picture, source, target));
     // Others that could get their handles.
     let others: Vec<_> = (0..4).map(|_| texture(&row::<f32>(&ctx, 4))).collect();
@@ -202,13 +208,15 @@ fn what_is_written_is_reached_by_one_argument() {
 #[test]
 fn textures_of_host_memory_are_for_unsafe_kernels() {
     let Rig { ctx, stream, module } = rig();
-    let pinned = PinnedBuffer::<f32>::zeroed(&ctx, 1024, cuda_launch::PinnedFlags::DEVICE_MAP).unwrap();
+    let pinned =
+        PinnedBuffer::<f32>::zeroed(&ctx, 1024, cuda_launch::memory::PinnedFlags::DEVICE_MAP).unwrap();
     let texture = TextureObject::from_linear(&pinned.device_view(), &TextureDescriptor::default()).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
     let error = object_error(module.fetch(&stream, line(4), &texture, &mut out));
     assert!(matches!(error, ObjectError::SeenByHost { object: "texture", .. }), "{error}");
     let managed =
-        cuda_launch::ManagedBuffer::<f32>::zeroed(&stream, 1024, cuda_launch::ManagedAttach::Global).unwrap();
+        cuda_launch::ManagedBuffer::<f32>::zeroed(&stream, 1024, cuda_launch::memory::ManagedAttach::Global)
+            .unwrap();
     let texture = TextureObject::from_linear(&managed, &TextureDescriptor::default()).unwrap();
     let error = object_error(module.fetch(&stream, line(4), &texture, &mut out));
     assert!(matches!(error, ObjectError::SeenByHost { .. }), "{error}");
@@ -243,7 +251,8 @@ fn a_tensor_map_keeps_and_orders_its_buffer() {
 #[test]
 fn objects_of_another_context_are_refused() {
     let Rig { stream, module, .. } = rig();
-    let other = stream.context().device().create_context(&cuda_launch::ContextOptions::default()).unwrap();
+    let other =
+        stream.context().device().create_context(&cuda_launch::context::ContextOptions::default()).unwrap();
     let picture = texture(&row::<f32>(&other, 4));
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
     let error = module.sample(&stream, line(4), &picture, &mut out).unwrap_err();
@@ -275,7 +284,7 @@ mod later {
         let (source, _target) =
             module.add_one_async_owned(line(4), source, Box::new(target)).unwrap().sync().unwrap();
         assert_eq!(arrays[1].to_host_vec(&stream).unwrap(), [8, 9, 10]);
-        let other = ctx.device().create_context(&cuda_launch::ContextOptions::default()).unwrap();
+        let other = ctx.device().create_context(&cuda_launch::context::ContextOptions::default()).unwrap();
         let picture = texture(&row::<f32>(&other, 4));
         let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
         let strange = module.sample_async(line(4), &picture, &mut out).unwrap().sync_on(&stream);

@@ -3,10 +3,8 @@
 #![cfg(feature = "tracing")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    CopySource, CopyTarget, CudaContext, CudaStream, DeviceBuffer, Error, Extent, PinnedBuffer, PinnedFlags,
-    RegionBatch, RowLayout,
-};
+use cuda_launch::memory::{CopySource, CopyTarget, Extent, PinnedFlags, RegionBatch, RowLayout};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error, PinnedBuffer};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,7 +67,7 @@ const COPIES: &[(&str, Copying)] = &[
         stream.copy_region(&source, &mut target, Extent::rows(N, 1))
     }),
     ("CopyBatch", |stream, device, host| {
-        let mut batch = cuda_launch::CopyBatch::new();
+        let mut batch = cuda_launch::memory::CopyBatch::new();
         batch.push_to_host(host, device)?;
         batch.submit(stream)
     }),

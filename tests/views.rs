@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{
-    CastError, CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DeviceSlice, ErrorKind, IndexRange, Plain,
-};
+use cuda_launch::error::{CastError, IndexRange};
+use cuda_launch::memory::Plain;
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DeviceSlice, ErrorKind};
 use std::num::Wrapping;
 
 fn stream() -> CudaStream {

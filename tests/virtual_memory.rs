@@ -3,10 +3,10 @@
 #![allow(unsafe_code)] // Launches of kernels whose arguments the comment beside them tells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::{
-    AliasedMemory, CudaContext, CudaStream, DeviceBuffer, ErrorKind, GrowableBuffer, LaunchConfig, Mapping,
-    MemoryAccess, MemoryLocation, PhysicalAllocation, PhysicalOptions, VirtualReservation, cuda_launch,
-};
+use cuda_launch::error::AliasedMemory;
+use cuda_launch::memory::{GrowableBuffer, MemoryAccess, MemoryLocation};
+use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()

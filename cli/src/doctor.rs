@@ -1,6 +1,6 @@
 //! `cuda-launch doctor`.
 
-use cuda_launch::{DeviceReport, Doctor, DriverReport, DriverSource};
+use cuda_launch::diagnostics::{DeviceReport, Doctor, DriverReport, DriverSource};
 use serde_json::{Value, json};
 
 use crate::failure::Exit;
@@ -9,7 +9,7 @@ use crate::style;
 use crate::table::wrap;
 
 pub(crate) fn run() -> Outcome {
-    let found = cuda_launch::doctor();
+    let found = cuda_launch::diagnostics::doctor();
     let mut outcome = Outcome::new(text(&found), json(&found));
     if found.serving().is_none() {
         outcome.exit = Exit::Found;

@@ -1,6 +1,7 @@
 //! What goes wrong, and the exit codes.
 
-use cuda_launch::{ArgumentMismatch, CompileError, Error, ErrorKind};
+use cuda_launch::error::{ArgumentMismatch, CompileError};
+use cuda_launch::{Error, ErrorKind};
 use cuda_ptx::image::ImageError;
 use serde_json::{Value, json};
 use std::io;

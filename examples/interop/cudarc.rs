@@ -5,9 +5,8 @@
 
 #![allow(unsafe_code)] // Each `unsafe` vouches for a handle of cudarc's.
 
-use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, Driver, LaunchConfig, RawOwnership, cuda_launch, sys,
-};
+use cuda_launch::interop::RawOwnership;
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Driver, LaunchConfig, cuda_launch, sys};
 use cudarc::driver::{CudaContext as CudarcContext, DevicePtr, DevicePtrMut};
 use std::error::Error;
 use std::sync::Arc;

@@ -6,9 +6,8 @@
 
 #![allow(unsafe_code)] // C functions for `dlpack.py`, which keeps to the duties of each.
 
-use cuda_launch::{
-    CudaContext, CudaFunction, CudaStream, DeviceBuffer, DlTensor, Error, LaunchConfig, cuda_launch,
-};
+use cuda_launch::interop::DlTensor;
+use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_launch};
 use std::error::Error as StdError;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut};

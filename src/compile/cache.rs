@@ -69,7 +69,7 @@ pub enum CacheUse {
 ///
 /// ```no_run
 /// # #[cfg(feature = "nvrtc")] {
-/// use cuda_launch::JitTarget;
+/// use cuda_launch::module::JitTarget;
 /// use cuda_launch::compile::{CacheUse, CompileCache, CudaSource, Nvrtc, NvrtcOptions};
 /// let nvrtc = Nvrtc::load()?.with_cache(CompileCache::at("kernels-cache"));
 /// let code = nvrtc.compile(&CudaSource::from_file("k.cu")?, &NvrtcOptions::new(JitTarget::sm(80)))?;

@@ -36,7 +36,8 @@ impl fmt::Display for CodeKind {
 /// ```no_run
 /// # #[cfg(feature = "nvrtc")] {
 /// use cuda_launch::compile::{CodeKind, CudaSource, Nvrtc, NvrtcOptions};
-/// use cuda_launch::{CudaContext, JitTarget};
+/// use cuda_launch::module::JitTarget;
+/// use cuda_launch::CudaContext;
 /// let source = CudaSource::new("extern \"C\" __global__ void k() {}");
 /// let code = Nvrtc::load()?.compile(&source, &NvrtcOptions::new(JitTarget::sm(80)).output(CodeKind::Cubin))?;
 /// std::fs::write("k.cubin", code.bytes())?;

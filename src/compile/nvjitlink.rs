@@ -33,11 +33,11 @@ const LIBRARY: Library = Library {
 
 /// The linker of the toolkit, loaded from its library at run time.
 ///
-/// It optimises LTO IR across all inputs, which the driver's own [`Linker`](crate::Linker) does not since CUDA 12. Cheap to
+/// It optimises LTO IR across all inputs, which the driver's own [`Linker`](crate::module::Linker) does not since CUDA 12. Cheap to
 /// clone, and may be used from every thread. No driver and no GPU is needed to link.
 ///
 /// ```
-/// use cuda_launch::JitTarget;
+/// use cuda_launch::module::JitTarget;
 /// use cuda_launch::compile::{LinkInputs, NvJitLink, NvJitLinkOptions};
 /// # fn main() -> Result<(), cuda_launch::Error> {
 /// let linker = match NvJitLink::load() {

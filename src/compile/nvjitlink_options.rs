@@ -56,7 +56,7 @@ impl NvJitLinkOption {
 /// What nvJitLink shall make, for which architecture, and how. `-lto` is added where an input may be LTO IR.
 ///
 /// ```
-/// use cuda_launch::JitTarget;
+/// use cuda_launch::module::JitTarget;
 /// use cuda_launch::compile::{CodeKind, NvJitLinkOption, NvJitLinkOptions};
 /// let options = NvJitLinkOptions::new(JitTarget::sm(90)).option(NvJitLinkOption::MaxRegisters(64));
 /// assert_eq!(options.output, CodeKind::Cubin);

@@ -81,7 +81,7 @@ impl Nvrtc {
     /// Calls: `nvrtcVersion`, `nvrtcGetNumSupportedArchs`, `nvrtcGetSupportedArchs`.
     ///
     /// # Errors
-    /// [`CompileError::NotFound`](crate::CompileError::NotFound) with everything that was tried.
+    /// [`CompileError::NotFound`](crate::error::CompileError::NotFound) with everything that was tried.
     pub fn load() -> Result<Self, Error> {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
@@ -89,7 +89,7 @@ impl Nvrtc {
     /// Takes a library that someone else loaded: another version beside the first, or one of a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`](crate::CompileError::TooOld) if it cannot say its version.
+    /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) if it cannot say its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both outputs outlive the call.
@@ -136,8 +136,8 @@ impl Nvrtc {
     /// `nvrtcGetLoweredName`, one of `nvrtcGetPTX`, `nvrtcGetCUBIN` and `nvrtcGetLTOIR`, `nvrtcDestroyProgram`.
     ///
     /// # Errors
-    /// [`CompileError::Refused`](crate::CompileError::Refused) with the compiler's log and the lines that it points at;
-    /// [`CompileError::TooOld`](crate::CompileError::TooOld) for an output that this version cannot make.
+    /// [`CompileError::Refused`](crate::error::CompileError::Refused) with the compiler's log and the lines that it points at;
+    /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) for an output that this version cannot make.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<CompiledCode, Error> {
         let options = self.settle(options)?;

@@ -98,7 +98,8 @@ impl NvrtcOption {
 ///
 /// ```
 /// use cuda_launch::compile::{CodeKind, NvrtcOption, NvrtcOptions};
-/// use cuda_launch::{CudaContext, JitTarget};
+/// use cuda_launch::module::JitTarget;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let options = NvrtcOptions::for_context(&ctx)
 ///     .option(NvrtcOption::FusedMultiplyAdd(false))

@@ -84,7 +84,7 @@ impl NvvmIr {
 /// The IR must be well formed: for some damaged modules the library ends the process.
 ///
 /// ```
-/// use cuda_launch::JitTarget;
+/// use cuda_launch::module::JitTarget;
 /// use cuda_launch::compile::{Nvvm, NvvmIr, NvvmOptions};
 /// # fn main() -> Result<(), cuda_launch::Error> {
 /// let nvvm = match Nvvm::load() {

@@ -44,7 +44,7 @@ impl NvvmOption {
 /// What libNVVM shall make, for which architecture, and how.
 ///
 /// ```
-/// use cuda_launch::JitTarget;
+/// use cuda_launch::module::JitTarget;
 /// use cuda_launch::compile::{CodeKind, NvvmOption, NvvmOptions};
 /// let options = NvvmOptions::new(JitTarget::sm(90)).option(NvvmOption::FlushDenormals(true)).output(CodeKind::LtoIr);
 /// assert_eq!(options.arguments(), ["-arch=compute_90", "-gen-lto", "-ftz=1"]);

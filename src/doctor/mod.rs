@@ -17,7 +17,7 @@ pub use variables::Variable;
 /// What [`doctor`] found. Print it.
 ///
 /// ```
-/// let found = cuda_launch::doctor();
+/// let found = cuda_launch::diagnostics::doctor();
 /// println!("{found}");
 /// if found.serving().is_none() {
 ///     // The program goes on without CUDA, and can say why.
@@ -110,7 +110,7 @@ pub struct DeviceReport {
 /// memory, UUID, address and compute capability.
 ///
 /// ```
-/// let found = cuda_launch::doctor();
+/// let found = cuda_launch::diagnostics::doctor();
 /// let serving = found.serving().expect("the emulator is compiled in");
 /// assert!(!serving.devices.is_empty());
 /// ```

@@ -7,7 +7,8 @@ use cuda_driver_sys::CUfunc_cache;
 /// A preference, which devices of compute capability 7 and later largely ignore.
 ///
 /// ```
-/// use cuda_launch::{CacheConfig, CudaContext};
+/// use cuda_launch::module::CacheConfig;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// f.set_cache_config(CacheConfig::PREFER_L1)?;

@@ -42,7 +42,8 @@ impl CudaStream {
     /// Whether work given to the stream is recorded instead of run.
     ///
     /// ```
-    /// use cuda_launch::{CaptureStatus, CudaContext};
+    /// use cuda_launch::stream::CaptureStatus;
+    /// use cuda_launch::CudaContext;
     /// let stream = CudaContext::new(0)?.new_stream()?;
     /// assert_eq!(stream.capture_status()?, CaptureStatus::None);
     /// # Ok::<(), cuda_launch::Error>(())

@@ -20,7 +20,8 @@ use crate::error::{Error, check};
 /// How [`CudaDevice::create_context`] makes a context.
 ///
 /// ```
-/// use cuda_launch::{ContextOptions, ContextSchedule, CudaDevice};
+/// use cuda_launch::context::{ContextOptions, ContextSchedule};
+/// use cuda_launch::CudaDevice;
 /// let options = ContextOptions { schedule: ContextSchedule::BlockingSync, ..Default::default() };
 /// let own = CudaDevice::new(0)?.create_context(&options)?;
 /// assert_eq!(own.flags()?.0, ContextSchedule::BlockingSync);

@@ -5,7 +5,7 @@ use bitflags::bitflags;
 /// How host threads wait for a context's work (`CU_CTX_SCHED_*`).
 ///
 /// ```
-/// use cuda_launch::ContextSchedule;
+/// use cuda_launch::context::ContextSchedule;
 /// assert_eq!(ContextSchedule::from_raw(4), Some(ContextSchedule::BlockingSync));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ bitflags! {
     /// Switches of a context (`CUctx_flags` without the scheduling policy, which is [`ContextSchedule`]).
     ///
     /// ```
-    /// use cuda_launch::ContextFlags;
+    /// use cuda_launch::context::ContextFlags;
     /// let flags = ContextFlags::MAP_HOST | ContextFlags::LMEM_RESIZE_TO_MAX;
     /// assert_eq!(flags.bits(), 0x18);
     /// ```

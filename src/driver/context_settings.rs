@@ -14,7 +14,8 @@ use crate::error::Error;
 /// The names are the driver's without their prefix. It is open: later numbers go in with `From<CUlimit>`.
 ///
 /// ```
-/// use cuda_launch::{ContextLimit, CudaContext};
+/// use cuda_launch::context::ContextLimit;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// ctx.set_limit(ContextLimit::STACK_SIZE, 4096)?;
 /// assert!(ctx.limit(ContextLimit::STACK_SIZE)? >= 4096);

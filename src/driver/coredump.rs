@@ -13,7 +13,7 @@ use crate::error::{Error, check};
 /// A switch of [`Coredump`].
 ///
 /// ```
-/// use cuda_launch::CoredumpSwitch;
+/// use cuda_launch::diagnostics::CoredumpSwitch;
 /// assert_eq!(CoredumpSwitch::EnableOnException as u32, 1);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ bitflags! {
     /// What a dump leaves out (`CUCoredumpGenerationFlags`).
     ///
     /// ```
-    /// use cuda_launch::CoredumpFlags;
+    /// use cuda_launch::diagnostics::CoredumpFlags;
     /// let small = CoredumpFlags::SKIP_GLOBAL_MEMORY | CoredumpFlags::SKIP_SHARED_MEMORY;
     /// assert_eq!(small.bits(), 6);
     /// ```
@@ -71,7 +71,8 @@ bitflags! {
 /// thread, address and line.
 ///
 /// ```
-/// use cuda_launch::{Coredump, CoredumpSwitch, default_driver};
+/// use cuda_launch::diagnostics::{Coredump, CoredumpSwitch};
+/// use cuda_launch::default_driver;
 /// let dumps = Coredump::of_driver(&default_driver()?);
 /// match dumps.set(CoredumpSwitch::EnableOnException, true) {
 ///     Ok(()) => println!("{}", dumps.file()?),

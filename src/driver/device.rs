@@ -16,7 +16,8 @@ use crate::error::{Error, check};
 /// A device of one driver. To ask it something takes no context, so it is cheap: nothing is set up on the device.
 ///
 /// ```
-/// use cuda_launch::{CudaDevice, DeviceAttribute};
+/// use cuda_launch::device::DeviceAttribute;
+/// use cuda_launch::CudaDevice;
 /// for device in CudaDevice::all()? {
 ///     println!("{}: {} at {}", device.ordinal(), device.name()?, device.pci_bus_id()?);
 ///     assert_eq!(device.attribute(DeviceAttribute::WARP_SIZE)?, 32);
@@ -257,7 +258,7 @@ impl CudaDevice {
     }
 
     /// Whether a context can be made that uses only some of the multiprocessors
-    /// ([`ContextOptions::multiprocessors`](crate::ContextOptions)). Drivers allow it under MPS only.
+    /// ([`ContextOptions::multiprocessors`](crate::context::ContextOptions)). Drivers allow it under MPS only.
     ///
     /// Driver call: `cuDeviceGetExecAffinitySupport`.
     ///
@@ -329,7 +330,7 @@ impl fmt::Debug for CudaDevice {
 /// A device's UUID; prints as `nvidia-smi -L` and `CUDA_VISIBLE_DEVICES` write it.
 ///
 /// ```
-/// use cuda_launch::DeviceUuid;
+/// use cuda_launch::device::DeviceUuid;
 /// let uuid = DeviceUuid([0x3f, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
 /// assert_eq!(uuid.to_string(), "GPU-3f000102-0304-0506-0708-090a0b0c0d0e");
 /// ```

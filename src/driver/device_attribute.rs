@@ -9,7 +9,8 @@ use std::fmt;
 /// `From<CUdevice_attribute>`. Its text is the driver's name, or the number where there is none.
 ///
 /// ```
-/// use cuda_launch::{CudaDevice, DeviceAttribute};
+/// use cuda_launch::device::DeviceAttribute;
+/// use cuda_launch::CudaDevice;
 /// let device = CudaDevice::new(0)?;
 /// assert_eq!(device.attribute(DeviceAttribute::WARP_SIZE)?, 32);
 /// assert_eq!(DeviceAttribute::WARP_SIZE.to_string(), "CU_DEVICE_ATTRIBUTE_WARP_SIZE");

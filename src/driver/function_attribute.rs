@@ -9,7 +9,8 @@ use crate::error::Error;
 /// An attribute of a function: one of the constants, or any number that a newer driver knows.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, FunctionAttribute};
+/// use cuda_launch::module::FunctionAttribute;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// assert_eq!(f.attribute(FunctionAttribute::MAX_THREADS_PER_BLOCK)?, 1024);
@@ -256,7 +257,7 @@ impl CudaFunction {
     }
 
     /// Opts in to `bytes` of dynamic shared memory; together with the static part at most what the device allows
-    /// ([`DeviceLimits::max_shared_memory_optin`](crate::DeviceLimits)).
+    /// ([`DeviceLimits::max_shared_memory_optin`](crate::device::DeviceLimits)).
     ///
     /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
     ///

@@ -19,7 +19,8 @@ use crate::error::{Error, check};
 /// Some multiprocessors of a device.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, SmSplitFlags};
+/// use cuda_launch::device::SmSplitFlags;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let all = ctx.device().multiprocessors()?;
 /// let (parts, rest) = all.split(2, 16, SmSplitFlags::empty())?;
@@ -45,7 +46,7 @@ bitflags! {
     /// How multiprocessors are split (`CUdevSmResourceSplitByCount_flags`).
     ///
     /// ```
-    /// use cuda_launch::SmSplitFlags;
+    /// use cuda_launch::device::SmSplitFlags;
     /// assert_eq!(SmSplitFlags::IGNORE_COSCHEDULING.bits(), 1);
     /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,7 +169,8 @@ impl fmt::Debug for SmResource {
 /// handle, the context and what is made from it included.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, GreenContext, SmSplitFlags};
+/// use cuda_launch::device::{GreenContext, SmSplitFlags};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let (parts, _) = ctx.device().multiprocessors()?.split(1, 16, SmSplitFlags::empty())?;
 /// let green = GreenContext::new(&ctx, &parts)?;

@@ -14,7 +14,8 @@ use crate::error::{Error, ErrorKind, Unsupported};
 /// An option that is not set is left to the driver. Setting one again replaces it.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, JitOptions};
+/// use cuda_launch::module::JitOptions;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let options = JitOptions::new().max_registers(32).line_info(true).log_bytes(64 * 1024);
 /// let (module, report) = ctx.load_module_with(include_str!("../../examples/kernels/fill.ptx"), &options)?;
@@ -35,7 +36,7 @@ pub struct JitOptions {
 /// An architecture to compile for.
 ///
 /// ```
-/// use cuda_launch::JitTarget;
+/// use cuda_launch::module::JitTarget;
 /// assert_eq!(JitTarget::sm(90).raw().0, 90);
 /// assert_ne!(JitTarget::sm(90), JitTarget::sm(90).arch_specific());
 /// ```
@@ -138,7 +139,7 @@ options! {
     wall_time() = CU_JIT_WALL_TIME 0;
     /// 0 to 4, of which 4, the default, does most.
     optimization_level(level: u32) = CU_JIT_OPTIMIZATION_LEVEL level as usize;
-    /// What to take from a fatbin that has nothing that fits exactly. Not for a [`Linker`](crate::Linker).
+    /// What to take from a fatbin that has nothing that fits exactly. Not for a [`Linker`](crate::module::Linker).
     fallback(strategy: JitFallback) = CU_JIT_FALLBACK_STRATEGY match strategy {
         JitFallback::PreferPtx => CUjit_fallback::CU_PREFER_PTX.0 as usize,
         JitFallback::PreferBinary => CUjit_fallback::CU_PREFER_BINARY.0 as usize,

@@ -28,7 +28,8 @@ use cuda_ptx::nearest;
 /// here, as for [`CudaContext::load_module`]; what its compiler minds shows with the first kernel.
 ///
 /// ```
-/// use cuda_launch::{cuda_launch, CudaContext, CudaLibrary, LaunchConfig};
+/// use cuda_launch::module::CudaLibrary;
+/// use cuda_launch::{CudaContext, LaunchConfig, cuda_launch};
 /// let ctx = CudaContext::new(0)?;
 /// let library = CudaLibrary::load(ctx.driver(), include_str!("../../examples/kernels/fill.ptx"))?;
 /// let fill = library.kernel("fill")?;
@@ -72,7 +73,8 @@ struct InContext {
 /// How a library is loaded.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaLibrary, JitOptions, LibraryOptions};
+/// use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let options = LibraryOptions { jit: JitOptions::new().line_info(true), ..LibraryOptions::default() };
 /// let fill = include_str!("../../examples/kernels/fill.ptx");

@@ -20,7 +20,8 @@ use cuda_ptx::nearest;
 /// [`LibraryKernel::function`] is what a launch takes.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaLibrary, FunctionAttribute};
+/// use cuda_launch::module::{CudaLibrary, FunctionAttribute};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let library = CudaLibrary::load(ctx.driver(), include_str!("../../examples/kernels/fill.ptx"))?;
 /// let kernel = library.kernel("fill")?;

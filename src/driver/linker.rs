@@ -52,7 +52,8 @@ impl LinkInput {
 /// Links device code to one image: resolves what one input declares `.extern` and another defines.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, JitOptions, Linker};
+/// use cuda_launch::module::{JitOptions, Linker};
+/// use cuda_launch::CudaContext;
 /// let head = ".version 7.0\n.target sm_52\n.address_size 64\n";
 /// let ctx = CudaContext::new(0)?;
 /// let mut linker = Linker::new(&ctx, &JitOptions::new())?;

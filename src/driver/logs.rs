@@ -38,7 +38,8 @@ static NEXT: AtomicUsize = AtomicUsize::new(1);
 /// A function that the driver calls for each line of its log, until this is dropped.
 ///
 /// ```
-/// use cuda_launch::{DriverLog, LogListener, default_driver};
+/// use cuda_launch::diagnostics::{DriverLog, LogListener};
+/// use cuda_launch::default_driver;
 /// let driver = default_driver()?;
 /// let log = DriverLog::now(&driver)?;
 /// let listener = LogListener::new(&driver, |level, line| eprintln!("{level:?}: {line}"))?;
@@ -182,7 +183,8 @@ impl Drop for Listening {
 /// 100 lines).
 ///
 /// ```
-/// use cuda_launch::{DriverLog, default_driver};
+/// use cuda_launch::diagnostics::DriverLog;
+/// use cuda_launch::default_driver;
 /// let log = DriverLog::now(&default_driver()?)?;
 /// let _ = cuda_launch::CudaDevice::new(99);
 /// print!("{}", log.text()?);

@@ -12,7 +12,8 @@ bitflags! {
     /// How occupancy is computed.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, OccupancyFlags};
+    /// use cuda_launch::module::OccupancyFlags;
+    /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
     /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
     /// let blocks = f.max_active_blocks_with(256, 0, OccupancyFlags::DISABLE_CACHING_OVERRIDE)?;
@@ -42,7 +43,8 @@ pub struct PotentialBlockSize {
 /// The question [`CudaFunction::max_potential_block_size_with`] asks: nothing but zeros by default.
 ///
 /// ```
-/// use cuda_launch::{BlockSizeQuery, CudaContext};
+/// use cuda_launch::module::BlockSizeQuery;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// // 16 bytes of dynamic shared memory for each thread of a block, and no more than 256 threads.

@@ -14,7 +14,8 @@ use crate::error::{Error, check};
 /// The names are the driver's without their prefix. It is open: later numbers go in with `From<CUdevice_P2PAttribute>`.
 ///
 /// ```
-/// use cuda_launch::{CudaDevice, PeerAttribute};
+/// use cuda_launch::device::PeerAttribute;
+/// use cuda_launch::CudaDevice;
 /// let devices = CudaDevice::all()?;
 /// if let [first, second, ..] = devices.as_slice() {
 ///     let reaches = first.peer_attribute(PeerAttribute::ACCESS_SUPPORTED, second)? == 1;

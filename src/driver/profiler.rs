@@ -17,7 +17,8 @@ use crate::error::Error;
 /// counted, so the first end ends it.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, Profiler};
+/// use cuda_launch::diagnostics::Profiler;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let recording = Profiler::start(&ctx)?;
 /// // the launches to look at

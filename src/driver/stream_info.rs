@@ -11,7 +11,8 @@ use crate::error::Error;
 /// The priorities that streams of a context can have; a lower number goes first.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaStream, StreamFlags};
+/// use cuda_launch::stream::StreamFlags;
+/// use cuda_launch::{CudaContext, CudaStream};
 /// let ctx = CudaContext::new(0)?;
 /// let range = ctx.stream_priorities()?;
 /// let urgent = CudaStream::new(&ctx, StreamFlags::NON_BLOCKING, range.greatest)?;

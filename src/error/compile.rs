@@ -8,7 +8,7 @@ use super::kinds::Tried;
 /// A run-time compiler that cannot serve, or refuses what it was given.
 ///
 /// ```
-/// use cuda_launch::{CompileError, Diagnostic, Refusal, Severity};
+/// use cuda_launch::error::{CompileError, Diagnostic, Refusal, Severity};
 /// let log = "k.cu(2): error: identifier \"x\" is undefined\n   a[0]=x;\n        ^\n\n1 error detected";
 /// let first = &Diagnostic::parse(log)[0];
 /// assert_eq!((first.severity, first.file.as_deref(), first.line), (Severity::Error, Some("k.cu"), Some(2)));

@@ -5,7 +5,8 @@ use thiserror::Error;
 /// A variable of a module that cannot be had as asked for; nothing was read or written.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, ErrorKind, GlobalError};
+/// use cuda_launch::error::GlobalError;
+/// use cuda_launch::{CudaContext, ErrorKind};
 /// let ctx = CudaContext::new(0)?;
 /// let module = ctx.load_module(include_str!("../../tests/kernels/globals.ptx"))?;
 /// let error = module.global::<f32>("tabel").unwrap_err();

@@ -53,7 +53,8 @@ impl CudaGraph {
     /// Adds an allocation of `len` elements. A graph that has one can be instantiated once at a time, and not be cloned.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags, KernelNode, LaunchConfig, kernel_args};
+    /// use cuda_launch::graph::{InstantiateFlags, KernelNode};
+    /// use cuda_launch::{CudaContext, CudaGraph, LaunchConfig, kernel_args};
     /// let ctx = CudaContext::new(0)?;
     /// let stream = ctx.new_stream()?;
     /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;

@@ -59,7 +59,8 @@ impl CudaGraph {
     /// The duties of each `unsafe` in `record` hold for every launch of the graph: see [`CudaGraph::add_kernel`].
     ///
     /// ```
-    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, LaunchConfig, cuda_launch};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, LaunchConfig, cuda_launch};
     /// let ctx = CudaContext::new(0)?;
     /// let stream = ctx.new_stream()?;
     /// let module = ctx.load_module(include_str!("../../examples/kernels/vecadd.ptx"))?;

@@ -10,7 +10,8 @@ impl CudaGraph {
     /// Adds a copy of `child` as one node. Later changes of `child` do not reach it; what `child` uses is kept here, too.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, CudaGraph, NodeKind};
+    /// use cuda_launch::graph::NodeKind;
+    /// use cuda_launch::{CudaContext, CudaGraph};
     /// let ctx = CudaContext::new(0)?;
     /// let (mut inner, mut outer) = (CudaGraph::new(&ctx)?, CudaGraph::new(&ctx)?);
     /// inner.add_empty(&[])?;

@@ -96,7 +96,8 @@ impl<T: DeviceCopy> fmt::Debug for HostMemory<T> {
 /// host memory is shared.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, graph::{CopyNode, HostMemory}};
+/// use cuda_launch::graph::{CopyNode, HostMemory, InstantiateFlags};
+/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let (input, output) = (HostMemory::new(vec![1u32, 2, 3]), HostMemory::new(vec![0u32; 3]));

@@ -42,7 +42,8 @@ bitflags! {
 /// handle here, the end waits for the context, and so does a change of a node.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags};
+/// use cuda_launch::graph::InstantiateFlags;
+/// use cuda_launch::{CudaContext, CudaGraph};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let mut graph = CudaGraph::new(&ctx)?;

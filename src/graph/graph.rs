@@ -16,7 +16,8 @@ use crate::error::{Error, ErrorKind, GraphError};
 /// [`CudaGraph::capture`]. What they use is kept alive by the graph and whatever is instantiated from it.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, KernelNode, LaunchConfig, kernel_args};
+/// use cuda_launch::graph::{InstantiateFlags, KernelNode};
+/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, LaunchConfig, kernel_args};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;

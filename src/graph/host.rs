@@ -12,13 +12,14 @@ impl CudaGraph {
     /// it at once. The nodes that depend on it wait for it.
     ///
     /// What holds for [`CudaStream::call_host`](crate::CudaStream::call_host) holds here: the function cannot use CUDA, calls of
-    /// this crate answer [`InHostCallback`](crate::InHostCallback), and what it drops is given back on another thread.
+    /// this crate answer [`InHostCallback`](crate::error::InHostCallback), and what it drops is given back on another thread.
     ///
     /// A panic inside is kept, and raised by [`GraphExec::synchronize`](super::GraphExec::synchronize): the first since it was
     /// called last.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, CudaGraph, InstantiateFlags};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// use cuda_launch::{CudaContext, CudaGraph};
     /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
     /// let ctx = CudaContext::new(0)?;
     /// let (count, stream) = (Arc::new(AtomicU32::new(0)), ctx.new_stream()?);

@@ -27,7 +27,7 @@ impl CudaGraph {
     /// as long as the graph can run.
     ///
     /// Driver calls: `cuGraphAddKernelNode_v2`, in drivers since CUDA 12.0; `cuGraphKernelNodeSetAttribute` for each attribute, and
-    /// for a [`DeviceNode`](crate::DeviceNode) `cuGraphKernelNodeGetAttribute`.
+    /// for a [`DeviceNode`](crate::launch::DeviceNode) `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
     /// The kernel is of another context, a node of `after` is not of this graph, or whatever the driver answers.

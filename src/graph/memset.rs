@@ -13,7 +13,8 @@ use crate::memory::{DeviceSliceMut, FillElement, Word};
 /// Device memory and the value that each of its elements gets: what a memset node does.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, InstantiateFlags, graph::MemsetNode};
+/// use cuda_launch::graph::{InstantiateFlags, MemsetNode};
+/// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 5)?;

@@ -18,7 +18,9 @@ impl GraphExec {
     /// Nodes are still named by the graph that this one was instantiated from.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, CudaGraph, ErrorKind, GraphError, InstantiateFlags, UpdateRefusal};
+    /// use cuda_launch::error::{GraphError, UpdateRefusal};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// use cuda_launch::{CudaContext, CudaGraph, ErrorKind};
     /// let ctx = CudaContext::new(0)?;
     /// let mut graph = CudaGraph::new(&ctx)?;
     /// graph.add_empty(&[])?;

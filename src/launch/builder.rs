@@ -160,7 +160,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// Checks the launch and submits it.
     ///
     /// The answer holds the two events that [`record_kernel_launch`](Self::record_kernel_launch) asked for, which
-    /// [`TimingEvent::elapsed_ms`](crate::TimingEvent::elapsed_ms) compares once the second is done. The first is recorded
+    /// [`TimingEvent::elapsed_ms`](crate::event::TimingEvent::elapsed_ms) compares once the second is done. The first is recorded
     /// after the waits for other streams.
     ///
     /// The builder stays as it is: a second launch has the same arguments and attributes.

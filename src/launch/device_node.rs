@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// [uploaded](crate::GraphExec::upload) before it is launched.
 ///
 /// ```
-/// use cuda_launch::{Attribute, DeviceNode};
+/// use cuda_launch::launch::DeviceNode;
+/// use cuda_launch::Attribute;
 /// let node = DeviceNode::new();
 /// let attribute = Attribute::device_updatable_kernel_node_at(&node);
 /// assert_eq!(node.handle(), None); // until the launch is captured

@@ -23,7 +23,8 @@ use crate::memory::Home;
 /// [`cuda_launch!`](crate::cuda_launch). Their bytes are copied, so that nothing borrowed is left; the module stays loaded.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, KernelNode, LaunchConfig, kernel_args};
+/// use cuda_launch::graph::KernelNode;
+/// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, kernel_args};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let fill = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;

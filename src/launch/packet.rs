@@ -14,7 +14,7 @@ use crate::driver::Kernel;
 /// Pointers to the arguments of one launch. Building one is safe and does nothing; only submitting is unsafe.
 ///
 /// ```
-/// use cuda_launch::launch::{Cons, Nil, Packet, Value};
+/// use cuda_launch::foundation::{Cons, Nil, Packet, Value};
 /// let arguments = Cons(Value(&7u32), Cons(Value(&1.5f32), Nil));
 /// let mut packet = Packet::new(&arguments);
 /// let params = packet.kernel_params();

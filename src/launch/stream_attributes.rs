@@ -20,7 +20,8 @@ impl CudaStream {
     /// `mem_sync_domain`. Driver call: `cuStreamSetAttribute`.
     ///
     /// ```
-    /// use cuda_launch::{Attribute, CudaContext, SynchronizationPolicy};
+    /// use cuda_launch::launch::SynchronizationPolicy;
+    /// use cuda_launch::{Attribute, CudaContext};
     /// let stream = CudaContext::new(0)?.new_stream()?;
     /// stream.set_attribute(Attribute::synchronization_policy(SynchronizationPolicy::BlockingSync))?;
     /// assert_eq!(stream.synchronization_policy()?, Some(SynchronizationPolicy::BlockingSync));

@@ -13,7 +13,8 @@ use crate::memory::{
 /// for one that is read. Implement it for types of your own, to pass them to typed kernels as they are:
 ///
 /// ```
-/// use cuda_launch::{DevicePtr, KernelArgument};
+/// use cuda_launch::launch::KernelArgument;
+/// use cuda_launch::DevicePtr;
 /// struct Table { rows: DevicePtr<f32> }
 /// impl KernelArgument<DevicePtr<f32>> for &Table {
 ///     fn parameter(&self) -> DevicePtr<f32> { self.rows }

@@ -7,7 +7,8 @@ use super::location::MemoryLocation;
 /// How managed memory will be used (`CUmem_advise`).
 ///
 /// ```
-/// use cuda_launch::{CudaContext, ManagedAttach, ManagedBuffer, MemoryAdvice};
+/// use cuda_launch::memory::{ManagedAttach, MemoryAdvice};
+/// use cuda_launch::{CudaContext, ManagedBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let memory = ManagedBuffer::<f32>::uninit(&ctx, 1000, ManagedAttach::Global)?;
 /// memory.advise(.., MemoryAdvice::ReadMostly(true))?;

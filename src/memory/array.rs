@@ -36,7 +36,8 @@ bitflags! {
 /// The dimensions of an array, in elements.
 ///
 /// ```
-/// use cuda_launch::{ArrayShape, Extent};
+/// use cuda_launch::memory::Extent;
+/// use cuda_launch::texture::ArrayShape;
 /// assert_eq!(ArrayShape::D2 { width: 8, height: 4 }.extent(), Extent::rows(8, 4));
 /// assert_eq!(ArrayShape::Cubemap { width: 8 }.extent(), Extent::planes(8, 8, 6));
 /// ```
@@ -104,7 +105,8 @@ pub(super) fn described<T: ArrayElement>(shape: ArrayShape, flags: ArrayFlags) -
 /// it, since a kernel may still use those.
 ///
 /// ```
-/// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext};
+/// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let shape = ArrayShape::D2 { width: 3, height: 2 };

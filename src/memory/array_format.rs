@@ -10,7 +10,7 @@ use super::device_copy::DeviceCopy;
 /// what this version has no name for.
 ///
 /// ```
-/// use cuda_launch::{ArrayElement, ArrayFormat};
+/// use cuda_launch::texture::{ArrayElement, ArrayFormat};
 /// assert_eq!((<[f32; 4]>::FORMAT, <[f32; 4]>::CHANNELS), (ArrayFormat::F32, 4));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,8 @@ elements! { half::f16 => F16 }
 /// What an array is, as the driver tells it.
 ///
 /// ```
-/// use cuda_launch::{ArrayFlags, ArrayFormat, ArrayShape, CudaArray, CudaContext};
+/// use cuda_launch::texture::{ArrayFlags, ArrayFormat, ArrayShape, CudaArray};
+/// use cuda_launch::CudaContext;
 /// let shape = ArrayShape::Layered2D { width: 8, height: 4, layers: 3 };
 /// let array = CudaArray::<[u8; 4]>::new(&CudaContext::new(0)?, shape, ArrayFlags::SURFACE)?;
 /// let said = array.descriptor()?;

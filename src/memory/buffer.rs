@@ -25,7 +25,7 @@ use crate::ordering::Submission;
 /// live at least until it is written on another one. Halves of one buffer count as the whole.
 ///
 /// Memory comes from the device's memory pool and goes back to it in the order of the stream; devices without one
-/// ([`DeviceLimits::memory_pools`](crate::DeviceLimits)) allocate and free it with all their work done.
+/// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)) allocate and free it with all their work done.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer};

@@ -19,7 +19,8 @@ use crate::ordering::{Submission, submit_and_wait};
 /// [`Error::is_unsupported`].
 ///
 /// ```
-/// use cuda_launch::{CopyBatch, CudaContext, DeviceBuffer};
+/// use cuda_launch::memory::CopyBatch;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let stream = CudaContext::new(0)?.new_stream()?;
 /// let source = DeviceBuffer::from_host(&stream, &[1u8, 2, 3])?;
 /// let (mut first, mut second) = (DeviceBuffer::zeroed(&stream, 3)?, DeviceBuffer::zeroed(&stream, 2)?);

@@ -17,7 +17,8 @@ use crate::ordering::{Submission, submit_and_wait};
 /// What a copy of rows and planes reads.
 ///
 /// ```
-/// use cuda_launch::{CopySource, CopyTarget, CudaContext, DeviceBuffer, Extent, RowLayout};
+/// use cuda_launch::memory::{CopySource, CopyTarget, Extent, RowLayout};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let stream = CudaContext::new(0)?.new_stream()?;
 /// // Columns 2 and 3 of a 4 x 3 image.
 /// let image = DeviceBuffer::from_host(&stream, &[0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23])?;

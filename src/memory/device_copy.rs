@@ -56,7 +56,8 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 /// can promise to be safe with it. [`cuda_module`](macro@crate::cuda_module) says what stands for them.
 ///
 /// ```
-/// use cuda_launch::{DeviceCopy, NoAddress};
+/// use cuda_launch::memory::NoAddress;
+/// use cuda_launch::DeviceCopy;
 /// #[derive(Clone, Copy, DeviceCopy)]
 /// #[repr(C)]
 /// struct Body { position: [f32; 3], mass: f32 }
@@ -65,7 +66,8 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 /// ```
 ///
 /// ```compile_fail,E0277
-/// use cuda_launch::{DeviceCopy, DevicePtr, NoAddress};
+/// use cuda_launch::memory::NoAddress;
+/// use cuda_launch::{DeviceCopy, DevicePtr};
 /// #[derive(Clone, Copy, DeviceCopy)]
 /// #[repr(C)]
 /// struct Table { rows: DevicePtr<f32>, len: u64 }

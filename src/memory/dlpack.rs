@@ -45,7 +45,8 @@ elements! { half::f16 = 2; half::bf16 = 4; }
 /// A tensor of the DLPack standard, given back when dropped.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, DlTensor};
+/// use cuda_launch::interop::DlTensor;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let buffer = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;

@@ -34,7 +34,7 @@ pub enum ExternalMemoryHandle {
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
-/// use cuda_launch::{CudaContext, ExternalMemory, ExternalMemoryHandle};
+/// use cuda_launch::{interop::{ExternalMemory, ExternalMemoryHandle}, CudaContext};
 /// # let descriptor: std::os::fd::OwnedFd = unimplemented!();
 /// let ctx = CudaContext::new(0)?;
 /// // SAFETY: 1: 1 MiB of memory that Vulkan exported as this descriptor, for itself alone.

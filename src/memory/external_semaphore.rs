@@ -33,7 +33,7 @@ pub enum ExternalSemaphoreHandle {
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
-/// use cuda_launch::{CudaContext, ExternalSemaphore, ExternalSemaphoreHandle};
+/// use cuda_launch::{interop::{ExternalSemaphore, ExternalSemaphoreHandle}, CudaContext};
 /// # let descriptor: std::os::fd::OwnedFd = unimplemented!();
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;

@@ -51,7 +51,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// No driver call.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, DeviceBuffer, RawOwnership};
+    /// use cuda_launch::interop::RawOwnership;
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
     /// let ctx = CudaContext::new(0)?;
     /// let stream = ctx.new_stream()?;
     /// let mut address = 0;

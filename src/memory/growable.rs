@@ -19,7 +19,8 @@ use crate::error::{BadMapping, Error, ErrorKind};
 /// Device memory that grows without moving: addresses for the most it may have are reserved, and memory is mapped as it is needed.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, GrowableBuffer};
+/// use cuda_launch::memory::GrowableBuffer;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let mut buffer = GrowableBuffer::<u32>::new(&ctx, 1 << 24)?;

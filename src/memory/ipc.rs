@@ -16,7 +16,8 @@ use crate::error::Error;
 /// Only whole allocations that come from no pool have one: [`DeviceBuffer::uninit_plain`]. Linux only.
 ///
 /// ```no_run
-/// use cuda_launch::{CudaContext, DeviceBuffer, IpcMemoryHandle};
+/// use cuda_launch::interop::IpcMemoryHandle;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let buffer = DeviceBuffer::<f32>::uninit_plain(&ctx, 1000)?;
 /// let handle = IpcMemoryHandle::of(&buffer)?;

@@ -9,7 +9,8 @@ use crate::driver::CudaContext;
 /// A device, or the host (`CUmemLocation`).
 ///
 /// ```
-/// use cuda_launch::{CudaContext, MemoryLocation};
+/// use cuda_launch::memory::MemoryLocation;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// assert_eq!(MemoryLocation::from(&ctx), MemoryLocation::Device(0));
 /// # Ok::<(), cuda_launch::Error>(())

@@ -50,7 +50,8 @@ impl ManagedAttach {
 /// for the streams that use them:
 ///
 /// ```
-/// use cuda_launch::{CudaContext, ManagedAttach, ManagedBuffer, MemoryAdvice, MemoryLocation};
+/// use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation};
+/// use cuda_launch::{CudaContext, ManagedBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let mut memory = ManagedBuffer::from_slice(&stream, &[1u32, 2, 3], ManagedAttach::Global)?;

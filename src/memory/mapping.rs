@@ -17,9 +17,9 @@ use crate::error::{Error, ErrorKind, LengthMismatch};
 /// it, and unmaps.
 ///
 /// ```
-/// use cuda_launch::{
-///     CudaContext, DeviceBuffer, Mapping, MemoryAccess, PhysicalAllocation, PhysicalOptions, VirtualReservation,
-/// };
+/// use cuda_launch::memory::MemoryAccess;
+/// use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let bytes = PhysicalOptions::default().granularity(&ctx, false)?;

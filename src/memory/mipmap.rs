@@ -19,7 +19,9 @@ use crate::error::Error;
 /// which waits as destroying an array does.
 ///
 /// ```
-/// use cuda_launch::{ArrayFlags, ArrayShape, CudaContext, Extent, MipmappedArray};
+/// use cuda_launch::memory::Extent;
+/// use cuda_launch::texture::{ArrayFlags, ArrayShape, MipmappedArray};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let shape = ArrayShape::D2 { width: 16, height: 8 };
 /// let mipmap = MipmappedArray::<u8>::new(&ctx, shape, ArrayFlags::empty(), 3)?;

@@ -16,7 +16,8 @@ use crate::error::Error;
 /// each is bound.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, MulticastObject};
+/// use cuda_launch::virtual_memory::MulticastObject;
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// if MulticastObject::is_supported(&ctx)? {
 ///     let bytes = MulticastObject::granularity(&ctx, 2, true)?;

@@ -185,7 +185,7 @@ impl Used {
         self.host
     }
 
-    /// The word that a launch looks at: see [`Memory::words`](crate::launch::Memory::words). What somebody else orders has none.
+    /// The word that a launch looks at: see [`Memory::words`](crate::foundation::Memory::words). What somebody else orders has none.
     #[inline]
     pub(crate) fn word(&self, written: bool) -> u64 {
         self.resource.as_ref().map_or(0, |resource| resource.accesses().word(written))

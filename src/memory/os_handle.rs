@@ -25,7 +25,9 @@ bitflags! {
 /// It closes itself where it is a file descriptor of this system.
 ///
 /// ```no_run
-/// use cuda_launch::{CudaContext, MemoryPool, OsHandleKinds, PoolOptions};
+/// use cuda_launch::interop::OsHandleKinds;
+/// use cuda_launch::memory::{MemoryPool, PoolOptions};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let handles = OsHandleKinds::FILE_DESCRIPTOR;
 /// let pool = MemoryPool::new(&ctx, PoolOptions { handles, ..PoolOptions::default() })?;

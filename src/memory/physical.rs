@@ -179,7 +179,9 @@ impl PhysicalAllocation {
     /// Not for safe code, which could make a second buffer of memory that has one:
     ///
     /// ```compile_fail,E0133
-    /// use cuda_launch::{CudaContext, OsHandle, PhysicalAllocation};
+    /// use cuda_launch::interop::OsHandle;
+    /// use cuda_launch::virtual_memory::PhysicalAllocation;
+    /// use cuda_launch::CudaContext;
     /// fn open(ctx: &CudaContext, handle: &OsHandle) -> Result<PhysicalAllocation, cuda_launch::Error> {
     ///     PhysicalAllocation::import(ctx, handle, 2 << 20)
     /// }

@@ -39,7 +39,8 @@ bitflags! {
 /// stream writes, the host waits first. So a source cannot change under a copy, nor a result be seen too early:
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer, PinnedFlags};
+/// use cuda_launch::memory::PinnedFlags;
+/// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let mut host = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3], PinnedFlags::empty())?;
@@ -54,7 +55,8 @@ bitflags! {
 /// While a slice of it is borrowed as mutable, it cannot be copied from:
 ///
 /// ```compile_fail,E0502
-/// # use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer, PinnedFlags};
+/// # use cuda_launch::memory::PinnedFlags;
+/// # use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
 /// # let ctx = CudaContext::new(0)?;
 /// # let stream = ctx.new_stream()?;
 /// # let mut host = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3], PinnedFlags::empty())?;

@@ -19,7 +19,8 @@ use crate::ordering::Submission;
 /// Elements of pinned memory, for copies that read them.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer, PinnedFlags};
+/// use cuda_launch::memory::PinnedFlags;
+/// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let host = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3, 4], PinnedFlags::empty())?;

@@ -25,7 +25,8 @@ use crate::ordering::Submission;
 /// start. Kernels take the address and the pitch. Dropping it waits for all work of its device (`cuMemFree` does).
 ///
 /// ```
-/// use cuda_launch::{CudaContext, PitchedBuffer};
+/// use cuda_launch::memory::PitchedBuffer;
+/// use cuda_launch::CudaContext;
 /// let stream = CudaContext::new(0)?.new_stream()?;
 /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
 /// image.copy_from_host(&stream, &[1, 2, 3, 4, 5, 6])?;

@@ -10,11 +10,12 @@ use super::device_copy::{DeviceCopy, NoAddress};
 ///
 /// Rust's coherence rules let this crate implement [`DeviceCopy`] for its own types and for named ones only, not for
 /// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices of `T` are slices of it
-/// and back without a copy. It is [`NoAddress`](crate::NoAddress): do not implement `Pod` by hand for a type that holds an address of
+/// and back without a copy. It is [`NoAddress`](crate::memory::NoAddress): do not implement `Pod` by hand for a type that holds an address of
 /// the device.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, Plain};
+/// use cuda_launch::memory::Plain;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Debug, PartialEq)]
 /// #[repr(C)]
 /// struct Body { position: [f32; 3], mass: f32 }

@@ -28,7 +28,8 @@ pub enum MemoryType {
 /// What the driver knows about an address: of an allocation, a mapping, or pinned memory.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, MemoryType, PointerAttributes};
+/// use cuda_launch::memory::{MemoryType, PointerAttributes};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 100)?;

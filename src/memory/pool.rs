@@ -20,7 +20,8 @@ use crate::ordering::Submission;
 /// How a memory pool is made (`CUmemPoolProps`).
 ///
 /// ```
-/// use cuda_launch::{CudaContext, MemoryPool, PoolOptions};
+/// use cuda_launch::memory::{MemoryPool, PoolOptions};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let pool = MemoryPool::new(&ctx, PoolOptions { max_bytes: 1 << 30, ..PoolOptions::default() })?;
 /// # Ok::<(), cuda_launch::Error>(())
@@ -77,7 +78,8 @@ impl PoolReuse {
 /// Handles are cheap to clone. A pool that this crate made is destroyed with its last handle; its allocations live on.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, MemoryPool, PoolOptions};
+/// use cuda_launch::memory::{MemoryPool, PoolOptions};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;

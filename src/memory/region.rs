@@ -13,7 +13,7 @@ use crate::ordering::Submission;
 /// How many elements a copy takes along each direction.
 ///
 /// ```
-/// use cuda_launch::Extent;
+/// use cuda_launch::memory::Extent;
 /// assert_eq!(Extent::rows(640, 480), Extent { width: 640, height: 480, depth: 1 });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) struct Offset {
 /// How rows and planes lie in linear memory.
 ///
 /// ```
-/// use cuda_launch::RowLayout;
+/// use cuda_launch::memory::RowLayout;
 /// // An image of 100 x 50 floats without gaps: a row every 400 bytes.
 /// assert_eq!(RowLayout::packed::<f32>(100, 50), RowLayout { pitch: 400, rows: 50 });
 /// ```

@@ -21,7 +21,8 @@ use crate::ordering::{Submission, submit_and_wait};
 /// Since CUDA 13.0; older drivers answer [`Error::is_unsupported`].
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, PitchedBuffer, RegionBatch};
+/// use cuda_launch::memory::{PitchedBuffer, RegionBatch};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let stream = CudaContext::new(0)?.new_stream()?;
 /// let (mut image, mut copy) = (PitchedBuffer::uninit(&stream, 4, 2)?, PitchedBuffer::uninit(&stream, 4, 2)?);
 /// image.copy_from_host(&stream, &[1u8, 2, 3, 4, 5, 6, 7, 8])?;

@@ -84,7 +84,8 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     /// `cuMemHostUnregister` at the end; none for an empty vector.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, PinnedBuffer, RegisterFlags};
+    /// use cuda_launch::memory::RegisterFlags;
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
     /// let ctx = CudaContext::new(0)?;
     /// let pinned = PinnedBuffer::register(&ctx, vec![1.5f32; 1000], RegisterFlags::empty())?;
     /// assert_eq!(pinned.as_slice()?[999], 1.5);
@@ -124,7 +125,8 @@ impl CudaContext {
     /// `cuMemHostUnregister`; none but those of the scope for an empty slice.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, DeviceBuffer, Error, RegisterFlags};
+    /// use cuda_launch::memory::RegisterFlags;
+    /// use cuda_launch::{CudaContext, DeviceBuffer, Error};
     /// let ctx = CudaContext::new(0)?;
     /// let stream = ctx.new_stream()?;
     /// let mut buffer = DeviceBuffer::<u32>::uninit(&stream, 3)?;

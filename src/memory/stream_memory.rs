@@ -139,7 +139,8 @@ pub enum BarrierScope {
 /// One operation of a batch; see [`CudaStream::memory_operations`]. Making one is safe, giving it to a stream is not.
 ///
 /// ```
-/// use cuda_launch::{DevicePtrMut, StreamMemoryOp, WriteValueFlags};
+/// use cuda_launch::stream::{StreamMemoryOp, WriteValueFlags};
+/// use cuda_launch::DevicePtrMut;
 /// let write = StreamMemoryOp::write(DevicePtrMut::<u32>::from_raw(0x1000), 7, WriteValueFlags::empty());
 /// assert_eq!(format!("{write:?}"), "StreamMemoryOp(cuStreamWriteValue32 0x1000 7)");
 /// ```
@@ -237,7 +238,8 @@ impl CudaStream {
     /// Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
     ///
     /// ```
-    /// use cuda_launch::{CudaContext, DeviceBuffer, Until, WaitValueFlags, WriteValueFlags};
+    /// use cuda_launch::stream::{Until, WaitValueFlags, WriteValueFlags};
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
     /// let ctx = CudaContext::new(0)?;
     /// let (stream, other) = (ctx.new_stream()?, ctx.new_stream()?);
     /// let mut flag = DeviceBuffer::<u32>::uninit_plain(&ctx, 1)?;

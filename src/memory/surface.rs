@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, TextureError};
 use crate::ordering::Submission;
 
 /// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
-/// [`TextureHandle`](crate::TextureHandle).
+/// [`TextureHandle`](crate::texture::TextureHandle).
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "CUsurfObject")]
@@ -39,7 +39,8 @@ impl SurfaceHandle {
 /// [`SurfaceObject::write_on`]. Dropping it waits for all work of its context.
 ///
 /// ```
-/// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext, SurfaceObject};
+/// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let shape = ArrayShape::D2 { width: 4, height: 4 };
 /// let array = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::SURFACE)?;
@@ -63,7 +64,7 @@ struct SurfaceInner {
 }
 
 impl SurfaceObject {
-    /// A surface of an array that was made with [`ArrayFlags::SURFACE`](crate::ArrayFlags::SURFACE).
+    /// A surface of an array that was made with [`ArrayFlags::SURFACE`](crate::texture::ArrayFlags::SURFACE).
     ///
     /// Driver call: `cuSurfObjectCreate`.
     ///

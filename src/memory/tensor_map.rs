@@ -16,11 +16,12 @@ use crate::error::Error;
 /// A tensor map: a by-value argument of 128 bytes at a multiple of 128, `const __grid_constant__ CUtensorMap`.
 ///
 /// A value that holds an address, as a [`DevicePtr`](crate::DevicePtr) does: keep the memory until the kernels that were
-/// given the map are done. It may be copied freely. [`TensorMapObject`](crate::TensorMapObject) keeps the memory, and launches of
+/// given the map are done. It may be copied freely. [`TensorMapObject`](crate::tensor::TensorMapObject) keeps the memory, and launches of
 /// typed modules order it.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, Swizzle, TensorMap};
+/// use cuda_launch::tensor::{Swizzle, TensorMap};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// // 64 rows of 128 floats, copied in boxes of 8 rows of 32.
@@ -52,7 +53,8 @@ pub struct TiledMap {
 /// A tensor map that is being described: columns of pixels, as convolutions read them. Made by [`TensorMap::im2col`].
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, TensorDataType, TensorMap};
+/// use cuda_launch::tensor::{TensorDataType, TensorMap};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// // 4 images of 16 x 16 pixels of 64 channels; a filter of 3 x 3 with a border of one pixel.

@@ -20,7 +20,8 @@ use crate::error::Error;
 /// the memory.
 ///
 /// ```
-/// use cuda_launch::{CudaContext, DeviceBuffer, TensorMap};
+/// use cuda_launch::tensor::TensorMap;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
 /// let matrix = DeviceBuffer::<f32>::zeroed(&stream, 64 * 128)?;

@@ -51,7 +51,8 @@ impl TextureHandle {
 /// than the copy that filled the array [`TextureObject::read_on`] comes first. Dropping it waits for all work of its context.
 ///
 /// ```
-/// use cuda_launch::{ArrayFlags, ArrayShape, CudaArray, CudaContext, TextureDescriptor, TextureObject};
+/// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureObject};
+/// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let array = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 4 }, ArrayFlags::empty())?;
 /// let texture = TextureObject::from_array(&array, &TextureDescriptor::default())?;

@@ -77,7 +77,7 @@ bitflags! {
 /// How a texture samples what it is made of. The default is: clamp, point filter, coordinates that count elements.
 ///
 /// ```
-/// use cuda_launch::{AddressMode, FilterMode, TextureDescriptor};
+/// use cuda_launch::texture::{AddressMode, FilterMode, TextureDescriptor};
 /// let smooth = TextureDescriptor { filter: FilterMode::Linear, ..Default::default() };
 /// assert_eq!(smooth.address, [AddressMode::Clamp; 3]);
 /// ```

@@ -95,7 +95,8 @@ pub struct CopyFromPinned<P, T> {
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, copy_from_pinned};
-/// use cuda_launch::{CudaContext, PinnedBuffer, PinnedFlags};
+/// use cuda_launch::memory::PinnedFlags;
+/// use cuda_launch::{CudaContext, PinnedBuffer};
 /// let ctx = CudaContext::new(0)?;
 /// let source = PinnedBuffer::from_slice(&ctx, &[1, 2, 3], PinnedFlags::empty())?;
 /// let (buffer, _source) = copy_from_pinned(source).sync()?;
@@ -165,7 +166,8 @@ pub struct CopyToPinned<S, P> {
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, copy_to_pinned, zeroed};
-/// use cuda_launch::{CudaContext, PinnedBuffer, PinnedFlags};
+/// use cuda_launch::memory::PinnedFlags;
+/// use cuda_launch::{CudaContext, PinnedBuffer};
 /// let host = PinnedBuffer::from_slice(&CudaContext::new(0)?, &[1u8, 2, 3], PinnedFlags::empty())?;
 /// let (_buffer, host) = zeroed::<u8>(3).and_then(|buffer| copy_to_pinned(buffer, host)).sync()?;
 /// assert_eq!(host.as_slice()?, [0; 3]);

@@ -5,7 +5,7 @@ use cuda_launch::*;
 
 #[cuda_module("tests/kernels/textures.ptx")]
 mod kernels {
-    use cuda_launch::TextureHandle;
+    use cuda_launch::texture::TextureHandle;
 
     unsafe extern "C" {
         pub fn sample_1d(texture: TextureHandle, out: *mut f32, x0: f32, step: f32);

@@ -4,7 +4,8 @@ use cuda_launch::cuda_module;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::{TensorMapObject, TextureObject};
+    use cuda_launch::tensor::TensorMapObject;
+    use cuda_launch::texture::TextureObject;
 
     unsafe extern "C" {
         pub safe fn map_words(map: &TextureObject, out: &mut [u64]);

@@ -1,6 +1,6 @@
 // The handle of a surface, which the caller may have destroyed, by a type alias, in a module that a macro writes.
 
-type Surface = cuda_launch::SurfaceHandle;
+type Surface = cuda_launch::texture::SurfaceHandle;
 
 macro_rules! kernels {
     ($name:ident, $ty:ty) => {
@@ -9,7 +9,7 @@ macro_rules! kernels {
             use super::Surface;
 
             unsafe extern "C" {
-                pub safe fn add_one(source: $ty, target: &mut cuda_launch::SurfaceObject);
+                pub safe fn add_one(source: $ty, target: &mut cuda_launch::texture::SurfaceObject);
             }
         }
     };

@@ -4,7 +4,8 @@ use cuda_launch::cuda_module;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::{TensorMap, sys};
+    use cuda_launch::tensor::TensorMap;
+    use cuda_launch::sys;
 
     unsafe extern "C" {
         pub safe fn map_words(map: TensorMap, out: &mut [u64]);

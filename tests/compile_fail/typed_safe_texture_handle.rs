@@ -3,7 +3,7 @@
 use cuda_launch::cuda_module;
 
 mod names {
-    pub(super) use cuda_launch::TextureHandle as Picture;
+    pub(super) use cuda_launch::texture::TextureHandle as Picture;
 }
 
 #[cuda_module("tests/kernels/objects.ptx")]

@@ -4,7 +4,7 @@ use cuda_launch::cuda_module;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::TextureObject;
+    use cuda_launch::texture::TextureObject;
 
     unsafe extern "C" {
         pub safe fn sample(texture: &mut TextureObject, out: &mut [f32]);

@@ -8,9 +8,9 @@
 pub mod skip;
 
 use cuda_launch::compile::{NvJitLink, Nvrtc, Nvvm};
+use cuda_launch::error::{CompileError, Refusal};
 use cuda_launch::{
-    CompileError, CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, Refusal,
-    cuda_launch,
+    CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
 };
 use skip::skipped;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub fn adds(module: &CudaModule, kernel: &str) {
         cuda_launch! {
             function: &module.load_function(kernel).unwrap(),
             stream: &stream,
-            config: LaunchConfig { grid_dim: (4, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 },
+            config: LaunchConfig::new((4, 1, 1), (256, 1, 1)),
             args: [slice(a_dev), slice(b_dev), slice_mut(c_dev)],
         }
     }

@@ -3,10 +3,12 @@
 #![allow(unreachable_pub, dead_code)] // Each user needs a part of it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use cuda_launch::error::GraphError;
+use cuda_launch::graph::KernelNode;
 use cuda_launch::graph::{GraphExec, InstantiateFlags};
 use cuda_launch::{
-    CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, GraphError, KernelNode,
-    LaunchConfig, kernel_args,
+    CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
+    kernel_args,
 };
 
 pub const N: usize = 1000;

@@ -3,7 +3,8 @@
 #![allow(dead_code, unreachable_pub)] // Each test program needs a part of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, Dim3, LaunchConfig};
+use cuda_launch::launch::Dim3;
+use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, DeviceCopy, LaunchConfig};
 use std::fmt::Debug;
 use std::sync::OnceLock;
 
@@ -46,7 +47,7 @@ impl Gpu {
 }
 
 pub fn shape(grid_dim: Dim3, block_dim: Dim3) -> LaunchConfig {
-    LaunchConfig { grid_dim, block_dim, shared_mem_bytes: 0 }
+    LaunchConfig::new(grid_dim, block_dim)
 }
 
 /// One-dimensional: this many blocks of this many threads.
@@ -56,7 +57,7 @@ pub fn line(blocks: u32, threads: u32) -> LaunchConfig {
 
 /// `line` with dynamic shared memory.
 pub fn line_with(blocks: u32, threads: u32, shared_mem_bytes: u32) -> LaunchConfig {
-    LaunchConfig { shared_mem_bytes, ..line(blocks, threads) }
+    line(blocks, threads).with_shared(shared_mem_bytes)
 }
 
 /// Lengths where blocks and warps begin and end.

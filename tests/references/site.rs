@@ -38,7 +38,7 @@ impl Site {
 }
 
 pub fn line(blocks: u32, threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
+    LaunchConfig::new((blocks, 1, 1), (threads, 1, 1))
 }
 
 pub fn on_emulator() -> bool {

@@ -2,10 +2,13 @@
 
 #![deny(unsafe_code)]
 
+use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::memory::{CopyBatch, PinnedFlags};
+use cuda_launch::stream::StreamFlags;
+use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CaptureMode, CopyBatch, CudaArray, CudaContext, CudaGraph, CudaStream,
-    DeviceBuffer, DeviceView, DeviceViewMut, Driver, Error, GraphExec, InstantiateFlags, LaunchConfig,
-    PinnedBuffer, PinnedFlags, StreamFlags, cuda_module,
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, DeviceView, DeviceViewMut, Driver, Error,
+    GraphExec, LaunchConfig, PinnedBuffer, cuda_module,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,8 +26,7 @@ mod kernels {
 
 /// Elements of half a buffer: the two halves may differ, the elements of a half do not.
 const HALF: usize = 600;
-const CONFIG: LaunchConfig =
-    LaunchConfig { grid_dim: (3, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+const CONFIG: LaunchConfig = LaunchConfig::new((3, 1, 1), (256, 1, 1));
 
 /// What a buffer should hold.
 type Halves = [u32; 2];

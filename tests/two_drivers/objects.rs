@@ -4,15 +4,26 @@
 #![allow(unreachable_pub, non_snake_case)] // For one test program; functions of the driver's names.
 
 use crate::inject;
-use cuda_launch::graph::{Conditional, CopyNode, GraphMemory, GraphNode, HostMemory, MemsetNode};
+use cuda_launch::device::SmResource;
+use cuda_launch::event::TimingEvent;
+use cuda_launch::graph::{
+    Conditional, CopyNode, GraphMemory, GraphNode, HostMemory, InstantiateFlags, KernelNode, MemsetNode,
+};
+use cuda_launch::interop::{ExternalSemaphore, ExternalSemaphoreHandle};
+use cuda_launch::launch::Launch;
+use cuda_launch::memory::{ManagedAttach, MemoryPool, PinnedFlags, PitchedBuffer, PoolOptions};
+use cuda_launch::module::{CudaLibrary, LibraryKernel, ModuleConstant, ModuleGlobal};
 use cuda_launch::sys::{self, CUresult, pfn};
+use cuda_launch::tensor::TensorMap;
+use cuda_launch::texture::{
+    ArrayFlags, ArrayShape, CudaArray, SurfaceObject, TextureDescriptor, TextureObject,
+};
+use cuda_launch::virtual_memory::{
+    Mapping, MulticastObject, PhysicalAllocation, PhysicalOptions, VirtualReservation,
+};
 use cuda_launch::{
-    ArrayFlags, ArrayShape, CudaArray, CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaLibrary,
-    CudaModule, CudaStream, DeviceBuffer, Error, ExternalSemaphore, ExternalSemaphoreHandle, GraphExec,
-    InstantiateFlags, KernelNode, Launch, LaunchConfig, LaunchPlan, LibraryKernel, ManagedAttach,
-    ManagedBuffer, Mapping, MemoryPool, ModuleConstant, ModuleGlobal, MulticastObject, PhysicalAllocation,
-    PhysicalOptions, PinnedBuffer, PinnedFlags, PitchedBuffer, PoolOptions, SmResource, SurfaceObject,
-    TensorMap, TextureDescriptor, TextureObject, TimingEvent, VirtualReservation, cuda_launch, kernel_args,
+    CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, GraphExec,
+    LaunchConfig, LaunchPlan, ManagedBuffer, PinnedBuffer, cuda_launch, kernel_args,
 };
 use std::ffi::c_void;
 use std::sync::Arc;

@@ -4,7 +4,9 @@ use cuda_launch::compile::{
     CodeKind, CompileCache, CompiledCode, CudaSource, LinkInputs, NvJitLink, NvJitLinkOptions, Nvrtc,
     NvrtcOptions, Nvvm, NvvmIr, NvvmOptions,
 };
-use cuda_launch::{CompileError, Error, ErrorKind, JitTarget};
+use cuda_launch::error::CompileError;
+use cuda_launch::module::JitTarget;
+use cuda_launch::{Error, ErrorKind};
 use std::path::Path;
 
 use crate::failure::{Exit, Failure};

@@ -1,6 +1,7 @@
 //! Registers, shared memory and limits: from the image, or from a driver that compiled it.
 
-use cuda_launch::{CudaContext, DeviceAttribute, Error};
+use cuda_launch::device::DeviceAttribute;
+use cuda_launch::{CudaContext, Error};
 use cuda_ptx::image::Arch;
 
 use super::Arguments;

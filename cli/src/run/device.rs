@@ -30,7 +30,7 @@ impl Place {
     }
 
     pub(crate) fn context(&self) -> Result<CudaContext, Failure> {
-        let load = |error: cuda_launch::LoadError| Failure::new(Exit::Driver, error.to_string());
+        let load = |error: cuda_launch::error::LoadError| Failure::new(Exit::Driver, error.to_string());
         let driver = match self.driver.as_deref() {
             None => cuda_launch::default_driver()?,
             Some("emulator") => cuda_emulator::driver(),

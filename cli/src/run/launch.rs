@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code)] // Launching a kernel with the arguments that the command line gives.
 
+use cuda_launch::event::EventFlags;
 use cuda_launch::{
-    CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, ErrorKind, EventFlags, LaunchBuilder,
-    LaunchConfig,
+    CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchBuilder, LaunchConfig,
 };
 
 use super::Arguments;

@@ -57,5 +57,5 @@ pub(super) fn config(
         }
     };
     let shared_mem_bytes = arguments.shared;
-    Ok(LaunchConfig { grid_dim: grid.tuple(), block_dim: block.tuple(), shared_mem_bytes })
+    Ok(LaunchConfig::new(grid.tuple(), block.tuple()).with_shared(shared_mem_bytes))
 }

@@ -83,9 +83,9 @@ fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
             system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none, and `cuda-launch doctor` says what was tried"))
         }
         Some(name) => Ok(name.into()),
-        None => match cuda_launch::doctor().serving().map(|serving| serving.source) {
-            Some(cuda_launch::DriverSource::System) => Ok(system().map_or("emulator".into(), Into::into)),
-            Some(cuda_launch::DriverSource::Variable) => {
+        None => match cuda_launch::diagnostics::doctor().serving().map(|serving| serving.source) {
+            Some(cuda_launch::diagnostics::DriverSource::System) => Ok(system().map_or("emulator".into(), Into::into)),
+            Some(cuda_launch::diagnostics::DriverSource::Variable) => {
                 Ok(std::env::var_os("CUDA_LAUNCH_DRIVER").unwrap_or_default())
             }
             _ => Ok("emulator".into()),

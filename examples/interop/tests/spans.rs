@@ -3,7 +3,8 @@
 #![allow(unsafe_code)] // Launches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::{CudaContext, CudaLibrary, DeviceBuffer, JitOptions, LaunchConfig, cuda_launch};
+use cuda_launch::module::{CudaLibrary, JitOptions};
+use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, cuda_launch};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};

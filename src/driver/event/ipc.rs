@@ -15,7 +15,8 @@ use crate::error::Error;
 /// On Linux; the emulator, which serves one process, answers `CUDA_ERROR_NOT_SUPPORTED` to the handle calls.
 ///
 /// ```no_run
-/// use cuda_launch::{CudaContext, EventFlags, IpcEvent, IpcEventHandle};
+/// use cuda_launch::event::{EventFlags, IpcEvent, IpcEventHandle};
+/// use cuda_launch::CudaContext;
 /// # fn send(_: &[u8]) {}
 /// # fn receive() -> [u8; 64] { [0; 64] }
 /// let ctx = CudaContext::new(0)?;
@@ -33,7 +34,7 @@ pub struct IpcEvent(AnyEvent);
 /// The name of an [`IpcEvent`] for other processes: 64 bytes to send as they are.
 ///
 /// ```
-/// use cuda_launch::IpcEventHandle;
+/// use cuda_launch::event::IpcEventHandle;
 /// let handle = IpcEventHandle::from_bytes([7; 64]);
 /// assert_eq!(handle.as_bytes(), &[7; 64]);
 /// ```

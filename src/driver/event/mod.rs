@@ -69,7 +69,8 @@ bitflags! {
 /// What every event can do, whatever its kind: [`CudaEvent`], [`TimingEvent`] and [`IpcEvent`] lead here by themselves.
 ///
 /// ```
-/// use cuda_launch::{AnyEvent, CudaContext};
+/// use cuda_launch::event::AnyEvent;
+/// use cuda_launch::CudaContext;
 /// fn is_past(event: &AnyEvent) -> Result<bool, cuda_launch::Error> {
 ///     event.query()
 /// }

@@ -7,7 +7,7 @@ fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
             kernel: k,
             module: module,
             stream: stream,
-            config: LaunchConfig { grid_dim: (1, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 },
+            config: LaunchConfig::new((1, 1, 1), (256, 1, 1)),
             args: [],
         }
     }

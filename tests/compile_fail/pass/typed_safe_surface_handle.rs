@@ -1,4 +1,4 @@
-type Surface = cuda_launch::SurfaceObject;
+type Surface = cuda_launch::texture::SurfaceObject;
 
 macro_rules! kernels {
     ($name:ident, $ty:ty) => {
@@ -7,7 +7,7 @@ macro_rules! kernels {
             use super::Surface;
 
             unsafe extern "C" {
-                pub safe fn add_one(source: $ty, target: &mut cuda_launch::SurfaceObject);
+                pub safe fn add_one(source: $ty, target: &mut cuda_launch::texture::SurfaceObject);
             }
         }
     };

@@ -2,7 +2,7 @@ use cuda_launch::cuda_module;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::{TensorMap, TensorMapObject};
+    use cuda_launch::tensor::{TensorMap, TensorMapObject};
 
     unsafe extern "C" {
         pub safe fn map_words(map: &TensorMapObject, out: &mut [u64]);

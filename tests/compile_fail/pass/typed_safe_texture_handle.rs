@@ -1,7 +1,7 @@
 use cuda_launch::cuda_module;
 
 mod names {
-    pub(super) use cuda_launch::TextureObject as Picture;
+    pub(super) use cuda_launch::texture::TextureObject as Picture;
 }
 
 #[cuda_module("tests/kernels/objects.ptx")]

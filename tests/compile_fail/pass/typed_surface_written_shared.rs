@@ -2,7 +2,7 @@ use cuda_launch::*;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
-    use cuda_launch::SurfaceObject;
+    use cuda_launch::texture::SurfaceObject;
 
     unsafe extern "C" {
         pub safe fn add_one(source: &SurfaceObject, target: &mut SurfaceObject);

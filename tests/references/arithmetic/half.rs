@@ -242,7 +242,7 @@ fn dot_products_in_f32() {
     // SAFETY: 64 threads read a row of 37 each and write a sum each.
     unsafe {
         cuda_launch! { kernel: dot_f16, module: module, stream: gpu.stream,
-        config: LaunchConfig { grid_dim: (2, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 },
+        config: LaunchConfig::new((2, 1, 1), (32, 1, 1)),
         args: [da.as_device_ptr(), db.as_device_ptr(), out.as_mut_device_ptr(), columns as u32] }
     }
     .unwrap();

@@ -186,9 +186,11 @@ fn any_number_of_arguments() {
             builder.arg(value);
         });
         for _ in 0..2 {
+            reset();
             unsafe { builder.launch(ONE) }.unwrap();
             assert_eq!(packet(), numbers(0..count));
         }
+        assert_eq!(LOG.with(|log| log.queries.get()), 0, "the second is warm: no cuCtxGetCurrent");
         unsafe { builder.prepare(ONE).unwrap().launch_on(&rig.stream) }.unwrap();
         assert_eq!(packet(), numbers(0..count));
         let error = unsafe { builder.arg(&1u32).launch(ONE) }.unwrap_err();
@@ -212,7 +214,7 @@ fn what_has_no_size_is_no_parameter() {
     let f = rig.kernel(&[4]);
     let (nothing, empty, phantom) = (|| (), [0u32; 0], PhantomData::<f64>);
     let mut builder = rig.stream.launch_builder(&f);
-    builder.byval(&nothing).arg(&empty).named("left", &1u32).named("lost", &phantom).byval(&());
+    builder.byval(&nothing).arg(&empty).named("lost", &phantom).named("left", &1u32).byval(&());
     unsafe { builder.launch(ONE) }.unwrap();
     assert_eq!(packet(), numbers([1]));
     let mut launch = builder.prepare(ONE).unwrap();
@@ -236,6 +238,27 @@ fn a_name_may_stand_for_several_arguments() {
     assert!(mixed.set("n", 7u32).unwrap_err().is_plan_error());
     unsafe { mixed.launch_on(&rig.stream) }.unwrap();
     assert_eq!(packet(), [1u32.to_ne_bytes(), 1.0f32.to_ne_bytes()], "nothing was set");
+}
+
+/// What one name was set to is kept until that name is set again, or the launch ends.
+#[test]
+fn a_prepared_launch_keeps_the_memory_of_each_name() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[8, 8]);
+    let buffer = || DeviceBuffer::<u8>::uninit(&rig.stream, 1).unwrap();
+    let (x, y) = (buffer(), buffer());
+    let mut launch = rig.stream.launch_builder(&f).named("x", &x).named("y", &y).prepare(ONE).unwrap();
+    let frees = || marks().iter().filter(|(what, _)| *what == "free").count();
+    let (first, second) = (buffer(), buffer());
+    launch.set_slice("x", &first).unwrap();
+    launch.set_slice("y", &second).unwrap();
+    reset();
+    drop((first, second));
+    assert_eq!(frees(), 0, "the launch has both");
+    launch.set_slice("x", &x).unwrap();
+    assert_eq!(frees(), 1, "that of x alone");
+    launch.set_slice("y", &y).unwrap();
+    assert_eq!(frees(), 2);
 }
 
 #[test]

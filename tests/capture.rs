@@ -236,6 +236,12 @@ fn events_do_not_lead_in_or_out_of_a_capture() {
     })
     .unwrap();
     isolated(gpu.stream.wait(&inside));
+    // Nor from one capture into another.
+    CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
+        isolated(stream.wait(&inside));
+        Ok(())
+    })
+    .unwrap();
     // Recorded again, it is an event like any other.
     inside.record(&gpu.stream).unwrap();
     gpu.stream.wait(&inside).unwrap();

@@ -226,16 +226,17 @@ fn a_batch_of_copies_is_one_call() {
     let source = DeviceBuffer::from_host(&stream, &numbers(100)).unwrap();
     let mut targets: Vec<_> = (1..20).map(|n| DeviceBuffer::<u32>::zeroed(&stream, n).unwrap()).collect();
     let views: Vec<_> = (1..20).map(|n| source.slice(n..2 * n)).collect();
-    let (host, mut back) = ([1u8, 2, 3], vec![0; 50]);
-    let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 3).unwrap();
+    let (host, mut back) = ([1u16, 2, 3], vec![0; 50]);
+    let mut bytes = DeviceBuffer::<u16>::zeroed(&stream, 3).unwrap();
     let mut batch = CopyBatch::new();
+    assert!(batch.is_empty());
     for (target, view) in targets.iter_mut().zip(&views) {
         batch.push(target, view).unwrap();
     }
     batch.push_from_host(&mut bytes, &host).unwrap();
     let tail = source.slice(50..);
     batch.push_to_host(&mut back, &tail).unwrap();
-    assert_eq!(batch.len(), 21);
+    assert!(batch.len() == 21 && !batch.is_empty());
     match batch.submit(&stream) {
         Err(error) if error.is_unsupported() => return skipped(error),
         done => done.unwrap(),
@@ -260,9 +261,18 @@ fn a_batch_of_regions_is_one_call() {
     let mut image = PitchedBuffer::<u32>::uninit(&stream, 4, 3).unwrap();
     let part = image.extent();
     let mut batch = RegionBatch::new();
+    assert!(batch.is_empty());
+    for nothing in [Extent::rows(0, 6), Extent::rows(10, 0)] {
+        batch.push(CopySource::device(&source, layout), array.as_target(), nothing).unwrap();
+    }
+    assert!(batch.is_empty(), "what has no elements does not count");
     batch.push(CopySource::device(&source, layout), array.as_target(), array.extent()).unwrap();
     batch.push(CopySource::device(&source, layout).at(3, 2, 0), image.as_target(), part).unwrap();
     assert!(batch.push(array.as_source().at(9, 0, 0), array.as_target(), part).is_err());
+    let odd = RowLayout { pitch: 42, ..layout };
+    let refused = batch.push(CopySource::device(&source, odd), array.as_target(), Extent::rows(10, 5));
+    assert!(refused.unwrap_err().to_string().contains("pitch"), "an array counts rows in elements");
+    assert!(batch.len() == 2 && !batch.is_empty());
     match batch.submit(&stream) {
         Err(error) if error.is_unsupported() => return skipped(error),
         done => done.unwrap(),

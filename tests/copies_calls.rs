@@ -61,10 +61,15 @@ fn a_region_of_host_memory_is_waited_for() {
         assert_eq!(made, ["cuMemcpy2DAsync_v2", "cuStreamSynchronize"]);
     }
     // A graph would use it when it is borrowed no more.
+    let mut bytes = DeviceBuffer::<u8>::uninit(&stream, 3).unwrap();
     let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |capture| {
         let error = capture
             .copy_region(&CopySource::host(&host, layout), &mut image.as_target(), extent)
             .unwrap_err();
+        assert!(error.is_not_in_capture(), "{error}");
+        let mut batch = CopyBatch::new();
+        batch.push_from_host(&mut bytes, &[1, 2, 3])?;
+        let error = batch.submit(capture).unwrap_err();
         assert!(error.is_not_in_capture(), "{error}");
         Ok(())
     });

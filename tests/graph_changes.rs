@@ -125,4 +125,6 @@ fn a_child_graph_runs_as_one_node_and_can_be_replaced() {
     exec.set_child(node, &child(&mut y, 6)).unwrap();
     exec.launch(&gpu.stream).unwrap();
     assert_eq!(y.to_host_vec(&gpu.stream).unwrap(), [6; N]);
+    // The graph that it was made from: of another shape, and nobody waits for himself.
+    assert!(exec.set_child(node, &graph).is_err());
 }

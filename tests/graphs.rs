@@ -262,6 +262,17 @@ fn a_graph_allocates_and_frees_its_own_memory() {
 }
 
 #[test]
+fn a_kernel_node_keeps_its_memory() {
+    let gpu = Gpu::new();
+    let (mut x, mut graph) = (gpu.zeros(), gpu.graph());
+    unsafe { graph.add_kernel(&[], gpu.fill(&mut x, 6)) }.unwrap();
+    let mut exec = exec(&graph);
+    drop((x, graph));
+    exec.launch(&gpu.stream).unwrap();
+    exec.synchronize().unwrap();
+}
+
+#[test]
 fn event_nodes_order_graphs_against_streams() {
     let gpu = Gpu::new();
     let event = || Arc::new(gpu.ctx.new_event().unwrap());
@@ -303,6 +314,7 @@ fn a_circle_is_named_when_it_is_instantiated_or_added() {
         Ok(()) => graph.instantiate(InstantiateFlags::empty()).err().unwrap(),
     };
     assert!(error.call().is_some_and(|call| call.starts_with("cuGraph")), "{error}");
+    assert!(error.to_string().contains("circle"), "{error}");
 }
 
 #[test]

@@ -130,7 +130,11 @@ fn grid_sum_over_a_whole_grid() {
         let too_many = unsafe {
             cuda_launch! { function: f, stream: gpu.stream, config: config, cooperative: true, args: [p, 0u32, p, p] }
         };
-        assert_eq!(too_many.unwrap_err().code(), Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE));
+        let error = too_many.unwrap_err();
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE));
+        let hint =
+            format!("{} blocks cannot run at once: this kernel and block size fit {most} on", most + 1);
+        assert!(error.to_string().contains(&hint), "{error}");
     }
 }
 

@@ -19,7 +19,7 @@ fn what_goes_to_the_device_comes_back() {
     for n in [1usize, 2, 31, 1000, 1 << 20] {
         let host: Vec<u32> = (0..n as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
         let buffer = DeviceBuffer::from_host(&stream, &host).unwrap();
-        assert_eq!((buffer.len(), buffer.byte_len()), (n, 4 * n));
+        assert_eq!((buffer.len(), buffer.byte_len(), buffer.is_empty()), (n, 4 * n, false));
         assert_eq!(buffer.to_host_vec(&stream).unwrap(), host);
     }
 }

@@ -7,9 +7,9 @@
 mod support;
 
 use cuda_launch::operation::{
-    BoxedOperation, DeviceOperation, Either, OwnedKernelLaunch, RoundRobin, SchedulingPolicy, SingleStream,
-    all, allocate, block_on, copy_to_device, from_result, in_flight, lazy, scope, select, value,
-    with_context, zeroed, zip,
+    BoxedOperation, DeviceOperation, Either, ExecutionContext, OwnedKernelLaunch, RoundRobin,
+    SchedulingPolicy, SingleStream, all, allocate, block_on, copy_to_device, from_result, in_flight, lazy,
+    scope, select, value, with_context, zeroed, zip,
 };
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
-use support::{LOG, expect_parameters, progress};
+use support::{LOG, expect_parameters, marks, progress, reset};
 
 const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 const PTX: &str = ".version 7.8\n.target sm_52\n.address_size 64\n";
@@ -103,6 +103,137 @@ fn done_soon() -> thread::JoinHandle<()> {
         thread::sleep(Duration::from_millis(5));
         progress(DONE);
     })
+}
+
+/// What the chain is given after the end of `Branches` comes after all of its branches, also on streams that other branches, which
+/// were forgotten, have used.
+#[test]
+fn the_end_of_branches_joins_them_whoever_was_forgotten() {
+    let rig = Rig::new();
+    let policy: Arc<dyn SchedulingPolicy> = Arc::new(RoundRobin::new(&rig.ctx, 2).unwrap());
+    let address = |cx: &ExecutionContext| cx.stream().unwrap().raw().addr();
+    let op = with_context(|cx| {
+        let own = address(cx);
+        let mut forgotten = cx.branches();
+        let other = forgotten.branch(address);
+        std::mem::forget(forgotten);
+        let mut branches = cx.branches();
+        assert_eq!([branches.branch(address), branches.branch(address)], [own, other]);
+        reset();
+        drop(branches);
+        assert_eq!(marks(), [("record", other), ("wait", own)]);
+        value(())
+    });
+    op.schedule(policy).sync().unwrap();
+}
+
+#[test]
+fn branches_that_cannot_be_joined_are_an_error() {
+    let rig = Rig::new();
+    let ctx = CudaContext::with_driver(&support::driver(&["cuStreamWaitEvent"]), 0).unwrap();
+    let policy: Arc<dyn SchedulingPolicy> = Arc::new(RoundRobin::new(&ctx, 2).unwrap());
+    let op = with_context(|cx| {
+        let mut branches = cx.branches();
+        branches.branch(|cx| cx.stream().map(drop)).unwrap();
+        cx.stream().unwrap();
+        value(branches.join().is_err())
+    });
+    assert!(op.schedule(policy).sync().unwrap());
+    drop(rig);
+}
+
+/// Where a chain on a certain stream has a part elsewhere, that stream waits for the part.
+#[test]
+fn a_chain_on_one_stream_waits_for_its_parts_on_others() {
+    let rig = Rig::new();
+    let part = zeroed::<u32>(7).schedule(rig.policy.clone());
+    let op = zeroed::<u32>(7).and_then(|buffer| part.map(|part| (buffer, part)));
+    reset();
+    let _both = op.sync_on(&rig.stream).unwrap();
+    assert!(marks().contains(&("wait", rig.stream.raw().addr())), "{:?}", marks());
+}
+
+/// Where the driver cannot tell whether work goes on, what it may use stays.
+#[test]
+fn what_a_chain_keeps_stays_where_nobody_knows_the_end() {
+    let rig = Rig::new();
+    let keeping = |ended: &Arc<AtomicUsize>| {
+        let noted = Noted(ended.clone());
+        let op = with_context(move |cx| {
+            cx.keep(noted);
+            zeroed::<u32>(7)
+        });
+        op.schedule(rig.policy.clone())
+    };
+    let (lost, done) = (Arc::default(), Arc::default());
+    progress(GOES_ON);
+    let mut future = Box::pin(keeping(&lost).into_future());
+    assert!(poll_once(&mut future).is_pending());
+    progress(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert!(!block_on(future).map(drop).unwrap_err().is_sticky());
+    // Through the same hands, and later.
+    progress(GOES_ON);
+    let mut future = Box::pin(keeping(&done).into_future());
+    assert!(poll_once(&mut future).is_pending());
+    progress(DONE);
+    block_on(future).unwrap();
+    count(&done, 1);
+    assert_eq!(lost.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn what_a_chain_keeps_stays_where_the_host_cannot_wait() {
+    let rig = Rig::new();
+    let ctx = CudaContext::with_driver(&support::driver(&["cuStreamSynchronize"]), 0).unwrap();
+    let ended = Arc::default();
+    let noted = Noted(Arc::clone(&ended));
+    let op = with_context(move |cx| {
+        cx.keep(noted);
+        zeroed::<u32>(7)
+    });
+    assert!(op.sync_on(&ctx.new_stream().unwrap()).is_err());
+    assert_eq!(ended.load(Ordering::SeqCst), 0);
+    drop(rig);
+}
+
+#[test]
+fn host_memory_that_was_copied_is_given_back() {
+    let rig = Rig::new();
+    let data: Arc<[u32]> = Arc::from([1, 2, 3]);
+    drop(copy_to_device(data.clone()));
+    assert_eq!(Arc::strong_count(&data), 1);
+    drop(copy_to_device(data.clone()).schedule(rig.policy.clone()).sync().unwrap());
+    for _ in 0..20_000 {
+        if Arc::strong_count(&data) == 1 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it is still there");
+}
+
+#[test]
+fn a_chain_knows_its_device() {
+    let rig = Rig::new();
+    for ordinal in [0, 1] {
+        let ctx = CudaContext::with_driver(rig.ctx.driver(), ordinal).unwrap();
+        let policy: Arc<dyn SchedulingPolicy> = Arc::new(RoundRobin::new(&ctx, 1).unwrap());
+        assert_eq!(with_context(|cx| value(cx.device())).schedule(policy).sync().unwrap().unwrap(), ordinal);
+    }
+}
+
+/// Nine slices fill the places of the packet, so that it is on the heap, and the one value is not.
+#[test]
+fn a_value_arrives_beside_as_many_slices_as_there_may_be() {
+    let rig = Rig::new();
+    let f = rig.kernel(&[&[8; 18][..], &[4]].concat());
+    let x = DeviceBuffer::<u32>::zeroed(&rig.stream, 7).unwrap();
+    let launch = unsafe {
+        cuda_launch_async! { function: f, config: CONFIG,
+        args: [slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), slice(x), 5u32] }
+    };
+    launch.sync_on(&rig.stream).unwrap();
+    assert_eq!(LOG.with(|log| log.packet.borrow()[18].clone()), 5u32.to_ne_bytes());
 }
 
 #[test]

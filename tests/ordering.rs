@@ -210,6 +210,9 @@ fn an_address_taken_for_launches_is_freed_in_the_order_of_streams() {
             waits.extend([("record", stream.raw().addr()), ("wait", last)]);
         }
         assert_eq!(marks[..4], waits, "after both");
+        reset();
+        drop((y, rig));
+        assert!(support::marks().contains(&("destroy", last)), "it goes with the context");
     }
 }
 
@@ -237,6 +240,23 @@ fn an_address_taken_as_a_number_makes_the_end_wait() {
     }
 }
 
+#[test]
+fn foreign_memory_whose_address_was_taken_goes_after_all_work() {
+    let rig = Rig::new(FORMS[0]);
+    for (taken, waits) in [(0, vec![]), (1, vec![("idle", 0)]), (2, vec![("idle", 0)])] {
+        // SAFETY: 1, 2, 3: nothing accesses it.
+        let x = unsafe { DeviceBuffer::<u32>::from_foreign(&rig.ctx, 0x1000, 4, ()) };
+        match taken {
+            0 => {}
+            1 => _ = x.as_device_ptr(),
+            _ => _ = x.cu_deviceptr(),
+        }
+        reset();
+        drop(x);
+        assert_eq!(marks(), waits);
+    }
+}
+
 /// Whether work makes progress is told to all threads.
 static PROGRESS: Mutex<()> = Mutex::new(());
 
@@ -258,6 +278,61 @@ fn forty_streams_read_one_buffer_and_none_waits() {
         support::progress(sys::CUresult::SUCCESS);
         let all: Vec<_> = streams.iter().flat_map(|stream| crossing(stream, rig.c())).collect();
         assert_eq!(marks(), all, "a writer waits for every one of them");
+    }
+}
+
+/// Only so many streams of a context can have a bit; several contexts, because what stands for a context has bits too.
+#[test]
+fn more_streams_than_there_are_bits_are_ordered_too() {
+    let rigs: Vec<Rig> = (0..4).map(|_| Rig::new(FORMS[0])).collect();
+    for rig in &rigs {
+        let streams: Vec<_> = (0..60).map(|_| rig.ctx.new_stream().unwrap()).collect();
+        let (mut x, mut last) = (rig.buffer(), rig.a());
+        x.view_mut().set_zero(last).unwrap();
+        for stream in streams.iter().chain(&streams) {
+            reset();
+            x.view_mut().set_zero(stream).unwrap();
+            assert_eq!(marks(), crossing(last, stream));
+            last = stream;
+        }
+    }
+}
+
+/// The numbers of contexts and the bits of streams are few, and are given to others once those are gone, not before.
+#[test]
+fn what_stands_for_contexts_and_streams_comes_back_at_their_end() {
+    let goes_ahead = |rig: &Rig, stream: &CudaStream| {
+        let x = rig.buffer();
+        rig.read(stream, &x);
+        reset();
+        rig.read(stream, &x);
+        counted() == (1, 1) && LOG.with(|log| log.queries.get()) == 0
+    };
+    let open: Vec<_> = (0..3).map(|_| Rig::new(FORMS[0])).map(|rig| (rig.buffer(), rig)).collect();
+    for (x, rig) in &open {
+        rig.read(rig.a(), x);
+    }
+    for _ in 0..4 {
+        let many: Vec<Rig> = (0..30).map(|_| Rig::new(FORMS[0])).collect();
+        drop(many);
+    }
+    for rig in [(); 4].map(|()| Rig::new(FORMS[0])) {
+        assert!(goes_ahead(&rig, rig.a()));
+        for (x, _) in &open {
+            let refused = rig.form.read((&rig.f, rig.a(), ONE), x);
+            assert!(refused.unwrap_err().is_context_mismatch());
+        }
+        for _ in 0..100 {
+            assert!(goes_ahead(&rig, &rig.ctx.new_stream().unwrap()));
+            // A bit that is given to another one too soon stands for both, and neither waits for the other.
+            let (mut x, late) = (rig.buffer(), rig.ctx.new_stream().unwrap());
+            x.view_mut().set_zero(rig.a()).unwrap();
+            for pair in [[rig.a(), &late], [&late, rig.a()], [rig.a(), &late]] {
+                reset();
+                x.view_mut().set_zero(pair[1]).unwrap();
+                assert_eq!(marks(), crossing(pair[0], pair[1]));
+            }
+        }
     }
 }
 

@@ -323,6 +323,23 @@ fn the_check_is_made_once_for_a_signature_and_again_for_another() {
     assert_eq!(warm(&by_name), (1, 1), "no look-up");
 }
 
+#[test]
+fn a_warm_launch_without_memory_asks_for_nothing() {
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[4]);
+    for shared_mem_bytes in [0, 1000, 49152] {
+        let config = ONE.with_shared(shared_mem_bytes);
+        let launch = || unsafe {
+            cuda_launch! { function: f, stream: rig.stream, config: config, args: [1u32] }
+        };
+        launch().unwrap();
+        reset();
+        launch().unwrap();
+        assert_eq!(counted(), (1, 1));
+        assert_eq!(LOG.with(|log| log.queries.get()), 0, "no cuCtxGetCurrent");
+    }
+}
+
 /// The kernel has another place in the table of each module, and at its place in the first the second has one that takes the same:
 /// a site that goes by the place alone launches that.
 #[test]
@@ -396,7 +413,10 @@ fn dimensions_outside_the_limits_are_errors_with_value_and_limit() {
         (config(one, (1025, 1, 1), 0), "block x is 1025"),
         (config(one, (1, 1025, 1), 0), "block y is 1025"),
         (config(one, (1, 1, 65), 0), "block z is 65 threads; this device takes 1 to 64"),
-        (config(one, (1024, 2, 1), 0), "1024 x 2 x 1 = 2048 threads; the kernel takes at most 1024"),
+        (
+            config(one, (1024, 2, 1), 0),
+            "2048 threads; the kernel takes at most 1024 here, as every kernel on this device",
+        ),
         (config(one, (u32::MAX, u32::MAX, u32::MAX), 0), "block x is 4294967295"),
         (config(one, (1024, 1024, 64), 0), "67108864 threads"),
         (config(one, one, 49153), "49153 bytes of dynamic shared memory"),
@@ -464,6 +484,14 @@ fn objects_of_two_contexts_do_not_meet() {
         .unwrap();
     }
     assert!(own.to_host_vec(&other).unwrap_err().is_context_mismatch());
+    let (here, there) = (rig.stream.context().new_event().unwrap(), other.context().new_event().unwrap());
+    for (event, fits) in [(&here, true), (&there, false)] {
+        let result = unsafe {
+            cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [slice(own)],
+            attributes: [Attribute::launch_completion_event(event)] }
+        };
+        assert_eq!(result.as_ref().err().map(|error| error.is_context_mismatch()), (!fits).then_some(true));
+    }
     // Two handles of one device are one context.
     let again = CudaContext::with_driver(&driver, 0).unwrap();
     let buffer = DeviceBuffer::<u8>::uninit(&again.new_stream().unwrap(), 1).unwrap();
@@ -574,6 +602,72 @@ fn an_attribute_newer_than_the_driver_is_named_with_both_versions() {
 }
 
 #[test]
+fn modes_lift_the_limits_of_a_launch() {
+    let ctx = CudaContext::with_driver(&support::driver_of_version(13040, &[]), 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    expect_parameters(&[]);
+    let f = ctx.load_module(PTX).unwrap().load_function("k").unwrap();
+    let fits = |config: LaunchConfig, attributes: &[Attribute<'_>]| {
+        let launched = unsafe {
+            cuda_launch! { function: f, stream: stream, config: config, args: [], attributes: attributes }
+        };
+        launched.map_err(|error| assert!(error.is_launch_refused(), "{error}")).is_ok()
+    };
+    let (wide, large) = (LaunchConfig::new((16, 1, 1), ONE.block_dim), ONE.with_shared(100_000));
+    let cluster = Attribute::cluster_dimension((16, 1, 1));
+    for (mode, allowed) in [
+        (PortableClusterMode::Default, false),
+        (PortableClusterMode::RequirePortable, false),
+        (PortableClusterMode::AllowNonPortable, true),
+    ] {
+        assert_eq!(fits(wide, &[cluster, Attribute::portable_cluster_size_mode(mode)]), allowed, "{mode:?}");
+    }
+    assert!(!fits(large, &[Attribute::priority(2)]));
+    assert!(fits(large, &[Attribute::shared_memory_mode(SharedMemoryMode::AllowNonPortable)]));
+}
+
+#[test]
+fn a_stream_takes_no_attribute_newer_than_the_driver() {
+    let attribute = || Attribute::mem_sync_domain(MemSyncDomain::Remote);
+    let since = attribute().since();
+    assert_eq!(
+        Attribute::synchronization_policy(SynchronizationPolicy::Spin).name(),
+        "SYNCHRONIZATION_POLICY"
+    );
+    for version in [since - 10, since, since + 10] {
+        let driver = support::driver_of_version(version as i32, &[]);
+        let stream = CudaContext::with_driver(&driver, 0).unwrap().new_stream().unwrap();
+        let error = stream.set_attribute(attribute()).unwrap_err();
+        // The table has no such function.
+        assert_eq!(error.call().is_none(), version < since, "{version}: {error}");
+    }
+}
+
+/// The names of types in messages are without the paths of modules, except for closures, which have no name of their own.
+#[test]
+fn a_message_has_short_names_of_types() {
+    mod inner {
+        #[allow(non_camel_case_types)] // An underscore is part of a name.
+        #[derive(Clone, Copy)]
+        pub(super) struct Of_2<T>(pub(super) T);
+    }
+    let mut rig = Rig::new();
+    let f = rig.kernel(&[64]);
+    let long = inner::Of_2((1u8, inner::Of_2([1u16; 2])));
+    let closure = move || long.0.0;
+    let wrong = unsafe {
+        cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [byval(long)] }
+    };
+    let text = wrong.unwrap_err().to_string();
+    assert!(text.contains("byval(Of_2<(u8, Of_2<[u16; 2]>)>)"), "{text}");
+    let wrong = unsafe {
+        cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [byval(closure)] }
+    };
+    let text = wrong.unwrap_err().to_string();
+    assert!(text.contains("::a_message_has_short_names_of_types::{{closure}}"), "{text}");
+}
+
+#[test]
 fn clusters_that_do_not_fit_are_refused() {
     let mut rig = Rig::new();
     let f = rig.kernel(&[]);
@@ -604,6 +698,21 @@ fn what_the_driver_refuses_comes_back_with_the_launch() {
     assert_eq!(error.call(), Some("cuLaunchKernelEx"));
     let text = error.to_string();
     assert!(text.contains("kernel_1") && text.contains("32 registers a thread times 32 threads"), "{text}");
+    assert!(!text.contains("attributes"), "{text}");
+    use cuda_launch::sys::CUresult as Code;
+    for (code, cooperative, hint) in [
+        (Code::CUDA_ERROR_INVALID_CLUSTER_SIZE, false, "clusters of this shape"),
+        (Code::CUDA_ERROR_INVALID_VALUE, true, "a cooperative launch cannot have"),
+        (Code::CUDA_ERROR_INVALID_VALUE, false, "a rule that this crate does not"),
+    ] {
+        support::answer(code);
+        let result = unsafe {
+            cuda_launch! { function: f, stream: rig.stream, config: ONE, args: [],
+            cooperative: cooperative, attributes: [Attribute::priority(-1)] }
+        };
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains(hint) && text.contains(", attributes ") && text.contains("PRIORITY"), "{text}");
+    }
     support::answer(cuda_launch::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let error = launch(&rig, &f, ONE).unwrap_err();
     assert!(error.is_sticky() && error.to_string().contains("restart it"), "{error}");

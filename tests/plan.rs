@@ -194,6 +194,40 @@ fn a_named_argument_is_launched_like_any_other() {
     assert_eq!(gpu.first(&y), 6.0);
 }
 
+#[test]
+fn what_the_driver_refuses_a_graph_is_told() {
+    let _alone = alone();
+    let exec = |hidden| {
+        let ctx = CudaContext::with_driver(&inject::driver(hidden), 0).unwrap();
+        let mut graph = cuda_launch::CudaGraph::new(&ctx).unwrap();
+        graph.add_empty(&[]).unwrap();
+        (graph.instantiate(cuda_launch::graph::InstantiateFlags::empty()).unwrap(), ctx.new_stream().unwrap())
+    };
+    let (mut unlaunched, stream) = exec("cuGraphLaunch");
+    let error = unlaunched.launch(&stream).unwrap_err();
+    assert!(error.to_string().contains("a graph of 1 nodes"), "{error}");
+    assert!(exec("cuGraphExecDestroy").0.close().is_err());
+}
+
+#[test]
+fn whoever_waits_for_a_plan_waits_for_its_replay() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let _alone = alone();
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let (x, mut y) = (gpu.full(1.0), gpu.full(0.0));
+    let mut plan = LaunchPlan::record(&gpu.ctx, |stream| gpu.saxpy(stream, &x, &mut y)).unwrap();
+    let (before, done) = (std::sync::Arc::new(AtomicBool::new(false)), Ordering::SeqCst);
+    let set = before.clone();
+    let late = move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        set.store(true, done);
+    };
+    gpu.stream.call_host(late).unwrap();
+    plan.launch(&gpu.stream).unwrap();
+    plan.synchronize().unwrap();
+    assert!(before.load(done), "the replay comes after the call");
+}
+
 /// The replay of a hundred launches is one driver call, and one more for each launch that was changed.
 #[test]
 fn a_replay_makes_one_driver_call_and_one_for_each_change() {

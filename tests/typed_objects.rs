@@ -188,10 +188,11 @@ fn what_is_written_is_reached_by_one_argument() {
     let linear = |range: std::ops::Range<usize>| {
         TextureObject::from_linear(&buffer.slice(range), &TextureDescriptor::default()).unwrap()
     };
-    let (low, all) = (linear(0..512), linear(0..1024));
+    let (low, all, end) = (linear(0..512), linear(0..1024), linear(768..1024));
     let error = object_error(module.fetch(&stream, line(4), &all, &mut buffer.slice_mut(512..)));
     assert!(matches!(error, ObjectError::Aliased { first: "texture", second: "out", .. }), "{error}");
     module.fetch(&stream, line(4), &low, &mut buffer.slice_mut(512..)).unwrap();
+    object_error(module.fetch(&stream, line(4), &end, &mut buffer.slice_mut(512..)));
 
     // Levels of a mipmapped array are memory of their own, but for a texture of all of them.
     let shape = ArrayShape::D1 { width: 8 };
@@ -283,6 +284,11 @@ mod later {
         let (source, _target) =
             module.add_one_async_owned(line(4), source, Box::new(target)).unwrap().sync().unwrap();
         assert_eq!(arrays[1].to_host_vec(&stream).unwrap(), [8, 9, 10]);
+        let other = ctx.device().create_context(&cuda_launch::context::ContextOptions::default()).unwrap();
+        let picture = texture(&row::<f32>(&other, 4));
+        let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
+        let strange = module.sample_async(line(4), &picture, &mut out).unwrap().sync_on(&stream);
+        assert!(strange.unwrap_err().is_context_mismatch());
         let same = SurfaceObject::new(&arrays[0]).unwrap();
         let error = module.add_one_async_owned(line(4), source, same).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Object(ObjectError::Aliased { .. })), "{error}");

@@ -4,7 +4,7 @@
 
 use cuda_launch::error::{CastError, IndexRange};
 use cuda_launch::memory::Plain;
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, ErrorKind};
+use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, DeviceSlice, ErrorKind};
 use std::num::Wrapping;
 
 fn stream() -> CudaStream {
@@ -69,6 +69,10 @@ fn fallible_twins_answer_without_a_panic() {
     assert!(buffer.try_split_at(6).is_none() && buffer.try_split_at_mut(6).is_none());
     let (left, right) = buffer.try_split_at(5).unwrap();
     assert_eq!((left.len(), right.len()), (5, 0));
+    assert!(!DeviceSlice::is_empty(&left) && DeviceSlice::is_empty(&right));
+    let (mut left, right) = buffer.try_split_at_mut(1).unwrap();
+    left.fill(&stream, 0).unwrap();
+    assert_eq!((left.len(), right.len()), (1, 4));
     assert_eq!(buffer.view().first().unwrap().to_host_vec(&stream).unwrap(), [0]);
     assert_eq!(buffer.view().last().unwrap().to_host_vec(&stream).unwrap(), [4]);
     assert!(right_of(&buffer).first().is_none() && right_of(&buffer).last().is_none());
@@ -99,6 +103,10 @@ fn casts_see_the_same_bytes() {
     assert!(matches!(error.kind(), ErrorKind::Cast(CastError::Alignment { align: 8, .. })), "{error}");
     assert!(error.is_out_of_bounds() && error.to_string().contains("cannot cast f32 to f64"), "{error}");
     assert!(buffer.cast::<[f32; 0]>().is_err(), "elements without a size cannot be counted");
+    let nothing = DeviceBuffer::<f32>::zeroed(&stream, 0).unwrap();
+    assert!(nothing.cast::<[f32; 0]>().is_err(), "also where there are none");
+    let sizeless = DeviceBuffer::<[f32; 0]>::zeroed(&stream, 3).unwrap();
+    assert_eq!(sizeless.cast::<[u32; 0]>().unwrap().len(), 0);
 }
 
 #[test]

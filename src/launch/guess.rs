@@ -161,8 +161,11 @@ fn wrong_width(given: &ParameterType, wanted: &Wanted) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::kind;
-    use crate::launch::args::{Role, parameter};
+    use super::{guess, kind};
+    use crate::driver::Kind;
+    use crate::error::Wanted;
+    use crate::launch::args::{ParameterType, Role, parameter};
+    use crate::launch::check;
     use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
 
     fn agrees<T: DeviceCopy>() {
@@ -180,5 +183,54 @@ mod tests {
         all! { std::num::Wrapping<u32>, DevicePtr<f32>, DevicePtrMut<[u8; 3]>, crate::texture::TextureHandle, crate::tensor::TensorMap }
         #[cfg(feature = "half")]
         all! { half::f16, half::bf16 }
+        assert_eq!(kind(&parameter::<f32>(8, Role::Length)), Kind::Integer, "of elements of any type");
+    }
+
+    fn value<T>() -> ParameterType {
+        parameter::<T>(size_of::<T>(), Role::Value)
+    }
+
+    fn slice() -> [ParameterType; 2] {
+        [Role::Address, Role::Length].map(|role| parameter::<f32>(8, role))
+    }
+
+    /// The guess for a kernel whose parameters have these sizes, and types where there are some.
+    fn said(given: &[ParameterType], wanted: &[(usize, &str)]) -> String {
+        let ty = |ty: &str| Some(ty.to_string()).filter(|ty| !ty.is_empty());
+        let wanted: Vec<_> =
+            wanted.iter().map(|(size, of)| Wanted { size: *size, ty: ty(of), name: None }).collect();
+        let at = given.iter().zip(&wanted).take_while(|(g, w)| check::fit(g, w)).count();
+        guess(given, &wanted, at).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_guess_names_the_likely_cause() {
+        let (pointer, [address, length]) = (value::<DevicePtr<f32>>(), slice());
+        let (int, signed, float, long) = (value::<u32>(), value::<i32>(), value::<f32>(), value::<u64>());
+        let (short, byte) = (value::<u16>(), value::<u8>());
+        for (given, wanted, text) in [
+            (&[address, length, int][..], &[(8, ""), (4, "")][..], "The kernel takes bare pointers"),
+            (&[pointer, int], &[(8, ""), (8, ""), (4, "")], "The kernel takes an address and a length"),
+            (&[int, long, byte], &[(8, ""), (4, ""), (1, "")], "Arguments 0 and 1 look swapped"),
+            (&[byte, int, long], &[(1, ""), (8, ""), (4, "")], "Arguments 1 and 2 look swapped"),
+            (&[float, int], &[(4, ".u32"), (4, ".f32")], "Arguments 0 and 1 look swapped"),
+            (&[int], &[(4, ""), (8, "")], "1 argument is missing at position 1"),
+            (&[int, short], &[(4, ""), (8, ""), (8, ""), (2, "")], "2 arguments are missing at position 1"),
+            (&[int, long, long, short], &[(4, ""), (2, "")], "2 arguments are too many at position 1"),
+            (&[float], &[(4, ".u32")], "Pass a `u32` or an `i32`"),
+            (&[int], &[(4, ".f32")], "Pass an `f32`"),
+            (&[short], &[(2, ".f16")], "Pass a `half::f16`"),
+            (&[int], &[(8, "")], "Did you mean `u64`?"),
+            (&[signed], &[(8, "")], "Did you mean `i64`?"),
+            (&[int], &[(8, ".f64")], "Did you mean an `f64`?"),
+            (&[float], &[(8, "")], "Did you mean an `f64`?"),
+            (&[pointer], &[(4, "")], "The argument is a device address"),
+            (&[value::<[u8; 3]>()], &[(4, ".f32")], "Is `[u8; 3]` `repr(C)`"),
+            (&[parameter::<f32>(4, Role::Bits)], &[(8, "")], "Is `f32` `repr(C)`"),
+        ] {
+            assert!(said(given, wanted).starts_with(text), "{} is not {text}", said(given, wanted));
+        }
+        assert_eq!(said(&slice(), &[(4, ""), (8, "")]), "", "a slice is no number of another width");
+        assert_eq!(said(&[int, long], &[(2, ""), (8, "")]), "Did you mean `u16`?", "there is no slice");
     }
 }

@@ -184,5 +184,6 @@ mod tests {
         assert_eq!(Code { machine: false, sm: 100, suffix: 'f' }.rank((10, 3)), Some((false, 100)));
         assert_eq!(Code { machine: false, sm: 100, suffix: 'f' }.rank((12, 0)), None);
         assert_eq!(code(false, 0, '\0'), Some((false, 0)));
+        assert_eq!(code(true, 0, '\0'), Some((true, 0)), "the driver knows");
     }
 }

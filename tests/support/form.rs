@@ -32,9 +32,10 @@ pub trait Form: Sync {
 }
 
 /// All of them.
-pub const FORMS: &[&dyn Form] = &[&Macro, &Typed, &TypedAsync, &Builder, &Prepared];
+pub const FORMS: &[&dyn Form] = &[&Macro, &Named, &Typed, &TypedAsync, &Builder, &Prepared];
 
 struct Macro;
+struct Named;
 struct Typed;
 struct TypedAsync;
 struct Builder;
@@ -66,6 +67,40 @@ impl Form for Macro {
     fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
         unsafe {
             cuda_launch! { function: f, stream: stream, config: config, args: [ptr_mut(x), 0u64, 0u64, 0u64] }
+        }
+    }
+}
+
+impl Form for Named {
+    fn name(&self) -> &'static str {
+        "cuda_launch! with names"
+    }
+
+    fn collect(&self, (f, stream, config): Call<'_>, to: &mut Buffer, from: &Buffer) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config,
+            args: [named("to", slice_mut(to)), named("from", slice(from))] }
+        }
+    }
+
+    fn read(&self, (f, stream, config): Call<'_>, x: &Buffer) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config,
+            args: [named("x", slice(x)), named("again", slice(x))] }
+        }
+    }
+
+    fn step(&self, (f, stream, config): Call<'_>, x: &mut Buffer, m: u32, a: u32) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config,
+            args: [named("x", slice_mut(x)), named("m", m), named("a", a)] }
+        }
+    }
+
+    fn write(&self, (f, stream, config): Call<'_>, x: &mut Buffer) -> Result<(), Error> {
+        unsafe {
+            cuda_launch! { function: f, stream: stream, config: config,
+            args: [named("x", ptr_mut(x)), 0u64, 0u64, 0u64] }
         }
     }
 }

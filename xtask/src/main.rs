@@ -27,8 +27,9 @@ usage: cargo xtask <chore>
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
-  mutants [--in PATH] change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
-                      in the files whose path begins so
+  mutants [--in PATH] [--shard K/N]
+                      change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
+                      in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
   gate flakes N       that step with N rounds
   gate [STEP...]      run every check, or only the named ones:
 ";
@@ -40,8 +41,7 @@ fn main() -> ExitCode {
         ["cost"] => cost::run(),
         ["gpu"] => gpu::bundle(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
-        ["mutants"] => mutants::run(""),
-        ["mutants", "--in", path] => mutants::run(path),
+        ["mutants", options @ ..] => mutants::run(options),
         ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),
         ["bindgen"] => bindgen::run(bindgen::Mode::Write),

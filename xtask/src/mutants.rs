@@ -58,9 +58,37 @@ impl Outcome {
     }
 }
 
-/// Tries all mutants, or those of the files whose path begins with `only`; fails where too few are caught, or where one is
-/// missed that is not on the list of those that are accepted.
-pub(crate) fn run(only: &str) -> Result<()> {
+/// Which mutants are tried.
+#[derive(Debug, Default, PartialEq)]
+struct Chosen<'a> {
+    /// How the paths of their files begin.
+    only: &'a str,
+    /// `k/n`: of each n the one with this number, from 0.
+    shard: Option<&'a str>,
+}
+
+impl<'a> Chosen<'a> {
+    fn read(mut options: &[&'a str]) -> Result<Self> {
+        let mut chosen = Self::default();
+        while let [option, value, rest @ ..] = options {
+            match *option {
+                "--in" => chosen.only = value,
+                "--shard" => chosen.shard = Some(value),
+                _ => break,
+            }
+            options = rest;
+        }
+        match options {
+            [] => Ok(chosen),
+            [option, ..] => Err(format!("mutants: what is {option}? [--in PATH] [--shard K/N]").into()),
+        }
+    }
+}
+
+/// Tries the mutants that the options choose, or all; fails where too few are caught, or where one is missed that is not on the
+/// list of those that are accepted.
+pub(crate) fn run(options: &[&str]) -> Result<()> {
+    let chosen = Chosen::read(options)?;
     let root = root()?;
     let plan = Plan::read(&fs::read_to_string(root.join("xtask/mutants.toml"))?)?;
     let work = root.join("target/mutants");
@@ -74,13 +102,13 @@ pub(crate) fn run(only: &str) -> Result<()> {
         if all.is_empty() {
             return Err(format!("xtask/mutants.toml: {} has no file", folder.name).into());
         }
-        let groups = plan.by_tests(all.into_iter().filter(|file| file.starts_with(only)))?;
+        let groups = plan.by_tests(all.into_iter().filter(|file| file.starts_with(chosen.only)))?;
         if groups.is_empty() {
             continue;
         }
         let mut sum = Outcome::default();
         for (tests, files) in groups {
-            sum.add(one(&tool, &work, &files, tests, plan.seconds)?);
+            sum.add(one(&tool, &work, &files, tests, &plan, chosen.shard)?);
         }
         let (listed, others): (Vec<_>, Vec<_>) = sum.missed.iter().partition(|m| plan.accepts(m));
         let (percent, counts) = (sum.percent(), [sum.caught, sum.missed.len(), listed.len(), sum.unviable]);
@@ -95,7 +123,7 @@ pub(crate) fn run(only: &str) -> Result<()> {
         unlisted.extend(others.into_iter().cloned());
     }
     if table.is_empty() {
-        return Err(format!("no file of xtask/mutants.toml begins with {only}").into());
+        return Err(format!("no file of xtask/mutants.toml begins with {}", chosen.only).into());
     }
     println!(
         "\n{:16} {:>7} {:>7} {:>7} {:>9} {:>7}",
@@ -118,21 +146,33 @@ fn verdict(poor: &[&str], unlisted: usize, percent: f64) -> Result<()> {
 }
 
 /// Runs cargo-mutants over files that have the same tests.
-fn one(tool: &Path, work: &Path, files: &BTreeSet<&str>, tests: &str, seconds: i64) -> Result<Outcome> {
+fn one(
+    tool: &Path,
+    work: &Path,
+    files: &BTreeSet<&str>,
+    tests: &str,
+    plan: &Plan,
+    shard: Option<&str>,
+) -> Result<Outcome> {
     let output = work.join("out");
     let mut command = Command::new(tool);
     command.args(["mutants", "--in-place", "--no-shuffle", "--colors", "never", "--package", "cuda-launch"]);
     command.arg("--dir").arg(work.join("tree")).arg("--output").arg(&output);
-    command.args(["--timeout", &seconds.to_string()]);
+    command.args(["--timeout", &plan.seconds.to_string()]);
     command.args(files.iter().flat_map(|file| ["--file", file]));
-    command.arg("--");
-    command.args(tests.split_whitespace().flat_map(|test| match test {
-        "lib" => vec!["--lib"],
-        test => vec!["--test", test],
+    command.args(plan.excluded.iter().flat_map(|mutants| ["--exclude-re", mutants]));
+    // Round-robin: every part has some of each file.
+    command.args(shard.iter().flat_map(|part| ["--sharding", "round-robin", "--shard", part]));
+    // Arguments after `--` would choose what is run, but not what is built.
+    command.args(tests.split_whitespace().map(|test| match test {
+        "lib" => "--cargo-arg=--lib".to_owned(),
+        test => format!("--cargo-arg=--test={test}"),
     }));
     println!("\n=== {} with {tests}", files.iter().copied().collect::<Vec<_>>().join(" "));
     // Incremental: all but the first build changes one function.
     command.env("CARGO_TARGET_DIR", work.join("build")).env("CARGO_INCREMENTAL", "1");
+    // Nobody reads a backtrace of a mutant, and lines of functions below the change would change with it.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "none");
     command.env("CUDA_LAUNCH_DRIVER", "emulator");
     let status = command.status().map_err(|error| format!("{}: {error}", tool.display()))?;
     if !TRIED.contains(&status.code()) {
@@ -193,7 +233,16 @@ type ByTests<'p, 'f> = BTreeMap<&'p str, BTreeSet<&'f str>>;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Outcome, verdict};
+    use super::{Chosen, Outcome, verdict};
+
+    #[test]
+    fn the_options_choose() {
+        assert_eq!(Chosen::read(&[]).unwrap(), Chosen { only: "", shard: None });
+        let both = Chosen::read(&["--shard", "0/8", "--in", "src/a"]).unwrap();
+        assert_eq!(both, Chosen { only: "src/a", shard: Some("0/8") });
+        assert!(Chosen::read(&["--in"]).unwrap_err().to_string().contains("--in?"));
+        assert!(Chosen::read(&["--inn", "src/a"]).is_err());
+    }
 
     #[test]
     fn what_is_missed_counts_against_what_compiles() {

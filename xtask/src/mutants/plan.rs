@@ -15,6 +15,8 @@ pub(super) struct Plan {
     pub(super) folders: Vec<Folder>,
     /// The beginning of a path, and tests.
     tests: Vec<(String, String)>,
+    /// Regular expressions of mutants that are not tried.
+    pub(super) excluded: Vec<String>,
     /// Survivors without line and column.
     accepted: Vec<String>,
 }
@@ -36,19 +38,19 @@ impl Plan {
     pub(super) fn read(text: &str) -> Result<Plan> {
         let file: Table = text.parse()?;
         let number = |key: &str| value(&file, key, Value::as_integer);
-        let folder = |table: &Table| {
-            let files = value(table, "files", Value::as_array)?;
-            let files: Option<_> = files.iter().map(|file| Some(file.as_str()?.to_owned())).collect();
-            Ok(Folder { name: string(table, "name")?, files: files.ok_or("files: all text")? })
-        };
+        let folder =
+            |table: &Table| Ok(Folder { name: string(table, "name")?, files: strings(table, "files")? });
         let tests = value(&file, "tests", Value::as_table)?;
         let tests = tests.keys().map(|path| Ok((path.clone(), string(tests, path)?)));
-        let accepted = |table: &Table| {
-            let mutant = string(table, "mutant")?;
+        let with_reason = |table: &Table| {
+            let mutants = strings(table, "mutants")?;
             match string(table, "why")?.as_str() {
-                "" => Err(format!("{mutant}: no reason").into()),
-                _ => Ok(mutant),
+                "" => Err(format!("{mutants:?}: no reason").into()),
+                _ => Ok(mutants),
             }
+        };
+        let all = |key: &str| {
+            Ok::<_, crate::Failure>(tables(&file, key).map(with_reason).collect::<Result<Vec<_>>>()?.concat())
         };
         Ok(Plan {
             version: string(&file, "cargo-mutants")?,
@@ -56,7 +58,8 @@ impl Plan {
             seconds: number("seconds")?,
             folders: tables(&file, "folder").map(folder).collect::<Result<_>>()?,
             tests: tests.collect::<Result<_>>()?,
-            accepted: tables(&file, "accepted").map(accepted).collect::<Result<_>>()?,
+            excluded: all("excluded")?,
+            accepted: all("accepted")?,
         })
     }
 
@@ -99,6 +102,11 @@ fn string(table: &Table, key: &str) -> Result<String> {
     value(table, key, Value::as_str).map(str::to_owned)
 }
 
+fn strings(table: &Table, key: &str) -> Result<Vec<String>> {
+    let all = value(table, key, Value::as_array)?.iter().map(|text| Some(text.as_str()?.to_owned()));
+    all.collect::<Option<_>>().ok_or_else(|| format!("xtask/mutants.toml: {key} is not all text").into())
+}
+
 fn tables<'t>(table: &'t Table, key: &str) -> impl Iterator<Item = &'t Table> {
     table.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table)
 }
@@ -118,8 +126,11 @@ mod tests {
         [tests]
         "src/" = "lib all"
         "src/a/c" = "c"
+        [[excluded]]
+        mutants = ["Debug"]
+        why = "text"
         [[accepted]]
-        mutant = "src/a/c.rs: replace f -> bool with true in T::g"
+        mutants = ["src/a/c.rs: replace f -> bool with true in T::g"]
         why = "the same"
     "#;
 
@@ -140,6 +151,8 @@ mod tests {
         assert!(plan.accepts("src/a/c.rs:10:20: replace f -> bool with true in T::g"));
         assert!(!plan.accepts("src/a/c.rs:10:20: replace f -> bool with false in T::g"));
         assert!(Plan::read(&TEXT.replace("the same", "")).is_err());
+        assert_eq!(plan.excluded, ["Debug"]);
+        assert!(Plan::read(&TEXT.replace("text", "")).is_err());
         assert!(Plan::read("percent = 1").is_err());
     }
 

@@ -1,0 +1,368 @@
+//! The core of `src/ordering` alone, on one thread: what is ordered, what waits for what, and how long its lists become. It includes
+//! the files, as `tests/loom` does, which runs them with threads. Runs under Miri (`cargo miri test --test ordering_core`).
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../src/ordering/accesses.rs"]
+#[allow(dead_code, unreachable_pub)] // This program uses a part of it.
+mod accesses;
+#[path = "../src/ordering/submissions.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod submissions;
+#[path = "../src/ordering/sync.rs"]
+mod sync;
+#[path = "../src/ordering/waits.rs"]
+mod waits;
+
+use accesses::{Accesses, NO_KEY, OWNERS, QUEUES, Queue, owner};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use submissions::Submissions;
+use waits::Waits;
+
+/// How many pieces of work of each stream come before.
+type Clock = Vec<usize>;
+
+/// A stream that is nothing but a list of work.
+struct Stream {
+    number: usize,
+    key: u64,
+    submissions: Submissions,
+    clock: RefCell<Clock>,
+    /// The numbers of the streams that it was made to wait for.
+    waits: RefCell<Vec<usize>>,
+    done: Cell<bool>,
+    /// How often somebody has asked whether it is done.
+    asked: Cell<usize>,
+    /// Whether a wait for it fails.
+    broken: Cell<bool>,
+}
+
+#[derive(Clone)]
+struct Lane(Rc<Stream>);
+
+impl Queue for Lane {
+    type Error = ();
+
+    fn submissions(&self) -> &Submissions {
+        &self.0.submissions
+    }
+
+    fn key(&self) -> u64 {
+        self.0.key
+    }
+
+    fn claim_key(&self) -> u64 {
+        self.0.key
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
+    }
+
+    fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
+        if earlier.0.broken.get() {
+            return Err(());
+        }
+        let event = earlier.0.clock.borrow().clone();
+        self.0.clock.borrow_mut().iter_mut().zip(event).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+        self.0.waits.borrow_mut().push(earlier.0.number);
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.asked.set(self.0.asked.get() + 1);
+        self.0.done.get()
+    }
+}
+
+impl Lane {
+    /// What it waited for since it was last asked.
+    fn waited(&self) -> Vec<usize> {
+        self.0.waits.take()
+    }
+}
+
+/// Streams of owner 1, as many as have a bit each; the rest has none.
+fn lanes(count: usize) -> Vec<Lane> {
+    let key = |n: usize| if n < QUEUES as usize { owner(1) | 1 << n } else { NO_KEY };
+    (0..count).map(|n| lane(n, key(n), count)).collect()
+}
+
+fn lane(number: usize, key: u64, count: usize) -> Lane {
+    let (submissions, clock) = (Submissions::default(), RefCell::new(vec![0; count]));
+    let (waits, done) = Default::default();
+    let (asked, broken) = Default::default();
+    Lane(Rc::new(Stream { number, key, submissions, clock, waits, done, asked, broken }))
+}
+
+type Memory = Accesses<Lane>;
+
+/// Work that is announced and has noted its access, but is not given to its stream yet.
+struct Open {
+    lane: Lane,
+    write: bool,
+    /// How much had been given to streams before it began.
+    seen: usize,
+}
+
+/// Work that was given to a stream.
+struct Given {
+    stream: usize,
+    at: usize,
+    write: bool,
+}
+
+fn note(lane: &Lane, memory: &Memory, write: bool, waits: &mut Waits<Lane>) -> Result<(), ()> {
+    match write {
+        _ if memory.word(write) & lane.key() == lane.key() => Ok(()),
+        true => memory.write(lane, waits),
+        false => memory.read(lane, waits),
+    }
+}
+
+fn begin(lane: &Lane, memory: &Memory, write: bool) {
+    lane.submissions().announce();
+    note(lane, memory, write, &mut Waits::default()).unwrap();
+}
+
+fn end(lane: &Lane) -> usize {
+    let mut clock = lane.0.clock.borrow_mut();
+    clock[lane.0.number] += 1;
+    lane.submissions().finish();
+    clock[lane.0.number]
+}
+
+/// Work from its beginning to its end; the streams it was made to wait for.
+fn submit(lane: &Lane, memory: &Memory, write: bool) -> Vec<usize> {
+    begin(lane, memory, write);
+    end(lane);
+    lane.waited()
+}
+
+#[test]
+fn an_owner_is_told_from_every_other() {
+    for a in 0..OWNERS {
+        assert_eq!(owner(a) & ((1 << QUEUES) - 1), 0, "the bits of queues are theirs");
+        for b in 0..OWNERS {
+            assert_eq!(owner(a) & owner(b) == owner(b), a == b, "{a} {b}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_a_bit_of_this_memory_asks_the_list() {
+    let lanes = [lane(0, owner(1) | 1, 3), lane(1, owner(2) | 1, 3), lane(2, NO_KEY, 3)];
+    for number in [owner(1), 0] {
+        let memory = Memory::new(number);
+        for write in [true, false] {
+            lanes.iter().for_each(|lane| drop(submit(lane, &memory, write)));
+            for lane in &lanes {
+                submit(lane, &memory, write);
+                let goes_ahead = |written| memory.word(written) & lane.key() == lane.key();
+                let has_bit = lane.key() == owner(1) | 1 && number == owner(1);
+                assert_eq!((goes_ahead(true), goes_ahead(false)), (write && has_bit, has_bit));
+            }
+        }
+    }
+}
+
+/// Random work on streams of two owners, some without a bit, much of it under way at the same time: whatever was given to a stream
+/// before other work began comes before that, if one of the two writes. And where one submission follows the other, no reader waits for what it comes after anyway.
+#[test]
+fn work_comes_after_what_it_must_and_waits_for_nothing_else() {
+    let rounds = if cfg!(miri) { 30 } else { 2000 };
+    let mut seed = 1u32;
+    let mut random = |n: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 16) as usize % n
+    };
+    for round in 0..rounds {
+        let alone = round % 2 == 0;
+        let keys = [owner(1) | 1, owner(1) | 2, owner(1) | 4, owner(2) | 1, NO_KEY];
+        let lanes: Vec<Lane> = keys.iter().enumerate().map(|(n, key)| lane(n, *key, keys.len())).collect();
+        let number = [owner(1), owner(1), owner(2), 0][random(4)];
+        let mut memory = Memory::new(number);
+        let (mut open, mut given) = (Vec::<Open>::new(), Vec::<Given>::new());
+        let mut settled = 0;
+        for _ in 0..40 {
+            match random(20) {
+                0 if open.is_empty() => {
+                    let pending = memory.pending();
+                    assert_eq!(pending.queues().count(), memory.queues().len());
+                    // What is given while the host waits is none of what it waited for.
+                    let (late, before) = (&lanes[random(3)], given.len());
+                    if !alone && random(2) == 0 {
+                        begin(late, &memory, false);
+                        given.push(Given { stream: late.0.number, at: end(late), write: false });
+                        late.waited();
+                    }
+                    memory.settle(&pending);
+                    settled = before;
+                }
+                1 if open.is_empty() => {
+                    memory.forget();
+                    assert!(memory.queues().is_empty());
+                    settled = given.len();
+                }
+                2 if open.is_empty() => {
+                    let next = memory.take();
+                    assert!(memory.queues().is_empty() && memory.word(true) == memory.word(false));
+                    memory = next;
+                }
+                3..10 if !open.is_empty() => {
+                    let Open { lane, write, seen } = open.swap_remove(random(open.len()));
+                    let at = end(&lane);
+                    let clock = lane.0.clock.borrow();
+                    for earlier in
+                        given.iter().take(seen).skip(settled).filter(|earlier| earlier.write || write)
+                    {
+                        assert!(clock[earlier.stream] >= earlier.at, "round {round}");
+                    }
+                    given.push(Given { stream: lane.0.number, at, write });
+                }
+                _ if alone && !open.is_empty() => {}
+                _ => {
+                    let (lane, write) = (lanes[random(lanes.len())].clone(), random(3) == 0);
+                    let before = lane.0.clock.borrow().clone();
+                    begin(&lane, &memory, write);
+                    for earlier in lane.waited() {
+                        let news = |g: &Given| g.stream == earlier && g.at > before[earlier] && g.write;
+                        let has_bit = lane.key() != NO_KEY && lane.key() & number == number && number != 0;
+                        assert!(write || !alone || !has_bit || given.iter().any(news), "round {round}");
+                    }
+                    open.push(Open { lane, write, seen: given.len() });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wait_that_fails_is_told_and_nobody_is_forgotten() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(4));
+    lanes[..3].iter().for_each(|lane| drop(submit(lane, &memory, false)));
+    lanes[1].0.broken.set(true);
+    assert!(note(&lanes[3], &memory, true, &mut Waits::default()).is_err());
+    lanes[1].0.broken.set(false);
+    lanes[3].waited();
+    assert!(memory.queues().len() >= 3);
+    let waited = submit(&lanes[3], &memory, true);
+    assert!(waited.contains(&1) && waited.contains(&2), "{waited:?}");
+    assert_eq!(memory.writers().iter().map(|lane| lane.0.number).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn one_wait_serves_all_memory_of_a_submission() {
+    let (one, two, lanes) = (Memory::new(owner(1)), Memory::new(owner(1)), lanes(2));
+    for memory in [&one, &two] {
+        submit(&lanes[0], memory, true);
+    }
+    let waits = &mut Waits::default();
+    lanes[1].submissions().announce();
+    for memory in [&one, &two] {
+        note(&lanes[1], memory, true, waits).unwrap();
+    }
+    end(&lanes[1]);
+    assert_eq!(lanes[1].waited(), [0]);
+    assert_eq!((one.queues().len(), two.queues().len()), (1, 1), "nobody waits for the first stream again");
+}
+
+/// A wait that came too early for one piece of memory is made again for another only where that lets go of the stream.
+#[test]
+fn a_wait_is_made_again_where_it_ends_more() {
+    for let_go in [false, true] {
+        let (one, two, lanes) = (Memory::new(owner(1)), Memory::new(owner(1)), lanes(2));
+        for memory in [&one, &two] {
+            submit(&lanes[0], memory, false);
+        }
+        if let_go {
+            // From now on the first stream asks the list of `two`, where all that it was given has finished.
+            drop(two.pending());
+        }
+        begin(&lanes[0], &one, false);
+        let waits = &mut Waits::default();
+        lanes[1].submissions().announce();
+        for memory in [&one, &two] {
+            note(&lanes[1], memory, true, waits).unwrap();
+        }
+        end(&lanes[1]);
+        end(&lanes[0]);
+        assert_eq!(lanes[1].waited(), if let_go { vec![0, 0] } else { vec![0] });
+        assert_eq!((one.queues().len(), two.queues().len()), (2, if let_go { 1 } else { 2 }));
+    }
+}
+
+#[test]
+fn streams_that_have_bits_are_not_asked_whether_they_are_done() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(QUEUES as usize));
+    for lane in lanes.iter().chain(&lanes) {
+        lane.0.done.set(true);
+        assert_eq!(submit(lane, &memory, false), []);
+    }
+    assert!(lanes.iter().all(|lane| lane.0.asked.get() == 0));
+    assert_eq!(memory.queues().len(), lanes.len());
+}
+
+#[test]
+fn readers_that_are_done_are_struck_off_and_the_others_are_not() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(1000));
+    let busy = |number: usize| number.is_multiple_of(100);
+    for lane in &lanes {
+        submit(lane, &memory, false);
+        lane.0.done.set(!busy(lane.0.number));
+        assert!(memory.queues().len() < 150);
+    }
+    let with_bits = &lanes[..QUEUES as usize];
+    let goes_ahead = |lane: &Lane| memory.word(false) & lane.key() == lane.key();
+    assert!(with_bits.iter().all(|lane| goes_ahead(lane) == busy(lane.0.number)));
+    let writer = &lanes[1];
+    let waited = submit(writer, &memory, true);
+    assert!((0..1000).filter(|number| busy(*number)).all(|number| waited.contains(&number)));
+    assert!(with_bits.iter().all(|lane| goes_ahead(lane) == lane.is(writer)));
+}
+
+/// Who is struck off may have an announced submission that has seen its bit: then it stays.
+#[test]
+fn a_reader_under_way_is_not_struck_off() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(200));
+    submit(&lanes[0], &memory, false);
+    begin(&lanes[0], &memory, false);
+    for lane in &lanes {
+        lane.0.done.set(true);
+    }
+    lanes[1..].iter().for_each(|lane| drop(submit(lane, &memory, false)));
+    assert!(memory.queues().iter().any(|queue| queue.is(&lanes[0])));
+    end(&lanes[0]);
+    assert!(submit(&lanes[1], &memory, true).contains(&0));
+    assert_ne!(memory.word(false) & lanes[0].key(), lanes[0].key());
+}
+
+#[test]
+fn a_long_list_is_seldom_searched() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(1000));
+    lanes.iter().for_each(|lane| drop(submit(lane, &memory, false)));
+    assert_eq!(memory.queues().len(), 1000, "all are busy");
+    let asked: usize = lanes.iter().map(|lane| lane.0.asked.get()).sum();
+    assert!((64..2500).contains(&asked), "{asked}");
+}
+
+#[test]
+fn submissions_that_overlap_are_known_to_have_finished_when_all_have() {
+    let submissions = Submissions::default();
+    assert_eq!((submissions.announce(), submissions.finished()), (0, 0));
+    assert!(!submissions.have_finished(1));
+    submissions.finish();
+    assert_eq!((submissions.announced(), submissions.finished()), (1, 1));
+    assert!(submissions.have_finished(1));
+    assert_eq!(submissions.announce(), 1);
+    assert_eq!(submissions.finished(), 1, "one after the other: the count tells");
+    assert!(submissions.have_finished(1));
+    assert_eq!(submissions.announce(), 2);
+    submissions.finish();
+    assert_eq!(submissions.finished(), 0, "which of the two?");
+    assert!(!submissions.have_finished(2));
+    submissions.finish();
+    assert_eq!(submissions.finished(), 3);
+    assert!(submissions.have_finished(2) && submissions.have_finished(3));
+}

@@ -11,6 +11,7 @@ const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
     &["--package", "cuda-launch-sys", "--test", "table", "--", "--skip", "each_"],
     &["--package", "cuda-launch", "--test", "packet"],
+    &["--package", "cuda-launch", "--test", "packet_limits"],
     &["--package", "cuda-launch", "--test", "packet_kinds"],
     &["--package", "cuda-launch", "--test", "builder_packet"],
     &["--package", "cuda-launch", "--test", "operation_packet"],

@@ -1,6 +1,6 @@
 //! What goes wrong, and the exit codes.
 
-use cuda_launch::error::{ArgumentMismatch, CompileError};
+use cuda_launch::error::CompileError;
 use cuda_launch::{Error, ErrorKind};
 use cuda_ptx::image::ImageError;
 use serde_json::{Value, json};
@@ -162,7 +162,9 @@ impl From<Error> for Failure {
         let message = match error.kind() {
             // Its guess is for whoever wrote the types of a program.
             ErrorKind::Arguments(mismatch) => {
-                ArgumentMismatch { guess: None, ..mismatch.clone() }.to_string()
+                let mut mismatch = mismatch.clone();
+                mismatch.guess = None;
+                mismatch.to_string()
             }
             _ => error.to_string(),
         };

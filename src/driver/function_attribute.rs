@@ -108,6 +108,7 @@ impl fmt::Debug for FunctionAttribute {
 /// A preference: where a block needs more shared memory than that, it gets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "CUshared_carveout")]
+#[non_exhaustive]
 pub enum SharedCarveout {
     /// As the driver likes.
     #[default]

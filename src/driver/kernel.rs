@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Wanted};
 
 /// Who knew a kernel's parameter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParameterSource {
     /// `cuFuncGetParamInfo` (drivers since CUDA 12.4).
     Driver,
@@ -26,6 +27,7 @@ pub enum ParameterSource {
 
 /// A kernel's parameter list, or why nobody knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Parameters {
     /// The list in order, and who knew it.
     Known(Vec<Wanted>, ParameterSource),

@@ -20,6 +20,7 @@ use crate::error::Error;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamPriorities {
     /// The number of the lowest priority, which streams have unless told otherwise: 0.
     pub least: i32,

@@ -9,6 +9,7 @@ use thiserror::Error;
     "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), \
      in which CUDA cannot be used: what waits there may wait for the function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
 )]
+#[non_exhaustive]
 pub struct InHostCallback {
     /// The driver function that was to be called.
     pub call: &'static str,
@@ -16,6 +17,7 @@ pub struct InHostCallback {
 
 /// Host functions of a stream panicked since it was last waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HostPanic {
     /// What each said, in the order of the panics; never empty.
     pub messages: Vec<String>,

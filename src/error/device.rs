@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A primary context that was to be reset while handles of it are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContextInUse {
     /// Ordinal of the device.
     pub device: u32,

@@ -167,6 +167,7 @@ pub enum ErrorKind {
 
 /// A driver call that failed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DriverError {
     /// The driver function.
     pub call: &'static str,
@@ -195,6 +196,7 @@ impl std::error::Error for DriverError {}
 
 /// No driver can serve; every way that was tried and why it failed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NoDriver {
     /// What was tried, in order.
     pub tried: Vec<String>,
@@ -235,6 +237,7 @@ impl fmt::Display for Axis {
 
 /// One argument as the caller gave it; a slice is two of them, its address and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Given {
     /// Size in bytes.
     pub size: usize,
@@ -244,6 +247,7 @@ pub struct Given {
 
 /// One parameter as the kernel declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Wanted {
     /// Size in bytes.
     pub size: usize,
@@ -255,6 +259,7 @@ pub struct Wanted {
 
 /// An argument list that the kernel would have misread.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ArgumentMismatch {
     /// The kernel.
     pub kernel: String,
@@ -493,6 +498,7 @@ fn version(v: u32) -> String {
 
 /// Objects of two contexts in one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContextMismatch {
     /// The object that does not fit.
     pub what: String,
@@ -524,6 +530,7 @@ impl std::error::Error for ContextMismatch {}
 
 /// The driver's compiler or loader refused an image.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CompilerLog {
     /// The driver function.
     pub call: &'static str,
@@ -566,6 +573,7 @@ impl std::error::Error for CompilerLog {}
 
 /// No kernel of this name in the module.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct KernelNotFound {
     /// The name asked for.
     pub name: String,
@@ -597,6 +605,7 @@ impl std::error::Error for KernelNotFound {}
 
 /// One place where a module file was looked for.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Tried {
     /// The file.
     pub path: PathBuf,
@@ -606,6 +615,7 @@ pub struct Tried {
 
 /// No module file of this name served; every path tried.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ModuleNotFound {
     /// The name asked for.
     pub name: String,
@@ -636,6 +646,7 @@ impl std::error::Error for ModuleNotFound {}
 /// Two lengths that must be equal are not.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
+#[non_exhaustive]
 pub struct LengthMismatch {
     /// The function of this crate.
     pub call: &'static str,

@@ -25,6 +25,7 @@ pub enum HostAccess {
 #[error(
     "{call}: memory at {address:#x} for elements of {element}, which start at multiples of {align} bytes\n  help: {help}"
 )]
+#[non_exhaustive]
 pub struct Misaligned {
     /// The driver function that gave the address.
     pub call: &'static str,
@@ -69,6 +70,7 @@ pub enum AliasedMemory {
 #[error(
     "the {what} of a DLPack tensor: {wanted} wanted, {found} found\n  help: let its library copy it into such a tensor first"
 )]
+#[non_exhaustive]
 pub struct DlPackError {
     /// What does not fit.
     pub what: &'static str,
@@ -83,6 +85,7 @@ pub struct DlPackError {
 #[error(
     "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are no multiples of {granularity}\n  help: {help}"
 )]
+#[non_exhaustive]
 pub struct BadMapping {
     /// What was to be done.
     pub what: &'static str,

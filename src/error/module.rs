@@ -94,6 +94,7 @@ pub enum GlobalError {
     "{what} came with CUDA {}; this driver is for CUDA {}: update it, or go without",
     version(*since), version(*driver)
 )]
+#[non_exhaustive]
 pub struct Unsupported {
     /// What was asked for.
     pub what: String,

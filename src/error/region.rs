@@ -54,6 +54,7 @@ pub enum RegionError {
 /// A range that is not inside a buffer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("range {range} is not inside a buffer of {len} elements")]
+#[non_exhaustive]
 pub struct IndexRange {
     /// The range, as it was written.
     pub range: String,

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// A kernel faulted: CUDA is of no use to this process any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Faulted {
     /// What the driver answered first.
     pub code: CUresult,
@@ -66,6 +67,7 @@ impl std::error::Error for Faulted {}
     "{call}: process {child} is a fork of {parent}, which initialised CUDA: the driver serves only that one\n  help: \
      fork before the first call of CUDA, or start a new program instead (`spawn` in Python's multiprocessing)"
 )]
+#[non_exhaustive]
 pub struct Forked {
     /// The driver function that refused.
     pub call: &'static str,
@@ -81,6 +83,7 @@ pub struct Forked {
     "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
      give back, and host memory that is borrowed now may be gone then\n  help: {help}"
 )]
+#[non_exhaustive]
 pub struct NotInCapture {
     /// The driver function that was not called.
     pub call: &'static str,

@@ -23,6 +23,7 @@ pub enum TextureError {
 /// A tensor map that the hardware cannot have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("tensor map: {what} is {value}; {rule}")]
+#[non_exhaustive]
 pub struct TensorMapError {
     /// Which value is wrong, with its dimension.
     pub what: String,

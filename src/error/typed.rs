@@ -5,6 +5,7 @@ use thiserror::Error;
 
 /// None of the images of a typed module serves the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NoArtifact {
     /// The device's, major and minor.
     pub compute_capability: (u32, u32),
@@ -14,6 +15,7 @@ pub struct NoArtifact {
 
 /// An image that does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArtifactRefusal {
     /// The file, as the module names it.
     pub path: String,
@@ -47,6 +49,7 @@ impl std::error::Error for NoArtifact {}
 /// A launch that the contract of its kernel does not allow; nothing was submitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{kernel}: its launch contract requires `{required}`; given: {given}")]
+#[non_exhaustive]
 pub struct ContractError {
     /// The kernel.
     pub kernel: String,

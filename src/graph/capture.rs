@@ -35,6 +35,7 @@ impl CaptureMode {
 
 /// What the driver tells of a capture on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CaptureInfo {
     /// Whether work is recorded. Nothing below means anything unless it is.
     pub status: CaptureStatus,

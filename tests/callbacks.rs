@@ -52,7 +52,7 @@ fn quiet() -> CudaContext {
 fn panics(error: &Error) -> &[String] {
     assert!(error.is_host_panic() && error.call().is_none(), "{error}");
     match error.kind() {
-        ErrorKind::HostPanic(HostPanic { messages }) => messages,
+        ErrorKind::HostPanic(HostPanic { messages, .. }) => messages,
         _ => panic!("{error}"),
     }
 }

@@ -40,7 +40,7 @@ impl CudaContext {
     /// Driver call: `cuModuleGetLoadingMode`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuModuleGetLoadingMode")]
     pub fn module_loading_mode(&self) -> Result<LoadingMode, Error> {
         let mut mode = CUmoduleLoadingMode(0);
@@ -74,7 +74,7 @@ impl CudaModule {
     /// ```
     ///
     /// # Errors
-    /// Whatever the driver answers; [`Error::is_unsupported`] where neither driver nor image can list them.
+    /// Any error returned by the driver; [`Error::is_unsupported`] where neither driver nor image can list them.
     #[doc(alias = "cuModuleEnumerateFunctions")]
     pub fn kernels(&self) -> Result<Vec<KernelEntry>, Error> {
         let mut count = 0;

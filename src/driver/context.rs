@@ -149,7 +149,7 @@ impl CudaContext {
     /// Driver calls: `cuStreamCreateWithPriority`, and `cuCtxGetCurrent`/`cuCtxSetCurrent` as for every call on a context.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn new_stream(&self) -> Result<CudaStream, Error> {
         CudaStream::new(self, StreamFlags::NON_BLOCKING, 0)
     }
@@ -188,7 +188,7 @@ impl CudaContext {
     /// Driver call: `cuDeviceGetName`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn device_name(&self) -> Result<String, Error> {
         self.inner.device.name()
     }
@@ -216,7 +216,7 @@ impl CudaContext {
     /// Driver call: `cuMemGetInfo`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
         let (mut free, mut total) = (0, 0);
         let label = || self.inner.label();
@@ -274,7 +274,7 @@ impl CudaContext {
     /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` only if another context was current.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[inline]
     pub fn bind(&self) -> Result<(), Error> {
         self.inner.bind()
@@ -370,7 +370,7 @@ impl CudaContext {
     /// here. None for one that other code owns.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.debt().pay())
     }

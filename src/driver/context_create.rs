@@ -102,7 +102,7 @@ impl CudaContext {
     /// 2. It lives as long as the handles and all that is made from them, or as long as `owner` does.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub unsafe fn from_raw(
         driver: &Arc<Driver>,
         raw: CUcontext,

@@ -34,7 +34,7 @@ impl CudaDevice {
     /// Driver call: `cuDevicePrimaryCtxGetState`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
     pub fn primary_context_state(&self) -> Result<PrimaryContextState, Error> {
         let (mut raw, mut active) = (0, 0);

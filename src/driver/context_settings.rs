@@ -97,7 +97,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetCacheConfig`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
     pub fn cache_config(&self) -> Result<CacheConfig, Error> {
         let mut raw = CUfunc_cache(0);
@@ -113,7 +113,7 @@ impl CudaContext {
     /// Driver call: `cuCtxSetCacheConfig`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxSetCacheConfig")]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
         // SAFETY: the context is current.
@@ -129,7 +129,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetFlags`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetFlags")]
     pub fn flags(&self) -> Result<(ContextSchedule, ContextFlags), Error> {
         let mut raw = 0;
@@ -161,7 +161,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetId`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
@@ -176,7 +176,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetApiVersion`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetApiVersion")]
     pub fn api_version(&self) -> Result<u32, Error> {
         let mut version = 0;
@@ -192,7 +192,7 @@ impl CudaContext {
     /// Driver call: `cuCtxResetPersistingL2Cache`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
     pub fn reset_persisting_l2_cache(&self) -> Result<(), Error> {
         // SAFETY: the context is current.

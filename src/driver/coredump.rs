@@ -112,7 +112,7 @@ impl Coredump {
     /// Driver call: `cuCoredumpGetAttribute` or `cuCoredumpGetAttributeGlobal`, as in all functions that ask.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, or any error returned by the driver.
     #[doc(alias = "cuCoredumpGetAttribute")]
     pub fn is_on(&self, switch: CoredumpSwitch) -> Result<bool, Error> {
         // A `bool` of C; more room, in case a driver takes an int.

@@ -159,7 +159,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetName`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(&self) -> Result<String, Error> {
         // SAFETY: the buffer has the size that is passed, and outlives the call.
@@ -173,7 +173,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetPCIBusId`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
     pub fn pci_bus_id(&self) -> Result<String, Error> {
         // SAFETY: the buffer has the size that is passed, and outlives the call.
@@ -187,7 +187,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetUuid`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(&self) -> Result<DeviceUuid, Error> {
         let mut uuid = CUuuid { bytes: [0; 16] };
@@ -201,7 +201,7 @@ impl CudaDevice {
     /// Driver calls: `cuDeviceGetAttribute`, twice.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn compute_capability(&self) -> Result<(u32, u32), Error> {
         let [major, minor] = [A::COMPUTE_CAPABILITY_MAJOR, A::COMPUTE_CAPABILITY_MINOR];
         let number = |attribute| self.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
@@ -213,7 +213,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceTotalMem`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(&self) -> Result<usize, Error> {
         let mut bytes = 0;
@@ -263,7 +263,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetExecAffinitySupport`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
     pub fn supports_multiprocessor_affinity(&self) -> Result<bool, Error> {
         let (mut supported, kind) = (0, CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT);

@@ -55,7 +55,7 @@ impl CudaFunction {
     /// ```
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     ///
     /// # Safety
     /// 1. `raw` is a function of this context, on its driver.
@@ -77,7 +77,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncIsLoaded` (CUDA 12.4).
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuFuncIsLoaded")]
     pub fn is_loaded(&self) -> Result<bool, Error> {
         let mut state = CUfunctionLoadingState(0);
@@ -95,7 +95,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncLoad` (CUDA 12.4).
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuFuncLoad")]
     pub fn load(&self) -> Result<(), Error> {
         self.context().call(
@@ -128,7 +128,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetModule`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuFuncGetModule")]
     pub fn raw_module(&self) -> Result<CUmodule, Error> {
         let mut module = std::ptr::null_mut();

@@ -231,7 +231,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn registers(&self) -> Result<u32, Error> {
         self.number(FunctionAttribute::NUM_REGS)
     }
@@ -241,7 +241,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn local_memory(&self) -> Result<u32, Error> {
         self.number(FunctionAttribute::LOCAL_SIZE_BYTES)
     }
@@ -251,7 +251,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn const_memory(&self) -> Result<u32, Error> {
         self.number(FunctionAttribute::CONST_SIZE_BYTES)
     }
@@ -273,7 +273,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn shared_carveout(&self) -> Result<SharedCarveout, Error> {
         self.attribute(FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT).map(SharedCarveout::from_raw)
     }
@@ -328,7 +328,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`, once for each that can change or was not asked for yet.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn limits(&self) -> Result<FunctionLimits, Error> {
         Ok(FunctionLimits {
             max_threads_per_block: self.max_threads_per_block(),

@@ -68,7 +68,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetDevResource`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4, or any error returned by the driver.
     #[doc(alias = "cuDeviceGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
@@ -255,7 +255,7 @@ impl GreenContext {
     /// Driver call: `cuGreenCtxStreamCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, or any error returned by the driver.
     #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new_stream(&self, priority: i32) -> Result<CudaStream, Error> {
         let (mut raw, flags) = (null_mut(), StreamFlags::NON_BLOCKING.bits());
@@ -273,7 +273,7 @@ impl GreenContext {
     /// Driver call: `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGreenCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);

@@ -129,8 +129,8 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// This handle captures: a graph runs its functions again and again, so they are given to its host nodes. Or whatever the
-    /// driver answers. The function is then dropped. (A capture that other code began on a raw stream is not seen: its graph
+    /// This handle captures: a graph runs its functions again and again, so they are given to its host nodes. Or any error returned
+    /// by the driver. The function is then dropped. (A capture that other code began on a raw stream is not seen: its graph
     /// calls the function the first time that it runs, and never again.)
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]

@@ -335,7 +335,7 @@ impl CudaLibrary {
     /// Driver call: `cuLibraryUnload`, for the last handle.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuLibraryUnload")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.unload())

@@ -80,7 +80,7 @@ impl CudaLibrary {
     /// Driver calls: `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, and `cuKernelGetName` for each (CUDA 12.4).
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
         let asked = || self.origin().to_string();
@@ -113,7 +113,7 @@ impl CudaLibrary {
     /// Driver calls: those of [`CudaLibrary::kernels`].
     ///
     /// # Errors
-    /// Whatever the driver answers; [`Error::is_unsupported`] where neither driver nor image can list them.
+    /// Any error returned by the driver; [`Error::is_unsupported`] where neither driver nor image can list them.
     pub fn kernel_names(&self) -> Result<Vec<String>, Error> {
         match self.kernels() {
             Err(error) if error.is_unsupported() && self.signatures().complete() => {
@@ -157,7 +157,7 @@ impl LibraryKernel {
     /// the sizes are the image's.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
         let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());

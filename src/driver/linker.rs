@@ -95,7 +95,7 @@ impl Linker {
     /// Driver call: `cuLinkCreate`.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] for an option that is newer than the driver, or whatever the driver answers.
+    /// [`Error::is_unsupported`] for an option that is newer than the driver, or any error returned by the driver.
     #[doc(alias = "cuLinkCreate")]
     pub fn new(context: &CudaContext, options: &JitOptions) -> Result<Self, Error> {
         let mut slots = Slots::new(options, context.driver_version())?;
@@ -288,7 +288,7 @@ impl Linker {
     /// Driver call: `cuLinkDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the link is gone in any case.
+    /// Any error returned by the driver; the link is gone in any case.
     #[doc(alias = "cuLinkDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.destroy()

@@ -71,7 +71,7 @@ impl LogListener {
     /// Driver call: `cuLogsRegisterCallback`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or any error returned by the driver.
     pub fn new(
         driver: &Arc<Driver>,
         listener: impl FnMut(LogLevel, &str) + Send + 'static,
@@ -93,7 +93,7 @@ impl LogListener {
     /// Driver call: `cuLogsUnregisterCallback`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the listener is not called any more in any case.
+    /// Any error returned by the driver; the listener is not called any more in any case.
     #[doc(alias = "cuLogsUnregisterCallback")]
     pub fn close(mut self) -> Result<(), Error> {
         self.end()
@@ -206,7 +206,7 @@ impl DriverLog {
     /// Driver call: `cuLogsCurrent`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or any error returned by the driver.
     pub fn now(driver: &Arc<Driver>) -> Result<Self, Error> {
         initialise(driver)?;
         let mut from = 0;

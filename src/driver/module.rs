@@ -284,7 +284,7 @@ impl CudaModule {
     /// Driver call: `cuModuleUnload`, for the last handle.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuModuleUnload")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.unload())

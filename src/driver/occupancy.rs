@@ -133,7 +133,7 @@ impl CudaFunction {
     /// Driver call: `cuOccupancyMaxPotentialBlockSize`, with `dynamic_shared` bytes for a block of any size.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
     pub fn max_potential_block_size(&self, dynamic_shared: usize) -> Result<(u32, u32), Error> {
         let (mut grid, mut block) = (0, 0);
@@ -161,7 +161,7 @@ impl CudaFunction {
     /// it goes on here. Driver call: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
     pub fn max_potential_block_size_with(
         &self,

@@ -55,7 +55,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceCanAccessPeer`; none where the two are not of one driver: then they cannot.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceCanAccessPeer")]
     pub fn can_access_peer(&self, peer: &CudaDevice) -> Result<bool, Error> {
         if !Arc::ptr_eq(self.driver(), peer.driver()) {

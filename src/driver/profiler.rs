@@ -39,7 +39,7 @@ impl Profiler {
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStart`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.0, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.0, or any error returned by the driver.
     pub fn start(context: &CudaContext) -> Result<Self, Error> {
         call(context, "cuProfilerStart", c"cuProfilerStart")?;
         Ok(Self { context: context.clone(), running: true })
@@ -52,7 +52,7 @@ impl Profiler {
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStop`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuProfilerStop")]
     pub fn stop(mut self) -> Result<(), Error> {
         self.end()

@@ -96,7 +96,7 @@ impl CudaStream {
     /// Driver call: `cuStreamCreateWithPriority`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
         Self::made_for(context, flags, priority, None)
@@ -288,7 +288,7 @@ impl CudaStream {
     /// Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
         self.wait_with(event, EventWaitFlags::empty())
@@ -315,7 +315,7 @@ impl CudaStream {
     /// Where the two are streams of different drivers, the host waits instead: `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
         self.after(other)
     }
@@ -327,7 +327,7 @@ impl CudaStream {
     /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn fork(&self) -> Result<CudaStream, Error> {
         self.capture_is_open("cuStreamWaitEvent")?;
         let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
@@ -343,7 +343,7 @@ impl CudaStream {
     /// Driver call: `cuStreamDestroy`, for the last handle of a stream that this crate created.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

@@ -50,7 +50,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetStreamPriorityRange`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<StreamPriorities, Error> {
         let (mut least, mut greatest) = (0, 0);
@@ -68,7 +68,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetFlags`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetFlags")]
     pub fn flags(&self) -> Result<StreamFlags, Error> {
         let mut flags = 0;
@@ -84,7 +84,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetPriority`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32, Error> {
         let mut priority = 0;
@@ -100,7 +100,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetId`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuStreamGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
@@ -117,7 +117,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetDevice`, in drivers since CUDA 12.8.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Result<CUdevice, Error> {
         let mut device = 0;
@@ -133,7 +133,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetCtx`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetCtx")]
     pub fn belongs_to(&self, context: &CudaContext) -> Result<bool, Error> {
         let mut raw = std::ptr::null_mut();

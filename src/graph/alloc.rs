@@ -74,8 +74,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemAllocNode`.
     ///
     /// # Errors
-    /// No elements, more bytes than an address can count, a node of `after` that is not of this graph, or whatever the driver
-    /// answers.
+    /// No elements, more bytes than an address can count, a node of `after` that is not of this graph, or any error returned by
+    /// the driver.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn add_alloc<T: DeviceCopy>(
         &mut self,
@@ -105,7 +105,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemFreeNode`.
     ///
     /// # Errors
-    /// The memory or a node of `after` is not of this graph, or whatever the driver answers: the free does not depend on the
+    /// The memory or a node of `after` is not of this graph, or any error returned by the driver: the free does not depend on the
     /// allocation, or is not the only one.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     pub fn add_free<T: DeviceCopy>(

@@ -86,7 +86,7 @@ impl CudaGraph {
     /// `cuGraphNodeGetType`; for forks those of [`CudaStream::join`].
     ///
     /// # Errors
-    /// That of `record`; whatever the driver answers, with the stream: a code from 900 to 908 says what broke the capture.
+    /// That of `record`; any error returned by the driver, with the stream: a code from 900 to 908 says what broke the capture.
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
     pub fn capture(
@@ -208,7 +208,7 @@ impl CudaStream {
     /// Driver call: `cuStreamBeginCapture`.
     ///
     /// # Errors
-    /// Whatever the driver answers: the legacy stream cannot be captured, nor one that is.
+    /// Any error returned by the driver: the legacy stream cannot be captured, nor one that is.
     ///
     /// # Safety
     /// 1. [`CudaStream::end_capture`] is called on the result, on this thread unless the mode is relaxed. Work given to other
@@ -234,7 +234,7 @@ impl CudaStream {
     /// Driver calls: `cuStreamEndCapture`, `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
     /// # Errors
-    /// Whatever the driver answers: the stream is not captured, the capture was broken or began on another thread, a stream
+    /// Any error returned by the driver: the stream is not captured, the capture was broken or began on another thread, a stream
     /// that took part was not joined.
     ///
     /// # Safety

@@ -23,7 +23,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddChildGraphNode`.
     ///
     /// # Errors
-    /// The child is of another context, a node of `after` is not of this graph, or whatever the driver answers: a graph with
+    /// The child is of another context, a node of `after` is not of this graph, or any error returned by the driver: a graph with
     /// memory allocation or conditional nodes cannot be a child.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {

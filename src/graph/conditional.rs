@@ -51,7 +51,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphConditionalHandleCreate`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     pub fn add_condition(&mut self, default: Option<u32>) -> Result<Conditional, Error> {
         let _family = self.family.lock()?;
@@ -81,7 +81,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddNode_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, the value is of another graph, or whatever the driver answers: it has a node
+    /// A node of `after` is not of this graph, the value is of another graph, or any error returned by the driver: it has a node
     /// already.
     #[doc(alias = "cuGraphAddNode")]
     pub fn add_conditional(

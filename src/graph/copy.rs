@@ -230,7 +230,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemcpyNode`.
     ///
     /// # Errors
-    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers: a copy of no
+    /// The memory is of another context, a node of `after` is not of this graph, or any error returned by the driver: a copy of no
     /// bytes cannot be a node.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn add_copy(&mut self, after: &[GraphNode], copy: CopyNode) -> Result<GraphNode, Error> {

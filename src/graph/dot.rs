@@ -49,7 +49,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphDebugDotPrint`.
     ///
     /// # Errors
-    /// The path has a NUL inside, or whatever the driver answers: `CUDA_ERROR_OPERATING_SYSTEM` where it cannot write there.
+    /// The path has a NUL inside, or any error returned by the driver: `CUDA_ERROR_OPERATING_SYSTEM` where it cannot write there.
     #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<(), Error> {
         let path = path.as_ref();

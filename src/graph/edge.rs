@@ -85,7 +85,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node is not of this graph, or whatever the driver answers: the dependency is there already, leads in a circle, or
+    /// A node is not of this graph, or any error returned by the driver: the dependency is there already, leads in a circle, or
     /// is of a sort that the nodes do not have.
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
@@ -108,7 +108,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node is not of this graph, or whatever the driver answers: there is no such dependency.
+    /// A node is not of this graph, or any error returned by the driver: there is no such dependency.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
@@ -127,7 +127,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphGetEdges_v2`, in drivers since CUDA 12.3; twice.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphGetEdges")]
     pub fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
         let _family = self.family.lock()?;

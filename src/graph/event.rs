@@ -15,7 +15,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddEventRecordNode`.
     ///
     /// # Errors
-    /// The event is of another context, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The event is of another context, a node of `after` is not of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEventRecordNode")]
     pub fn add_event_record(
         &mut self,
@@ -36,7 +36,7 @@ impl CudaGraph {
     /// The event may be of another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
-    /// The event is of another driver, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The event is of another driver, a node of `after` is not of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     pub fn add_event_wait(
         &mut self,

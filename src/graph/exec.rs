@@ -153,7 +153,7 @@ impl GraphExec {
     /// here.
     ///
     /// # Errors
-    /// The stream is of another context or is being captured, or whatever the driver answers. Drivers launch no graph into a
+    /// The stream is of another context or is being captured, or any error returned by the driver. Drivers launch no graph into a
     /// capture: make the graph a node by [`CudaGraph::add_child`].
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
@@ -206,7 +206,7 @@ impl GraphExec {
     /// Driver call: `cuGraphUpload`.
     ///
     /// # Errors
-    /// The stream is of another context or is being captured, or whatever the driver answers.
+    /// The stream is of another context or is being captured, or any error returned by the driver.
     #[doc(alias = "cuGraphUpload")]
     pub fn upload(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
@@ -246,7 +246,7 @@ impl GraphExec {
     /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphExecGetFlags")]
     pub fn flags(&self) -> Result<InstantiateFlags, Error> {
         let mut flags = 0;
@@ -272,7 +272,7 @@ impl GraphExec {
     /// Driver call: `cuGraphExecDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; it is gone in any case.
+    /// Any error returned by the driver; it is gone in any case.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.destroy()

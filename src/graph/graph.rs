@@ -72,7 +72,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
     pub fn new(context: &CudaContext) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
@@ -86,7 +86,7 @@ impl CudaGraph {
     /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     ///
     /// # Safety
     /// 1. `raw` is a live graph of `context`, and outlives the result and what is instantiated from it.
@@ -149,8 +149,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphDestroyNode`.
     ///
     /// # Errors
-    /// The node is not of this graph; it is a conditional node, and somebody still has one of its graphs; or whatever the driver
-    /// answers: memory allocation nodes cannot be removed.
+    /// The node is not of this graph; it is a conditional node, and somebody still has one of its graphs; or any error returned by
+    /// the driver: memory allocation nodes cannot be removed.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
         self.remove_shared(node)
@@ -198,7 +198,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddEmptyNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or whatever the driver answers.
+    /// A node of `after` is not of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
         let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
@@ -213,7 +213,7 @@ impl CudaGraph {
     /// Driver calls: `cuGraphClone`, `cuGraphNodeFindInClone`.
     ///
     /// # Errors
-    /// Whatever the driver answers: graphs with memory allocation nodes cannot be cloned.
+    /// Any error returned by the driver: graphs with memory allocation nodes cannot be cloned.
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self, Error> {
         let _family = self.family.lock()?;
@@ -256,7 +256,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the graph is gone in any case.
+    /// Any error returned by the driver; the graph is released in any case.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.family).map_or(Ok(()), |mut family| family.destroy())

@@ -39,7 +39,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddHostNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or whatever the driver answers.
+    /// A node of `after` is not of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddHostNode")]
     pub fn add_host(
         &mut self,

@@ -30,7 +30,7 @@ impl CudaGraph {
     /// for a [`DeviceNode`](crate::launch::DeviceNode) `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
-    /// The kernel is of another context, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The kernel is of another context, a node of `after` is not of this graph, or any error returned by the driver.
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) hold for every launch of the graph and of whatever is

@@ -176,7 +176,7 @@ impl LaunchPlan {
     /// of [`GraphExec::launch`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         while let Some(&index) = self.dirty.last() {
             if let Some(planned) = self.launches.get_mut(index) {

@@ -184,7 +184,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// 2. Its elements are `T`s.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUarray) -> Result<Self, Error> {
         // SAFETY: 1: the caller's duty 1.
         let descriptor = unsafe { describe(context, raw) }?;
@@ -198,7 +198,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuArray3DGetDescriptor")]
     pub fn descriptor(&self) -> Result<ArrayDescriptor, Error> {
         // SAFETY: 1: this handle keeps the array.
@@ -212,7 +212,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_host(&self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_len("copy_from_host", source.len(), self.len())?;
@@ -224,7 +224,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
         same_len("copy_to_host", self.len(), target.len())?;
@@ -235,7 +235,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// All elements, row after row without gaps. Calls and errors as [`CudaArray::copy_to_host`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
@@ -294,7 +294,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuArrayDestroy`, for the last handle of an array that this crate made.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuArrayDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

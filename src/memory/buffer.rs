@@ -113,7 +113,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemsetD8Async` on `stream`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn zeroed(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, len)?;
         buffer.view_mut().set_zero(stream)?;
@@ -125,7 +125,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Driver calls: as [`DeviceBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn from_host(stream: &CudaStream, source: &[T]) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
@@ -139,7 +139,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+    /// The stream is of another context, or any error returned by the driver; a fault of earlier work shows here.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         self.view().to_host_vec(stream)
     }
@@ -148,7 +148,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// [`DeviceViewMut::copy_from_host`].
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         self.view_mut().copy_from_host(stream, source)
     }
@@ -157,7 +157,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// [`DeviceView::copy_to_host`].
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
         self.view().copy_to_host(stream, destination)
     }
@@ -280,7 +280,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// without memory pools. A graph that uses the buffer keeps the memory.
     ///
     /// # Errors
-    /// Whatever the driver answers; the buffer is gone in any case.
+    /// Any error returned by the driver; the buffer is released in any case.
     #[doc(alias = "cuMemFree", alias = "cuMemFreeAsync")]
     pub fn close(self) -> Result<(), Error> {
         let home = self.home.clone();

@@ -141,7 +141,7 @@ impl<'a> CopyBatch<'a> {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer is of another context than
-    /// the stream, or whatever the driver answers.
+    /// the stream, or any error returned by the driver.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         if self.copies.is_empty() {
             return Ok(());

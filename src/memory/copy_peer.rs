@@ -31,7 +31,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyPeerAsync`.
     ///
     /// # Errors
-    /// The lengths differ, a side is of another driver than the stream, or whatever the driver answers.
+    /// The lengths differ, a side is of another driver than the stream, or any error returned by the driver.
     #[doc(alias = "cuMemcpyPeer")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_from_peer(
@@ -75,7 +75,7 @@ impl CudaStream {
     /// 2. No other work uses the target meanwhile, nor writes the source.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemcpyAsync")]
     pub unsafe fn copy_bytes(
         &self,
@@ -99,7 +99,7 @@ impl CudaStream {
     /// 2. No other work uses them meanwhile.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemsetD8Async")]
     pub unsafe fn fill_bytes(&self, target: CUdeviceptr, value: u8, bytes: usize) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes at {target:#x}");

@@ -15,7 +15,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyHtoDAsync`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context or captures, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context or captures, or any error returned by the driver.
     ///
     /// # Safety
     /// 1. `source` stays valid for reads until the copy is done, also after an error.

@@ -111,7 +111,7 @@ impl CudaStream {
     /// # Errors
     /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another
     /// context (that is [`CudaStream::copy_region_peer`]), [`Error::is_not_in_capture`] for host memory on a stream that
-    /// captures, or whatever the driver answers.
+    /// captures, or any error returned by the driver.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     pub fn copy_region<T: DeviceCopy>(
@@ -142,7 +142,7 @@ impl CudaStream {
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another driver
-    /// than the stream, or whatever the driver answers.
+    /// than the stream, or any error returned by the driver.
     #[doc(alias = "cuMemcpy3DPeerAsync")]
     pub fn copy_region_peer<T: DeviceCopy>(
         &self,

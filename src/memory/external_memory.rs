@@ -75,7 +75,7 @@ impl ExternalMemory {
     /// 2. Its memory has so many bytes, and is dedicated or not as said.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or whatever the driver answers. A file descriptor that a driver
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or any error returned by the driver. A file descriptor that a driver
     /// refuses may stay open: drivers close some of them, and closing it again could hit another file.
     #[doc(alias = "cuImportExternalMemory")]
     pub unsafe fn import(
@@ -134,7 +134,7 @@ impl ExternalMemory {
     /// 1. Nobody else, the graphics API included, uses these elements while the buffer or work with it does: semaphores tell.
     ///
     /// # Errors
-    /// Whatever the driver answers: the range must lie inside; [`Error::is_misaligned`] for an offset that does not fit the
+    /// Any error returned by the driver: the range must lie inside; [`Error::is_misaligned`] for an offset that does not fit the
     /// elements.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub unsafe fn map<T: DeviceCopy>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>, Error> {

@@ -82,7 +82,7 @@ impl ExternalSemaphore {
     /// 1. The handle is live, and of the kind it says.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or whatever the driver answers. A file descriptor that a
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or any error returned by the driver. A file descriptor that a
     /// driver refuses may stay open: drivers close some of them, and closing it again could hit another file.
     #[doc(alias = "cuImportExternalSemaphore")]
     pub unsafe fn import(context: &CudaContext, handle: ExternalSemaphoreHandle) -> Result<Self, Error> {
@@ -135,7 +135,7 @@ impl ExternalSemaphore {
     /// Driver call: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context or captures, or whatever the driver answers.
+    /// The stream is of another context or captures, or any error returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
@@ -159,7 +159,7 @@ impl ExternalSemaphore {
     /// Driver call: `cuWaitExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context or captures, or whatever the driver answers.
+    /// The stream is of another context or captures, or any error returned by the driver.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();

@@ -157,7 +157,7 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
     /// empty view.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers: `CUDA_ERROR_INVALID_VALUE` for an array such as
+    /// The stream is of another context, or any error returned by the driver: `CUDA_ERROR_INVALID_VALUE` for an array such as
     /// `[u8; 4]` that does not start at a multiple of its size.
     #[doc(alias = "cuMemsetD8")]
     #[doc(alias = "cuMemsetD16")]
@@ -184,7 +184,7 @@ impl<T: FillElement> DeviceBuffer<T> {
     /// [`DeviceBuffer::fill`].
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn filled(stream: &CudaStream, len: usize, value: T) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, len)?;
         buffer.fill(stream, value)?;
@@ -194,7 +194,7 @@ impl<T: FillElement> DeviceBuffer<T> {
     /// Sets every element to `value`, on `stream`. Calls and errors as [`DeviceViewMut::fill`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error> {
         self.view_mut().fill(stream, value)
     }

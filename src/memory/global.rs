@@ -175,7 +175,7 @@ macro_rules! shared_methods {
             /// [`DeviceView::to_host_vec`].
             ///
             /// # Errors
-            /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+            /// The stream is of another context, or any error returned by the driver; a fault of earlier work shows here.
             pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
                 self.view().to_host_vec(stream)
             }
@@ -184,7 +184,7 @@ macro_rules! shared_methods {
             /// [`DeviceView::copy_to_host`].
             ///
             /// # Errors
-            /// The lengths differ, the stream is of another context, or whatever the driver answers.
+            /// The lengths differ, the stream is of another context, or any error returned by the driver.
             pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
                 self.view().copy_to_host(stream, destination)
             }
@@ -193,7 +193,7 @@ macro_rules! shared_methods {
             /// [`DeviceViewMut::copy_from_host`].
             ///
             /// # Errors
-            /// The lengths differ, the stream is of another context, or whatever the driver answers.
+            /// The lengths differ, the stream is of another context, or any error returned by the driver.
             pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
                 let $variable = self;
                 $($global)*.view_mut().copy_from_host(stream, source)
@@ -203,7 +203,7 @@ macro_rules! shared_methods {
             /// [`DeviceViewMut::copy_from_device`].
             ///
             /// # Errors
-            /// The lengths differ, the stream or the source is of another context, or whatever the driver answers.
+            /// The lengths differ, the stream or the source is of another context, or any error returned by the driver.
             pub fn copy_from_device(
                 &mut self,
                 stream: &CudaStream,

@@ -51,7 +51,7 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
     /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemAddressReserve`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn new(context: &CudaContext, most: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, true)?;
         let bytes = byte_len::<T>(most)?.max(1).checked_next_multiple_of(granularity);
@@ -73,7 +73,7 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
     /// `cuMemMap`, `cuMemSetAccess`.
     ///
     /// # Errors
-    /// More than was reserved, [`Error::is_out_of_memory`], or whatever the driver answers; the buffer is then as before.
+    /// More than was reserved, [`Error::is_out_of_memory`], or any error returned by the driver; the buffer is then as before.
     pub fn grow_to(&mut self, len: usize) -> Result<(), Error> {
         let (wanted, limit) = (byte_len::<T>(len)?, self.addresses.byte_len());
         if wanted > limit {

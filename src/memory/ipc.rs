@@ -63,7 +63,7 @@ impl IpcMemoryHandle {
     /// 2. The process that exported it keeps it until it is closed here, and both agree on who uses it when.
     ///
     /// # Errors
-    /// Whatever the driver answers; a process cannot open its own memory.
+    /// Any error returned by the driver; a process cannot open its own memory.
     #[doc(alias = "cuIpcOpenMemHandle", alias = "cuIpcCloseMemHandle")]
     pub unsafe fn open<T: DeviceCopy>(
         self,

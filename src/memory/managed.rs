@@ -185,7 +185,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver call: `cuMemAdvise_v2`, in drivers since CUDA 12.2; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, or whatever the driver answers.
+    /// The range is not inside the buffer, or any error returned by the driver.
     #[doc(alias = "cuMemAdvise")]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<(), Error> {
         let (address, bytes) = self.bytes_of(range, "advise")?;
@@ -205,7 +205,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver call: `cuMemPrefetchAsync_v2`, in drivers since CUDA 12.2; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, the stream is of another context, or whatever the driver answers.
+    /// The range is not inside the buffer, the stream is of another context, or any error returned by the driver.
     #[doc(alias = "cuMemPrefetchAsync")]
     pub fn prefetch(
         &self,
@@ -232,7 +232,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers. Drivers differ in whether the default stream may have
+    /// The stream is of another context, or any error returned by the driver. Drivers differ in whether the default stream may have
     /// memory alone.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub fn attach(&mut self, stream: &CudaStream, attach: ManagedAttach) -> Result<(), Error> {
@@ -256,7 +256,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver call: `cuMemRangeGetAttribute`, four times; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, or whatever the driver answers.
+    /// The range is not inside the buffer, or any error returned by the driver.
     #[doc(alias = "cuMemRangeGetAttribute", alias = "cuMemRangeGetAttributes")]
     pub fn range_state(&self, range: impl RangeBounds<usize>) -> Result<RangeState, Error> {
         let (address, bytes) = self.bytes_of(range, "range_state")?;
@@ -328,7 +328,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Frees the memory now, after all work of the device, and says what the driver answered. Driver call: `cuMemFree`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the buffer is gone in any case.
+    /// Any error returned by the driver; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }

@@ -50,8 +50,8 @@ impl Mapping {
     /// Driver call: `cuMemMap`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or whatever the driver
-    /// answers: something may be mapped there already.
+    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or any error returned by
+    /// the driver: something may be mapped there already.
     pub fn new(
         addresses: &VirtualReservation,
         offset: usize,
@@ -74,7 +74,7 @@ impl Mapping {
     /// Lets a device use the memory at this address, or no longer. Driver call: `cuMemSetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
@@ -89,7 +89,7 @@ impl Mapping {
     /// What a device may do with the memory at this address. Driver call: `cuMemGetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemGetAccess")]
     pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
         let (mut flags, raw) = (0, location.to_raw());

@@ -40,7 +40,7 @@ impl MulticastObject {
     /// Whether the context's device can take part. Driver call: `cuDeviceGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers; a driver that does not know multicast objects says no.
+    /// Any error returned by the driver; a driver that does not know multicast objects says no.
     pub fn is_supported(context: &CudaContext) -> Result<bool, Error> {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
         Ok(context.device_attribute(attribute).is_ok_and(|value| value != 0))
@@ -49,7 +49,7 @@ impl MulticastObject {
     /// What sizes, in bytes, must be multiples of: at least, or for the best speed. Driver call: `cuMulticastGetGranularity`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMulticastGetGranularity")]
     pub fn granularity(context: &CudaContext, devices: u32, recommended: bool) -> Result<usize, Error> {
         let option = if recommended {
@@ -72,7 +72,7 @@ impl MulticastObject {
     /// Driver calls: `cuMulticastGetGranularity`, `cuMulticastCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where no device can, or whatever the driver answers.
+    /// `CUDA_ERROR_NOT_SUPPORTED` where no device can, or any error returned by the driver.
     pub fn new(
         context: &CudaContext,
         devices: u32,
@@ -95,7 +95,7 @@ impl MulticastObject {
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
     ///
     /// # Errors
-    /// The context is of another driver, or whatever the driver answers.
+    /// The context is of another driver, or any error returned by the driver.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
         self.memory.context().same_driver(context, "the context", "the multicast object")?;
@@ -114,7 +114,7 @@ impl MulticastObject {
     ///
     /// # Errors
     /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory are of another driver;
-    /// or whatever the driver answers: all devices must have been added.
+    /// or any error returned by the driver: all devices must have been added.
     #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
     pub fn bind(
         &self,

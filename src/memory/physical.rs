@@ -50,7 +50,7 @@ impl PhysicalOptions {
     /// Driver call: `cuMemGetAllocationGranularity`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemGetAllocationGranularity")]
     pub fn granularity(self, context: &CudaContext, recommended: bool) -> Result<usize, Error> {
         let option = if recommended {
@@ -108,7 +108,7 @@ impl PhysicalAllocation {
     /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemCreate`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] for other numbers of bytes, [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`ErrorKind::Mapping`] for other numbers of bytes, [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn new(context: &CudaContext, bytes: usize, options: PhysicalOptions) -> Result<Self, Error> {
         let granularity = options.granularity(context, false)?;
         multiples("memory", 0, bytes, usize::MAX, granularity)?;
@@ -153,7 +153,7 @@ impl PhysicalAllocation {
     /// Driver call: `cuMemExportToShareableHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         const CALL: &str = "cuMemExportToShareableHandle";
@@ -196,7 +196,7 @@ impl PhysicalAllocation {
     ///    would not allow: all who have the memory agree on who uses it when.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub unsafe fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, false)?;
@@ -218,7 +218,7 @@ impl PhysicalAllocation {
     /// Where it is. Driver call: `cuMemGetAllocationPropertiesFromHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn location(&self) -> Result<MemoryLocation, Error> {
         let mut properties = PhysicalOptions::default().to_raw(self.context());
@@ -283,7 +283,7 @@ impl VirtualReservation {
     /// Driver call: `cuMemAddressReserve`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers: `bytes` must be a multiple of the page size.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver: `bytes` must be a multiple of the page size.
     pub fn new(context: &CudaContext, bytes: usize, alignment: usize) -> Result<Self, Error> {
         let mut address = 0;
         context.call(

@@ -111,7 +111,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory,
-    /// which is at least a page; or whatever the driver answers.
+    /// which is at least a page; or any error returned by the driver.
     pub fn zeroed(context: &CudaContext, len: usize, flags: PinnedFlags) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         if bytes == 0 {
@@ -249,7 +249,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// The flags that the driver tells for the memory. Driver call: `cuMemHostGetFlags`; none for an empty buffer.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemHostGetFlags")]
     pub fn flags(&self) -> Result<PinnedFlags, Error> {
         let mut flags = 0;
@@ -270,7 +270,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Gives the memory back now, after the streams that use it, and says whether they faulted.
     ///
     /// # Errors
-    /// A fault of earlier work; the buffer is gone in any case.
+    /// A fault of earlier work; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }

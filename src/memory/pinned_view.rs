@@ -123,7 +123,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn copy_from_pinned<'p>(
         &mut self,
@@ -159,7 +159,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     /// the copy part of its graph. Driver call: `cuMemcpyDtoHAsync`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyDtoHAsync")]
     pub fn copy_to_pinned<'p>(
         &self,

@@ -52,7 +52,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], also for more elements than can be counted; [`Error::is_misaligned`] for elements that are
-    /// aligned to more than the driver's memory or its rows; or whatever the driver answers.
+    /// aligned to more than the driver's memory or its rows; or any error returned by the driver.
     pub fn uninit(stream: &CudaStream, width: usize, height: usize) -> Result<Self, Error> {
         let (context, size) = (stream.context(), size_of::<T>());
         let overflow = |len| Error::from(ErrorKind::Capacity { len, size });
@@ -94,7 +94,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         self.same_len("copy_from_host", source.len(), self.len())?;
         let (extent, layout) = (self.extent(), RowLayout::packed::<T>(self.width, self.height));
@@ -106,7 +106,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream is of another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
         self.same_len("copy_to_host", self.len(), target.len())?;
         let layout = RowLayout::packed::<T>(self.width, self.height);
@@ -116,7 +116,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// All elements, row after row without gaps. Calls and errors as [`PitchedBuffer::copy_to_host`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
@@ -129,7 +129,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Driver call: `cuMemsetD2D8Async`, `cuMemsetD2D16Async` or `cuMemsetD2D32Async`, as wide as the element.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     #[doc(alias = "cuMemsetD2D32")]
     pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error>
     where
@@ -242,7 +242,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Memory that a graph still uses is left to the graph. Driver call: `cuMemFree`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the buffer is gone in any case.
+    /// Any error returned by the driver; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }

@@ -73,7 +73,7 @@ impl PointerAttributes {
     /// Driver call: `cuPointerGetAttributes`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn of(context: &CudaContext, address: u64) -> Result<Option<Self>, Error> {
         let mut kind = 0u32;
         let (mut device, mut managed, mut mapped) = (0i32, 0u32, 0u32);

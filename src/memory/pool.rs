@@ -119,7 +119,7 @@ impl MemoryPool {
     /// Driver call: `cuMemPoolCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools or none with such handles, or whatever the driver answers.
+    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools or none with such handles, or any error returned by the driver.
     #[doc(alias = "cuMemPoolCreate")]
     pub fn new(context: &CudaContext, options: PoolOptions) -> Result<Self, Error> {
         let properties = CUmemPoolProps {
@@ -209,7 +209,7 @@ impl MemoryPool {
     /// Driver call: `cuDeviceSetMemPool`.
     ///
     /// # Errors
-    /// Whatever the driver answers: the pool must be of that device.
+    /// Any error returned by the driver: the pool must be of that device.
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
         let device = self.context().raw_device();
@@ -225,7 +225,7 @@ impl MemoryPool {
     /// Driver call: `cuMemPoolTrimTo`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, bytes: usize) -> Result<(), Error> {
         // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does.
@@ -239,7 +239,7 @@ impl MemoryPool {
     /// How many bytes are in use and reserved. Driver call: `cuMemPoolGetAttribute`, four times.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolGetAttribute")]
     pub fn memory_use(&self) -> Result<PoolUse, Error> {
         Ok(PoolUse {
@@ -253,7 +253,7 @@ impl MemoryPool {
     /// Makes the highest use that of now. Driver call: `cuMemPoolSetAttribute`, twice.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn reset_high(&self) -> Result<(), Error> {
         self.set(A::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0u64)?;
         self.set(A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0u64)
@@ -262,7 +262,7 @@ impl MemoryPool {
     /// Bytes that the pool keeps when its memory is freed. Driver call: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn release_threshold(&self) -> Result<u64, Error> {
         self.get(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
@@ -271,7 +271,7 @@ impl MemoryPool {
     /// synchronisation. Driver call: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
     pub fn set_release_threshold(&self, bytes: u64) -> Result<(), Error> {
         self.set(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
@@ -280,7 +280,7 @@ impl MemoryPool {
     /// Whether freed memory may be used again in that way. Driver call: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn reuse(&self, way: PoolReuse) -> Result<bool, Error> {
         self.get::<i32>(way.to_raw()).map(|value| value != 0)
     }
@@ -288,7 +288,7 @@ impl MemoryPool {
     /// Says whether freed memory may be used again in that way. Driver call: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn set_reuse(&self, way: PoolReuse, allowed: bool) -> Result<(), Error> {
         self.set(way.to_raw(), i32::from(allowed))
     }
@@ -296,7 +296,7 @@ impl MemoryPool {
     /// What a device may do with the pool's memory. Driver call: `cuMemPoolGetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolGetAccess")]
     pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
         let mut flags = MemoryAccess::None.to_raw();
@@ -314,7 +314,7 @@ impl MemoryPool {
     /// each other. Driver call: `cuMemPoolSetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the pool's own device always reaches it.
+    /// Any error returned by the driver; the pool's own device always reaches it.
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
@@ -357,7 +357,7 @@ impl MemoryPool {
     /// answered. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuMemPoolDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
@@ -372,7 +372,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures;
-    /// [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or whatever the driver answers.
+    /// [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;

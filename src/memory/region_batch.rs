@@ -94,7 +94,7 @@ impl<'a> RegionBatch<'a> {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if memory is of another context than
-    /// the stream, or whatever the driver answers.
+    /// the stream, or any error returned by the driver.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         if self.copies.is_empty() {
             return Ok(());

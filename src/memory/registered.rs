@@ -95,7 +95,7 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     ///
     /// # Errors
     /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already, `CUDA_ERROR_INVALID_VALUE` if the driver
-    /// allocated it, or whatever the driver answers; the vector is freed then.
+    /// allocated it, or any error returned by the driver; the vector is freed then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,
@@ -143,7 +143,7 @@ impl CudaContext {
     ///
     /// # Errors
     /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already,
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or whatever the driver answers. This thread captures
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver. This thread captures
     /// ([`Error::is_not_in_capture`]): the end would have to wait until the capture is over.
     ///
     /// The memory is the caller's again in any case. After an error of the waits that is no fault the device has lost its way to it by

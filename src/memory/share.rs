@@ -70,7 +70,7 @@ impl MemoryPool {
     /// Driver call: `cuMemPoolExportToShareableHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers: more than one kind, or one that the pool was not made for, is `CUDA_ERROR_INVALID_VALUE`.
+    /// Any error returned by the driver: more than one kind, or one that the pool was not made for, is `CUDA_ERROR_INVALID_VALUE`.
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         let mut bytes = HandleBytes::EMPTY;
@@ -101,7 +101,7 @@ impl MemoryPool {
     /// Driver call: `cuMemPoolImportFromShareableHandle`. Nothing can be allocated from it here; see [`MemoryPool::import_buffer`].
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import(context: &CudaContext, handle: &OsHandle) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
@@ -124,7 +124,7 @@ impl MemoryPool {
     /// Driver call: `cuMemPoolExportPointer`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export_buffer<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<[u8; 64], Error> {
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
@@ -149,7 +149,7 @@ impl MemoryPool {
     /// 2. The processes agree on who uses it when, and the exporter frees it last.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolImportPointer")]
     pub unsafe fn import_buffer<T: DeviceCopy>(
         &self,

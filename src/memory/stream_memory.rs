@@ -257,8 +257,8 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or whatever the driver
-    /// answers; [`Error::is_unsupported`] for what the device lacks.
+    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or any error returned by
+    /// the driver; [`Error::is_unsupported`] for what the device lacks.
     ///
     /// # Safety
     /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the wait is over; where the stream
@@ -286,8 +286,8 @@ impl CudaStream {
     /// Driver call: `cuStreamWriteValue32` or `cuStreamWriteValue64`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or whatever the driver
-    /// answers; [`Error::is_unsupported`] for what the device lacks.
+    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or any error returned by
+    /// the driver; [`Error::is_unsupported`] for what the device lacks.
     ///
     /// # Safety
     /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done; where the stream

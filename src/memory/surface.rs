@@ -69,7 +69,7 @@ impl SurfaceObject {
     /// Driver call: `cuSurfObjectCreate`.
     ///
     /// # Errors
-    /// The array is not for surfaces, or whatever the driver answers.
+    /// The array is not for surfaces, or any error returned by the driver.
     pub fn new<T: ArrayElement>(array: &CudaArray<T>) -> Result<Self, Error> {
         let (owner, context) = (array.share(), array.context().clone());
         if !owner.is_surface() {
@@ -92,7 +92,7 @@ impl SurfaceObject {
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` for each other stream that used the array.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn write_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the surface")?;
         self.inner.used.note(&mut Submission::on(stream), true)
@@ -114,7 +114,7 @@ impl SurfaceObject {
     /// Driver calls: `cuCtxSynchronize`, `cuSurfObjectDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; this handle is gone in any case.
+    /// Any error returned by the driver; this handle is gone in any case.
     #[doc(alias = "cuSurfObjectDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

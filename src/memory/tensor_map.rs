@@ -103,7 +103,7 @@ impl TensorMap {
     /// Driver call: `cuTensorMapReplaceAddress`.
     ///
     /// # Errors
-    /// The address is not a multiple of 16, the memory is of another driver than the context, or whatever the driver answers.
+    /// The address is not a multiple of 16, the memory is of another driver than the context, or any error returned by the driver.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn with_memory<T: DeviceCopy>(
         &self,
@@ -195,7 +195,7 @@ impl TiledMap {
     /// # Errors
     /// [`Error::is_out_of_bounds`] if the tensor is larger than the memory, `ErrorKind::TensorMap` for a broken rule,
     /// [`Error::is_unsupported`] where driver or device know no tensor maps, [`Error::is_context_mismatch`] for memory of another
-    /// driver, or whatever the driver answers.
+    /// driver, or any error returned by the driver.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode<T: DeviceCopy>(
         &self,

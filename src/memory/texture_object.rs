@@ -79,7 +79,7 @@ impl TextureObject {
     /// Driver call: `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// Linear filtering of integers, or whatever the driver answers.
+    /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_array<T: ArrayElement>(
         array: &CudaArray<T>,
         descriptor: &TextureDescriptor,
@@ -97,7 +97,7 @@ impl TextureObject {
     /// Driver call: `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// Linear filtering of integers, or whatever the driver answers.
+    /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_mipmap<T: ArrayElement>(
         mipmap: &MipmappedArray<T>,
         descriptor: &TextureDescriptor,
@@ -159,7 +159,7 @@ impl TextureObject {
     /// `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// Linear filtering of integers, or whatever the driver answers.
+    /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_pitched<T: ArrayElement>(
         rows: &PitchedBuffer<T>,
         descriptor: &TextureDescriptor,
@@ -197,7 +197,7 @@ impl TextureObject {
     ///    for the launches that were given the texture, and those wait for it.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub unsafe fn from_raw_parts(
         context: &CudaContext,
         resource: &CUDA_RESOURCE_DESC,
@@ -236,7 +236,7 @@ impl TextureObject {
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` if another stream wrote it; none for a texture from raw parts.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the texture")?;
         self.inner.used.note(&mut Submission::on(stream), false)
@@ -258,7 +258,7 @@ impl TextureObject {
     /// Driver calls: `cuCtxSynchronize`, `cuTexObjectDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; this handle is gone in any case.
+    /// Any error returned by the driver; this handle is gone in any case.
     #[doc(alias = "cuTexObjectDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

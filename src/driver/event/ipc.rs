@@ -48,7 +48,7 @@ impl IpcEvent {
     /// Driver call: `cuEventCreate`, with `CU_EVENT_DISABLE_TIMING` and `CU_EVENT_INTERPROCESS`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
     pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
         AnyEvent::create(context, flags.bits() | INTERPROCESS | DISABLE_TIMING).map(Self)
@@ -77,7 +77,7 @@ impl IpcEvent {
     /// Driver call: `cuIpcGetEventHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn handle(&self) -> Result<IpcEventHandle, Error> {
         let mut raw = CUipcEventHandle::default();
@@ -93,12 +93,12 @@ impl IpcEvent {
         self.0.release()
     }
 
-    /// Destroys the event now and says what the driver answered.
+    /// Destroys the event now and returns any error.
     ///
     /// Driver call: `cuEventDestroy`. Other processes that opened it should have closed it before.
     ///
     /// # Errors
-    /// Whatever the driver answers; the event is gone in any case.
+    /// Any error returned by the driver; the event is released in any case.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.0.destroy()

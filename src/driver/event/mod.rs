@@ -121,7 +121,7 @@ impl CudaContext {
     /// Driver call: `cuEventCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn new_event(&self) -> Result<CudaEvent, Error> {
         CudaEvent::new(self, EventFlags::empty())
     }
@@ -131,7 +131,7 @@ impl CudaContext {
     /// Driver call: `cuEventCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn new_timing_event(&self) -> Result<TimingEvent, Error> {
         TimingEvent::new(self, EventFlags::empty())
     }
@@ -143,7 +143,7 @@ impl CudaEvent {
     /// Driver call: `cuEventCreate`, with `CU_EVENT_DISABLE_TIMING`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
     pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
         AnyEvent::create(context, flags.bits() & !INTERPROCESS | DISABLE_TIMING).map(Self)
@@ -174,13 +174,13 @@ impl CudaEvent {
         self.0.release()
     }
 
-    /// Destroys the event now and says what the driver answered.
+    /// Destroys the event now and returns any error.
     ///
     /// Driver call: `cuEventDestroy`, unless the event is borrowed, or a graph records it as a launch attribute, which then destroys
     /// it. It does not wait: what waits for the event still does.
     ///
     /// # Errors
-    /// Whatever the driver answers; the event is gone in any case.
+    /// Any error returned by the driver; the event is released in any case.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.0.destroy()
@@ -220,7 +220,7 @@ impl AnyEvent {
     /// Driver call: `cuEventRecord`.
     ///
     /// # Errors
-    /// Event and stream are of two contexts, or whatever the driver answers.
+    /// Event and stream are of two contexts, or any error returned by the driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;

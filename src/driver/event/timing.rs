@@ -35,7 +35,7 @@ impl TimingEvent {
     /// Driver call: `cuEventCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
     pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
         AnyEvent::create(context, flags.bits() & !(INTERPROCESS | DISABLE_TIMING)).map(Self)
@@ -99,12 +99,12 @@ impl TimingEvent {
         ErrorKind::Event(EventError::NotReady { event }).into()
     }
 
-    /// Destroys the event now and says what the driver answered.
+    /// Destroys the event now and returns any error.
     ///
     /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: what waits for the event still does.
     ///
     /// # Errors
-    /// Whatever the driver answers; the event is gone in any case.
+    /// Any error returned by the driver; the event is released in any case.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.0.destroy()
@@ -143,7 +143,7 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// Those of `work`, and whatever the driver answers.
+    /// Those of `work`, and any error returned by the driver.
     pub fn time<R>(
         &self,
         work: impl FnOnce(&CudaStream) -> Result<R, Error>,

@@ -80,7 +80,7 @@ impl CompiledCode {
         &self.log
     }
 
-    /// The log taken apart.
+    /// The log parsed.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         Diagnostic::parse(&self.log)
     }

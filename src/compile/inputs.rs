@@ -74,7 +74,7 @@ impl LinkInputs {
     /// Adds what another compiler made.
     ///
     /// # Errors
-    /// As [`LinkInputs::add`].
+    /// As for [`LinkInputs::add`].
     pub fn add_code(&mut self, code: &CompiledCode) -> Result<(), Error> {
         self.add(code.origin(), code.bytes())
     }

@@ -81,7 +81,7 @@ impl NvJitLink {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that someone else loaded: another version beside the first, or one of a test.
+    /// Takes a library that other code loaded: another version beside the first, or one of a test.
     ///
     /// # Errors
     /// [`CompileError::TooOld`] if it cannot say its version.
@@ -114,7 +114,7 @@ impl NvJitLink {
         Self { cache: Some(cache), ..self }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.inner.table.file()
     }

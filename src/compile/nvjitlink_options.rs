@@ -13,23 +13,23 @@ pub enum NvJitLinkOption {
     DebugInfo,
     /// Line numbers, for profilers and sanitizers (`-lineinfo`).
     LineInfo,
-    /// Contracts a multiplication and an addition to one operation; of LTO IR (`-fma`).
+    /// Contracts a multiplication and an addition into one operation; of LTO IR (`-fma`).
     FusedMultiplyAdd(bool),
     /// Flushes denormal numbers to zero; of LTO IR (`-ftz`).
     FlushDenormals(bool),
-    /// Divides as IEEE 754 says; of LTO IR (`-prec-div`).
+    /// Uses division that complies with IEEE 754; of LTO IR (`-prec-div`).
     PreciseDivision(bool),
-    /// Takes square roots as IEEE 754 says; of LTO IR (`-prec-sqrt`).
+    /// Uses square roots that comply with IEEE 754; of LTO IR (`-prec-sqrt`).
     PreciseSqrt(bool),
-    /// Registers that a thread may use at most (`-maxrregcount`).
+    /// Maximum number of registers per thread (`-maxrregcount`).
     MaxRegisters(u32),
     /// The kernels that are used: what no such kernel needs is left out; of LTO IR (`-kernels-used`).
     KernelsUsed(Vec<String>),
     /// Removes variables that no kernel uses; of LTO IR (`-optimize-unused-variables`).
     OptimizeUnusedVariables,
-    /// Threads that compile at once; 0 for as many as there are processors; of LTO IR (`-split-compile`).
+    /// Number of threads that compile in parallel; 0 for one per processor; of LTO IR (`-split-compile`).
     SplitCompile(u32),
-    /// Any other, as the linker takes it.
+    /// Any other option, as the linker takes it.
     Raw(String),
 }
 
@@ -53,7 +53,7 @@ impl NvJitLinkOption {
     }
 }
 
-/// What nvJitLink shall make, for which architecture, and how. `-lto` is added where an input may be LTO IR.
+/// What nvJitLink produces, for which architecture, and how. `-lto` is added where an input may be LTO IR.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -96,14 +96,14 @@ impl NvJitLinkOptions {
         self
     }
 
-    /// One more option.
+    /// Adds an option.
     #[must_use]
     pub fn option(mut self, option: NvJitLinkOption) -> Self {
         self.options.push(option);
         self
     }
 
-    /// The options as the linker gets them, but for `-lto`.
+    /// The options as passed to the linker, but for `-lto`.
     pub fn arguments(&self) -> Vec<String> {
         let ptx = (self.output == CodeKind::Ptx).then(|| "-ptx".to_string());
         let arch = format!("-arch=sm_{}", self.target);

@@ -86,7 +86,7 @@ impl Nvrtc {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that someone else loaded: another version beside the first, or one of a test.
+    /// Takes a library that other code loaded: another version beside the first, or one of a test.
     ///
     /// # Errors
     /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) if it cannot say its version.
@@ -119,7 +119,7 @@ impl Nvrtc {
         Self { cache: Some(cache), ..self }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.inner.table.file()
     }

@@ -26,13 +26,13 @@ pub enum NvrtcOption {
     /// Faster and less exact: flushes denormals, approximates division and square roots, contracts, and takes the fast forms of
     /// functions (`--use_fast_math`).
     FastMath,
-    /// Contracts a multiplication and an addition to one operation (`--fmad`).
+    /// Contracts a multiplication and an addition into one operation (`--fmad`).
     FusedMultiplyAdd(bool),
     /// Flushes denormal numbers to zero (`--ftz`).
     FlushDenormals(bool),
-    /// Divides as IEEE 754 says (`--prec-div`).
+    /// Uses division that complies with IEEE 754 (`--prec-div`).
     PreciseDivision(bool),
-    /// Takes square roots as IEEE 754 says (`--prec-sqrt`).
+    /// Uses square roots that comply with IEEE 754 (`--prec-sqrt`).
     PreciseSqrt(bool),
     /// A folder in which `#include` looks (`--include-path`).
     Include(PathBuf),
@@ -46,7 +46,7 @@ pub enum NvrtcOption {
     LineInfo,
     /// The dialect (`--std`).
     Standard(CppStandard),
-    /// Registers that a thread may use at most (`--maxrregcount`).
+    /// Maximum number of registers per thread (`--maxrregcount`).
     MaxRegisters(u32),
     /// Code that can be linked with other code (`--relocatable-device-code`).
     Relocatable(bool),
@@ -56,7 +56,7 @@ pub enum NvrtcOption {
     RestrictPointers,
     /// Warnings are not shown (`--disable-warnings`).
     NoWarnings,
-    /// Any other, as the compiler takes it.
+    /// Any other option, as the compiler takes it.
     Raw(String),
 }
 
@@ -94,7 +94,7 @@ impl NvrtcOption {
     }
 }
 
-/// What NVRTC shall make, for which architecture, and how.
+/// What NVRTC produces, for which architecture, and how.
 ///
 /// ```
 /// use cuda_launch::compile::{CodeKind, NvrtcOption, NvrtcOptions};
@@ -146,7 +146,7 @@ impl NvrtcOptions {
         self
     }
 
-    /// One more option.
+    /// Adds an option.
     #[must_use]
     pub fn option(mut self, option: NvrtcOption) -> Self {
         self.options.push(option);
@@ -159,7 +159,7 @@ impl NvrtcOptions {
         self.option(NvrtcOption::Include(folder.into()))
     }
 
-    /// The options as the compiler gets them.
+    /// The options as passed to the compiler.
     pub fn arguments(&self) -> Vec<String> {
         let arch = match self.output {
             CodeKind::Cubin => format!("--gpu-architecture=sm_{}", self.target),

@@ -124,7 +124,7 @@ impl Nvvm {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that someone else loaded: another version beside the first, or one of a test.
+    /// Takes a library that other code loaded: another version beside the first, or one of a test.
     ///
     /// # Errors
     /// [`CompileError::TooOld`] if it cannot say its version.
@@ -171,7 +171,7 @@ impl Nvvm {
         Self { cache: Some(cache), ..self }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.inner.table.file()
     }
@@ -318,7 +318,7 @@ impl<'a> Program<'a> {
         .into())
     }
 
-    /// The log taken apart, with the lines of text that it points at: libNVVM does not show them.
+    /// The log parsed, with the lines of text that it points at: libNVVM does not show them.
     fn diagnostics(&self, log: &str) -> Vec<Diagnostic> {
         let mut diagnostics = Diagnostic::parse(log);
         for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()) {

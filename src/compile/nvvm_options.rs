@@ -13,15 +13,15 @@ pub enum NvvmOption {
     DebugInfo,
     /// Line numbers, for profilers and sanitizers (`-generate-line-info`).
     LineInfo,
-    /// Contracts a multiplication and an addition to one operation (`-fma`).
+    /// Contracts a multiplication and an addition into one operation (`-fma`).
     FusedMultiplyAdd(bool),
     /// Flushes denormal numbers to zero (`-ftz`).
     FlushDenormals(bool),
-    /// Divides as IEEE 754 says (`-prec-div`).
+    /// Uses division that complies with IEEE 754 (`-prec-div`).
     PreciseDivision(bool),
-    /// Takes square roots as IEEE 754 says (`-prec-sqrt`).
+    /// Uses square roots that comply with IEEE 754 (`-prec-sqrt`).
     PreciseSqrt(bool),
-    /// Any other, as the compiler takes it.
+    /// Any other option, as the compiler takes it.
     Raw(String),
 }
 
@@ -41,7 +41,7 @@ impl NvvmOption {
     }
 }
 
-/// What libNVVM shall make, for which architecture, and how.
+/// What libNVVM produces, for which architecture, and how.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -90,14 +90,14 @@ impl NvvmOptions {
         self
     }
 
-    /// One more option.
+    /// Adds an option.
     #[must_use]
     pub fn option(mut self, option: NvvmOption) -> Self {
         self.options.push(option);
         self
     }
 
-    /// The options as the compiler gets them.
+    /// The options as passed to the compiler.
     pub fn arguments(&self) -> Vec<String> {
         let lto = (self.output == CodeKind::LtoIr).then(|| "-gen-lto".to_string());
         let arch = format!("-arch=compute_{}", self.target);

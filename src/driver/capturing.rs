@@ -1,4 +1,4 @@
-//! Streams that capture, and what they must not do meanwhile.
+//! Streams that capture, and what they must not do in the meantime.
 //!
 //! A stream that a capture hands out carries its record: calls that would break the capture are refused before the driver
 //! sees them.
@@ -13,7 +13,7 @@ use super::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
 use super::stream::CudaStream;
 use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
 
-/// Whether work given to a stream runs or is recorded (`CUstreamCaptureStatus`).
+/// Whether work submitted to a stream runs or is recorded (`CUstreamCaptureStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureStatus {
@@ -39,7 +39,7 @@ impl From<CUstreamCaptureStatus> for CaptureStatus {
 }
 
 impl CudaStream {
-    /// Whether work given to the stream is recorded instead of run.
+    /// Whether work submitted to the stream is recorded instead of run.
     ///
     /// ```
     /// use cuda_launch::stream::CaptureStatus;

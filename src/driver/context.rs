@@ -65,7 +65,7 @@ impl CudaContext {
     /// `cuDeviceGetAttribute`. The context becomes current on no thread yet.
     ///
     /// # Errors
-    /// No driver serves, there is no such device, or its context cannot be made.
+    /// No usable driver, no such device, or its context cannot be made.
     pub fn new(ordinal: u32) -> Result<Self, Error> {
         Self::with_driver(&default_driver()?, ordinal)
     }
@@ -81,7 +81,7 @@ impl CudaContext {
     /// ```
     ///
     /// # Errors
-    /// As [`CudaContext::new`].
+    /// As for [`CudaContext::new`].
     pub fn with_driver(driver: &Arc<Driver>, ordinal: u32) -> Result<Self, Error> {
         let device = CudaDevice::with_driver(driver, ordinal)?;
         let mut open = Open::lock();
@@ -137,7 +137,7 @@ impl CudaContext {
         self.inner.device.clone()
     }
 
-    /// The legacy default stream: work on it waits for all work of the context's blocking streams, and they for it.
+    /// The legacy default stream: work on it waits for all work in the context's blocking streams, and they for it.
     ///
     /// It is passed as `CU_STREAM_LEGACY`. No driver call.
     pub fn default_stream(&self) -> CudaStream {
@@ -154,7 +154,7 @@ impl CudaContext {
         CudaStream::new(self, StreamFlags::NON_BLOCKING, 0)
     }
 
-    /// Waits for all work of this context.
+    /// Waits for all work in this context.
     ///
     /// Driver call: `cuCtxSynchronize`.
     ///
@@ -176,7 +176,7 @@ impl CudaContext {
         self.settle_by(wait)
     }
 
-    /// Waits until no work of the context runs any more: a fault ends it, too.
+    /// Waits until no work in the context runs any more: a fault ends it, too.
     ///
     /// Driver call: `cuCtxSynchronize`.
     pub(crate) fn end_of_work(&self) -> Result<(), Error> {
@@ -245,7 +245,7 @@ impl CudaContext {
         self.inner.driver_version
     }
 
-    /// The raw context, valid as long as this handle. No driver call.
+    /// The raw context, valid as long as this handle lives. No driver call.
     pub fn raw(&self) -> CUcontext {
         self.inner.raw
     }
@@ -280,7 +280,7 @@ impl CudaContext {
         self.inner.bind()
     }
 
-    /// As [`bind`](Self::bind), for the driver function `call`, which an error may name.
+    /// Like [`bind`](Self::bind), for the driver function `call`, which an error may name.
     #[inline]
     pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
         self.bind().or_else(|error| host_call::refuse(call).and(Err(error)))
@@ -299,8 +299,8 @@ impl CudaContext {
         self.traced(name, asked, call)
     }
 
-    /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
-    /// current all the same, and nobody asks again. After a fork nothing is given back: some drivers crash there.
+    /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
+    /// be current all the same, and nobody asks again. After a fork nothing is released: some drivers crash there.
     pub(crate) fn give_back(
         &self,
         name: &'static str,
@@ -364,7 +364,7 @@ impl CudaContext {
         &self.inner.fault
     }
 
-    /// Releases the context now if this is the last handle to it, and says what the driver answered.
+    /// Releases the context now if this is the last handle to it, and reports any error.
     ///
     /// Driver call, for the last handle: `cuDevicePrimaryCtxRelease`, or `cuCtxDestroy` for a context that was created
     /// here. None for one that other code owns.
@@ -496,7 +496,7 @@ impl ContextInner {
         format!("device {}", self.device.ordinal())
     }
 
-    /// What is held, to be given back.
+    /// What is held, to be released.
     fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
         // Not once more after `close`, when the context is gone: to bind it then ends in a crash of the driver.

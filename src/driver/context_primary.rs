@@ -81,7 +81,8 @@ impl CudaDevice {
     /// Driver call: `cuDevicePrimaryCtxReset`.
     ///
     /// # Safety
-    /// 1. No other code of this process uses the context or anything in it, now or later; and no thread opens it meanwhile.
+    /// 1. No other code of this process uses the context or anything in it, now or later; and no thread opens it in the
+    ///    meantime.
     ///
     /// # Errors
     /// [`is_context_in_use`](Error::is_context_in_use) while a handle of this crate is there: a [`CudaContext`], or

@@ -26,7 +26,7 @@ use crate::error::Error;
 pub struct ContextLimit(CUlimit);
 
 impl ContextLimit {
-    /// Bytes of stack of a thread.
+    /// Bytes of stack per thread.
     pub const STACK_SIZE: Self = Self(CUlimit::CU_LIMIT_STACK_SIZE);
     /// Bytes of the buffer that a kernel's `printf` writes to.
     pub const PRINTF_FIFO_SIZE: Self = Self(CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE);
@@ -41,7 +41,7 @@ impl ContextLimit {
     pub const MAX_L2_FETCH_GRANULARITY: Self = Self(CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY);
     /// Bytes of the L2 cache set aside for persisting data.
     pub const PERSISTING_L2_CACHE_SIZE: Self = Self(CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
-    /// Bytes of shared memory of a block; can only be asked.
+    /// Bytes of shared memory per block; can only be asked.
     pub const SHMEM_SIZE: Self = Self(CUlimit::CU_LIMIT_SHMEM_SIZE);
     /// Whether it is a context for graphics; can only be asked.
     pub const CIG_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_ENABLED);
@@ -79,7 +79,7 @@ impl CudaContext {
     /// Driver call: `cuCtxSetLimit`.
     ///
     /// # Errors
-    /// As [`CudaContext::limit`]; `CUDA_ERROR_NOT_PERMITTED` for a limit that can only be asked,
+    /// As for [`CudaContext::limit`]; `CUDA_ERROR_NOT_PERMITTED` for a limit that can only be asked,
     /// `CUDA_ERROR_INVALID_VALUE` for a value out of range.
     #[doc(alias = "cuCtxSetLimit")]
     pub fn set_limit(&self, limit: impl Into<ContextLimit>, value: usize) -> Result<(), Error> {

@@ -126,7 +126,7 @@ impl Coredump {
     /// Driver call: `cuCoredumpSetAttribute` or `cuCoredumpSetAttributeGlobal`, as in all functions that set.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_PERMITTED` where it is too late for this context; else as [`Coredump::is_on`].
+    /// `CUDA_ERROR_NOT_PERMITTED` where it is too late for this context; otherwise as for [`Coredump::is_on`].
     pub fn set(&self, switch: CoredumpSwitch, on: bool) -> Result<(), Error> {
         self.put(Setting(switch as u32), &[u8::from(on), 0, 0, 0], 1)
     }
@@ -134,7 +134,7 @@ impl Coredump {
     /// The file that a dump goes to. A pattern that was set may come back as it was, or with its parts replaced.
     ///
     /// # Errors
-    /// As [`Coredump::is_on`].
+    /// As for [`Coredump::is_on`].
     pub fn file(&self) -> Result<String, Error> {
         self.text(Setting::CU_COREDUMP_FILE)
     }
@@ -142,7 +142,7 @@ impl Coredump {
     /// Sets the file, at most 1023 bytes: a pattern, in which the driver replaces `%h` (host), `%p` (process) and `%t` (time).
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a name that is too long or has a NUL inside; else as [`Coredump::set`].
+    /// `CUDA_ERROR_INVALID_VALUE` for a name that is too long or has a NUL inside; otherwise as for [`Coredump::set`].
     pub fn set_file(&self, pattern: &str) -> Result<(), Error> {
         self.set_text(Setting::CU_COREDUMP_FILE, pattern)
     }
@@ -150,7 +150,7 @@ impl Coredump {
     /// The pipe that triggers a dump, a pattern as that of [`Coredump::set_file`].
     ///
     /// # Errors
-    /// As [`Coredump::is_on`].
+    /// As for [`Coredump::is_on`].
     pub fn pipe(&self) -> Result<String, Error> {
         self.text(Setting::CU_COREDUMP_PIPE)
     }
@@ -158,7 +158,7 @@ impl Coredump {
     /// Sets the pipe, at most 1023 bytes.
     ///
     /// # Errors
-    /// As [`Coredump::set_file`].
+    /// As for [`Coredump::set_file`].
     pub fn set_pipe(&self, pattern: &str) -> Result<(), Error> {
         self.set_text(Setting::CU_COREDUMP_PIPE, pattern)
     }
@@ -166,7 +166,7 @@ impl Coredump {
     /// What a dump leaves out.
     ///
     /// # Errors
-    /// As [`Coredump::is_on`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
+    /// As for [`Coredump::is_on`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
     pub fn flags(&self) -> Result<CoredumpFlags, Error> {
         let mut value = [0_u8; 4];
         self.get(Setting::CU_COREDUMP_GENERATION_FLAGS, &mut value, 4)?;
@@ -176,7 +176,7 @@ impl Coredump {
     /// Sets what a dump leaves out.
     ///
     /// # Errors
-    /// As [`Coredump::set`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
+    /// As for [`Coredump::set`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
     pub fn set_flags(&self, flags: CoredumpFlags) -> Result<(), Error> {
         self.put(Setting::CU_COREDUMP_GENERATION_FLAGS, &flags.bits().to_ne_bytes(), 4)
     }

@@ -38,7 +38,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGetCount`.
     ///
     /// # Errors
-    /// No driver serves.
+    /// No usable driver.
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count() -> Result<u32, Error> {
         let driver = default_driver()?;
@@ -54,7 +54,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGetCount`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// No driver serves.
+    /// No usable driver.
     pub fn all() -> Result<Vec<Self>, Error> {
         Self::all_of(&default_driver()?)
     }
@@ -74,7 +74,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// No driver serves, or there is no such device.
+    /// No usable driver, or no such device.
     #[doc(alias = "cuDeviceGet")]
     pub fn new(ordinal: u32) -> Result<Self, Error> {
         Self::with_driver(&default_driver()?, ordinal)
@@ -85,7 +85,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// As [`CudaDevice::new`].
+    /// As for [`CudaDevice::new`].
     pub fn with_driver(driver: &Arc<Driver>, ordinal: u32) -> Result<Self, Error> {
         initialise(driver)?;
         let mut raw = 0;
@@ -149,7 +149,7 @@ impl CudaDevice {
     /// Opens its primary context, as [`CudaContext::with_driver`] does.
     ///
     /// # Errors
-    /// As [`CudaContext::new`].
+    /// As for [`CudaContext::new`].
     pub fn context(&self) -> Result<CudaContext, Error> {
         CudaContext::with_driver(&self.driver, self.ordinal)
     }

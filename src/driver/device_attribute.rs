@@ -65,29 +65,29 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// Most threads in a block.
+    /// Maximum threads in a block.
     MAX_THREADS_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
-    /// Most threads along x of a block.
+    /// Maximum threads along x in a block.
     MAX_BLOCK_DIM_X = CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X;
-    /// Most threads along y of a block.
+    /// Maximum threads along y in a block.
     MAX_BLOCK_DIM_Y = CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y;
-    /// Most threads along z of a block.
+    /// Maximum threads along z in a block.
     MAX_BLOCK_DIM_Z = CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z;
-    /// Most blocks along x of a grid.
+    /// Maximum blocks along x in a grid.
     MAX_GRID_DIM_X = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X;
-    /// Most blocks along y of a grid.
+    /// Maximum blocks along y in a grid.
     MAX_GRID_DIM_Y = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y;
-    /// Most blocks along z of a grid.
+    /// Maximum blocks along z in a grid.
     MAX_GRID_DIM_Z = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z;
     /// Bytes of shared memory that a block gets without opting in.
     MAX_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;
     /// Bytes of constant memory that a kernel can see.
     TOTAL_CONSTANT_MEMORY = CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY;
-    /// Threads of a warp.
+    /// Threads per warp.
     WARP_SIZE = CU_DEVICE_ATTRIBUTE_WARP_SIZE;
-    /// Most bytes from one row to the next in a 2D copy.
+    /// Maximum bytes from one row to the next in a 2D copy.
     MAX_PITCH = CU_DEVICE_ATTRIBUTE_MAX_PITCH;
-    /// Most 32-bit registers of a block.
+    /// Maximum 32-bit registers per block.
     MAX_REGISTERS_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK;
     /// Highest clock in kHz.
     CLOCK_RATE = CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
@@ -95,7 +95,7 @@ attributes! {
     TEXTURE_ALIGNMENT = CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
     /// 1 if copies and kernels can run at the same time; see `ASYNC_ENGINE_COUNT`.
     GPU_OVERLAP = CU_DEVICE_ATTRIBUTE_GPU_OVERLAP;
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     MULTIPROCESSOR_COUNT = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
     /// 1 if the system stops kernels that run too long.
     KERNEL_EXEC_TIMEOUT = CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
@@ -141,7 +141,7 @@ attributes! {
     GLOBAL_MEMORY_BUS_WIDTH = CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH;
     /// Bytes of the L2 cache.
     L2_CACHE_SIZE = CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
-    /// Most threads that a multiprocessor holds.
+    /// Maximum threads that a multiprocessor holds.
     MAX_THREADS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
     /// Copies that can run beside kernels.
     ASYNC_ENGINE_COUNT = CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT;
@@ -225,9 +225,9 @@ attributes! {
     GLOBAL_L1_CACHE_SUPPORTED = CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED;
     /// 1 if local memory is cached in L1.
     LOCAL_L1_CACHE_SUPPORTED = CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED;
-    /// Bytes of shared memory of a multiprocessor.
+    /// Bytes of shared memory per multiprocessor.
     MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR;
-    /// 32-bit registers of a multiprocessor.
+    /// 32-bit registers per multiprocessor.
     MAX_REGISTERS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR;
     /// 1 if managed memory can be allocated.
     MANAGED_MEMORY = CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY;
@@ -275,7 +275,7 @@ attributes! {
     HANDLE_TYPE_WIN32_HANDLE_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED;
     /// 1 if memory can be exported as a Win32 KMT handle.
     HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED;
-    /// Most blocks that a multiprocessor holds.
+    /// Maximum blocks that a multiprocessor holds.
     MAX_BLOCKS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR;
     /// 1 if memory can be compressed.
     GENERIC_COMPRESSION_SUPPORTED = CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED;
@@ -293,7 +293,7 @@ attributes! {
     READ_ONLY_HOST_REGISTER_SUPPORTED = CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED;
     /// 1 if timeline semaphores of other APIs can be imported.
     TIMELINE_SEMAPHORE_INTEROP_SUPPORTED = CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED;
-    /// 1 if memory can be allocated in the order of a stream.
+    /// 1 if memory can be allocated in stream order.
     MEMORY_POOLS_SUPPORTED = CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
     /// 1 if other devices reach memory by RDMA.
     GPU_DIRECT_RDMA_SUPPORTED = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED;
@@ -337,7 +337,7 @@ attributes! {
     D3D12_CIG_SUPPORTED = CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED;
     /// What the device decompresses itself: bits of `CUmemDecompressAlgorithm`.
     MEM_DECOMPRESS_ALGORITHM_MASK = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK;
-    /// Most bytes of one such decompression.
+    /// Maximum bytes of one such decompression.
     MEM_DECOMPRESS_MAXIMUM_LENGTH = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH;
     /// 1 if contexts for graphics with Vulkan are possible.
     VULKAN_CIG_SUPPORTED = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED;
@@ -363,7 +363,7 @@ attributes! {
     ATOMIC_REDUCTION_SUPPORTED = CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED;
     /// Locality domains of the device.
     LOCALITY_DOMAIN_COUNT = CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT;
-    /// Bytes of shared memory of a block that is oversized.
+    /// Bytes of shared memory per block that is oversized.
     MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK;
     /// 1 if streams for graphics with Direct3D 12 are possible.
     D3D12_CIG_STREAMS_SUPPORTED = CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED;
@@ -383,7 +383,7 @@ attributes! {
     LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES;
     /// 1 if streams for graphics with Vulkan are possible.
     VULKAN_CIG_STREAMS_SUPPORTED = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED;
-    /// Least bytes of a large tensor of a tensor map.
+    /// Minimum bytes of a large tensor of a tensor map.
     TENSOR_MAP_LARGE_TENSOR_MIN_SIZE = CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE;
     /// 1 if other devices reach memory of a locality domain by RDMA.
     GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED;

@@ -28,7 +28,7 @@ use crate::error::Error;
 #[derive(Clone)]
 #[doc(alias = "CUfunction")]
 pub struct CudaFunction {
-    /// Keeps the function loaded; `None` where someone else does.
+    /// Keeps the function loaded; `None` where other code does.
     module: Option<CudaModule>,
     kernel: Arc<Kernel>,
 }
@@ -38,7 +38,7 @@ impl CudaFunction {
         Self { module: Some(module), kernel }
     }
 
-    /// A handle to a function that someone else loaded and keeps loaded.
+    /// A handle to a function that other code loaded and keeps loaded.
     ///
     /// Driver calls: `cuFuncGetName` (without it, the name is that of the address), and those of
     /// [`CudaModule::load_function`] that ask about a function.
@@ -153,7 +153,7 @@ impl CudaFunction {
         self.kernel.name()
     }
 
-    /// The kernel's parameter list as driver or image tell it, or why nobody knows it. No driver call.
+    /// The kernel's parameter list as driver or image tell it, or why it is unknown. No driver call.
     #[doc(alias = "cuFuncGetParamInfo")]
     pub fn parameters(&self) -> &Parameters {
         self.kernel.parameters()
@@ -164,7 +164,7 @@ impl CudaFunction {
         self.kernel.max_threads
     }
 
-    /// Static shared memory of a block, in bytes. No driver call.
+    /// Static shared memory per block, in bytes. No driver call.
     pub fn static_shared_memory(&self) -> u32 {
         self.kernel.static_shared_memory()
     }
@@ -184,7 +184,7 @@ impl CudaFunction {
         self.kernel.context()
     }
 
-    /// The raw function, valid as long as this handle.
+    /// The raw function, valid as long as this handle lives.
     pub fn raw(&self) -> CUfunction {
         self.kernel.raw()
     }

@@ -40,13 +40,13 @@ macro_rules! attributes {
 attributes! {
     /// Threads that a block of this function can have.
     MAX_THREADS_PER_BLOCK = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
-    /// Static shared memory of a block, in bytes.
+    /// Static shared memory per block, in bytes.
     SHARED_SIZE_BYTES = CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
     /// Constants of the program, in bytes.
     CONST_SIZE_BYTES = CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES;
-    /// Local memory of a thread, in bytes.
+    /// Local memory per thread, in bytes.
     LOCAL_SIZE_BYTES = CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES;
-    /// Registers of a thread.
+    /// Registers per thread.
     NUM_REGS = CU_FUNC_ATTRIBUTE_NUM_REGS;
     /// The virtual architecture it was compiled for: 10 times the major version, plus the minor.
     PTX_VERSION = CU_FUNC_ATTRIBUTE_PTX_VERSION;
@@ -153,17 +153,17 @@ impl SharedCarveout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FunctionLimits {
-    /// Threads of a block.
+    /// Threads per block.
     pub max_threads_per_block: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Static shared memory of a block, in bytes.
+    /// Static shared memory per block, in bytes.
     pub static_shared_memory: u32,
     /// Dynamic shared memory that a launch may ask for now, in bytes.
     pub max_dynamic_shared_memory: u32,
     /// Constants of the program, in bytes.
     pub const_memory: u32,
-    /// Local memory of a thread, in bytes.
+    /// Local memory per thread, in bytes.
     pub local_memory: u32,
     /// The virtual architecture it was compiled for, as (major, minor).
     pub ptx_version: (u32, u32),
@@ -226,7 +226,7 @@ impl CudaFunction {
         self.number(attribute).map(|version| (version / 10, version % 10))
     }
 
-    /// Registers of a thread.
+    /// Registers per thread.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
@@ -236,7 +236,7 @@ impl CudaFunction {
         self.number(FunctionAttribute::NUM_REGS)
     }
 
-    /// Local memory of a thread, in bytes.
+    /// Local memory per thread, in bytes.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///

@@ -86,7 +86,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetDevResource`.
     ///
     /// # Errors
-    /// As [`CudaDevice::multiprocessors`].
+    /// As for [`CudaDevice::multiprocessors`].
     #[doc(alias = "cuCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
@@ -284,7 +284,7 @@ impl GreenContext {
         Ok(SmResource { raw, device: self.context.device() })
     }
 
-    /// The raw green context, valid as long as this handle. No driver call.
+    /// The raw green context, valid as long as this handle lives. No driver call.
     pub fn raw(&self) -> CUgreenCtx {
         self.inner.raw
     }

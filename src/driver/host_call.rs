@@ -4,7 +4,7 @@
 //! calls, because a kernel in front of it faulted, can be dropped at any time, and one that it calls after that is nothing.
 //!
 //! Code of the program that runs below the driver, host functions and listeners of its log, runs in [`inside`]: nothing unwinds
-//! out of it, whatever panics, and what it drops is given back on another thread.
+//! out of it, whatever panics, and what it drops is released on another thread.
 
 #![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
 
@@ -98,15 +98,16 @@ pub(crate) fn drop_nothing_here() {
 }
 
 impl CudaStream {
-    /// Calls `function` on a thread of the driver once all work given to the stream so far is done; work given later waits
-    /// for it.
+    /// Calls `function` on a thread of the driver once all work submitted to the stream so far is done; work given
+    /// later waits for it.
     ///
     /// The function cannot use CUDA: calls of this crate answer [`InHostCallback`], and a driver call that waits could wait
     /// for the function itself. What it owns may be dropped in it, also buffers, streams and events, which another thread
     /// then frees; other objects, such as modules, should be dropped elsewhere, because the driver does not free them there.
     ///
     /// A function that waits holds back more than its stream: a driver calls those of all streams on few threads, and calls that
-    /// wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and keep other calls waiting meanwhile.
+    /// wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and keep other calls waiting
+    /// in the meantime.
     ///
     /// The context lives until the function has been called. If a kernel in front of it faults, it is dropped instead.
     ///
@@ -142,12 +143,12 @@ impl CudaStream {
         })
     }
 
-    /// As [`call_host`](Self::call_host), and says how the driver's thread waits for the stream to come so far.
+    /// Like [`call_host`](Self::call_host), and says how the driver's thread waits for the stream to come so far.
     ///
     /// Driver call: `cuLaunchHostFunc_v2`, in drivers since CUDA 13.1.
     ///
     /// # Errors
-    /// As [`call_host`](Self::call_host); [`Error::is_unsupported`] on older drivers. The function is then dropped.
+    /// As for [`call_host`](Self::call_host); [`Error::is_unsupported`] on older drivers. The function is then dropped.
     #[doc(alias = "cuLaunchHostFunc_v2")]
     pub fn call_host_with(
         &self,
@@ -219,7 +220,7 @@ impl GraphFunction {
         locked(&self.panic).take()
     }
 
-    /// After a panic the function is called again by the next launch: what it captured has to be fit for that.
+    /// After a panic the function is called again by the next launch: what it captured must be prepared for that.
     fn call(&self) {
         let Some(function) = &self.function else { return };
         let Err(payload) = catch_unwind(AssertUnwindSafe(function)) else { return };
@@ -273,8 +274,8 @@ impl Pending {
     }
 }
 
-/// Runs code of the program that the driver has called: calls of CUDA in it are refused by name, what it drops is given back
-/// on another thread, and a panic in it ends here.
+/// Runs code of the program that the driver has called: calls of CUDA in it are refused by name, what it drops is
+/// released on another thread, and a panic in it ends here.
 pub(super) fn inside(code: impl FnOnce()) {
     let outer = RUNNING.replace(true);
     quietly(code);

@@ -110,7 +110,7 @@ pub struct JitReport {
     pub info_log: String,
     /// Warnings, where it has any.
     pub error_log: String,
-    /// Threads of a block that it compiled for, where [`JitOptions::threads_per_block`] asked.
+    /// Threads per block that it compiled for, where [`JitOptions::threads_per_block`] asked.
     pub threads_per_block: Option<u32>,
     /// How long it took, where [`JitOptions::wall_time`] asked.
     pub wall_time: Option<Duration>,
@@ -131,9 +131,9 @@ macro_rules! options {
 }
 
 options! {
-    /// Registers that a thread may use at most.
+    /// Maximum number of registers per thread.
     max_registers(count: u32) = CU_JIT_MAX_REGISTERS count as usize;
-    /// Threads of a block to compile for, at least; the report says how many it came to.
+    /// Threads per block to compile for, at least; the report says how many it came to.
     threads_per_block(count: u32) = CU_JIT_THREADS_PER_BLOCK count as usize;
     /// Measures the time that compiling takes.
     wall_time() = CU_JIT_WALL_TIME 0;
@@ -162,11 +162,11 @@ options! {
     lto(on: bool) = CU_JIT_LTO on.into();
     /// Flushes denormal numbers to zero.
     flush_denormals(on: bool) = CU_JIT_FTZ on.into();
-    /// Divides as IEEE 754 says.
+    /// Uses division that complies with IEEE 754.
     precise_division(on: bool) = CU_JIT_PREC_DIV on.into();
-    /// Takes square roots as IEEE 754 says.
+    /// Uses square roots that comply with IEEE 754.
     precise_sqrt(on: bool) = CU_JIT_PREC_SQRT on.into();
-    /// Contracts a multiplication and an addition to one operation.
+    /// Contracts a multiplication and an addition into one operation.
     fused_multiply_add(on: bool) = CU_JIT_FMA on.into();
     /// Removes variables that no kernel uses.
     optimize_unused_variables(on: bool) = CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES on.into();
@@ -175,14 +175,14 @@ options! {
     /// Blocks that should fit on a multiprocessor at once; needs
     /// [`max_threads_per_block`](JitOptions::max_threads_per_block) (CUDA 12.3).
     min_blocks_per_multiprocessor(count: u32) = CU_JIT_MIN_CTA_PER_SM count as usize;
-    /// Threads of a block at most; a kernel's own `.maxntid` wins unless
+    /// Threads per block at most; a kernel's own `.maxntid` wins unless
     /// [`override_directives`](JitOptions::override_directives) is set (CUDA 12.4).
     max_threads_per_block(count: u32) = CU_JIT_MAX_THREADS_PER_BLOCK count as usize;
     /// Makes registers and block sizes given here win over the directives of the kernels (CUDA 12.4).
     override_directives(on: bool) = CU_JIT_OVERRIDE_DIRECTIVE_VALUES on.into();
-    /// Threads that compile at once; 0 for as many as there are processors (CUDA 13.0).
+    /// Number of threads that compile in parallel; 0 for one per processor (CUDA 13.0).
     split_compile(threads: u32) = CU_JIT_SPLIT_COMPILE threads as usize;
-    /// Threads that load machine code at once; 0 for as many as there are processors (CUDA 13.1).
+    /// Number of threads that load machine code in parallel; 0 for one per processor (CUDA 13.1).
     binary_loader_threads(count: u32) = CU_JIT_BINARY_LOADER_THREAD_COUNT count as usize;
 }
 
@@ -255,10 +255,10 @@ impl JitOptions {
         Ok(self)
     }
 
-    /// A variable that the host uses; otherwise as [`JitOptions::referenced_kernel`].
+    /// A variable that the host uses; otherwise like [`JitOptions::referenced_kernel`].
     ///
     /// # Errors
-    /// As [`JitOptions::referenced_kernel`].
+    /// As for [`JitOptions::referenced_kernel`].
     #[doc(alias = "CU_JIT_REFERENCED_VARIABLE_NAMES")]
     pub fn referenced_variable(mut self, name: &str) -> Result<Self, Error> {
         self.variables.push(kernel_name(name)?);

@@ -24,7 +24,7 @@ pub enum ParameterSource {
     Image,
 }
 
-/// A kernel's parameter list, or why nobody knows it.
+/// A kernel's parameter list, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parameters {
     /// The list in order, and who knew it.
@@ -68,7 +68,7 @@ pub struct Kernel {
     pub(crate) verified: AtomicPtr<()>,
     /// The device's limits, biased: grid x, y, z, block x, y, z.
     pub(crate) max_dims: [i32; 6],
-    /// Threads of a block that kernel and device allow together.
+    /// Threads per block that kernel and device allow together.
     pub(crate) max_threads: u32,
     /// Dynamic shared memory allowed now, in bytes; raised by opting in.
     pub(crate) max_dynamic_shared: AtomicU32,
@@ -190,12 +190,12 @@ impl Kernel {
         &self.context
     }
 
-    /// The parameter list, or why nobody knows it.
+    /// The parameter list, or why it is unknown.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Static shared memory of a block, in bytes.
+    /// Static shared memory per block, in bytes.
     pub fn static_shared_memory(&self) -> u32 {
         self.static_shared
     }

@@ -109,7 +109,7 @@ impl CudaLibrary {
     /// The same with options.
     ///
     /// # Errors
-    /// As [`CudaLibrary::load`], and [`Error::is_unsupported`] for an option that is newer than the driver.
+    /// As for [`CudaLibrary::load`], and [`Error::is_unsupported`] for an option that is newer than the driver.
     pub fn load_with(
         driver: &Arc<Driver>,
         image: impl AsRef<[u8]>,
@@ -192,7 +192,7 @@ impl CudaLibrary {
     /// Driver call: `cuLibraryGetModule`.
     ///
     /// # Errors
-    /// The context is of another driver, or the driver refuses the image there.
+    /// The context belongs to another driver, or the driver refuses the image there.
     #[doc(alias = "cuLibraryGetModule")]
     pub fn module(&self, context: &CudaContext) -> Result<CudaModule, Error> {
         self.same_driver(context)?;
@@ -306,7 +306,7 @@ impl CudaLibrary {
         &self.inner.report
     }
 
-    /// The file it came from, or "image in memory".
+    /// The file it was loaded from, or "image in memory".
     pub fn origin(&self) -> &str {
         &self.inner.origin
     }
@@ -316,7 +316,7 @@ impl CudaLibrary {
         &self.inner.driver
     }
 
-    /// The raw library, valid as long as this handle.
+    /// The raw library, valid as long as this handle lives.
     pub fn raw(&self) -> CUlibrary {
         self.inner.raw
     }
@@ -330,7 +330,7 @@ impl CudaLibrary {
         context.of_driver(self.driver(), "the library", "the context")
     }
 
-    /// Unloads the library now if this is the last handle to it and what is in it, and says what the driver answered.
+    /// Unloads the library now if this is the last handle to it and what is in it, and reports any error.
     ///
     /// Driver call: `cuLibraryUnload`, for the last handle.
     ///

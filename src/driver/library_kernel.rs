@@ -133,7 +133,7 @@ impl LibraryKernel {
     /// [`CudaModule::load_function`]: crate::CudaModule::load_function
     ///
     /// # Errors
-    /// The context is of another driver, or the driver refuses the image there.
+    /// The context belongs to another driver, or the driver refuses the image there.
     #[doc(alias = "cuKernelGetFunction")]
     pub fn function(&self, context: &CudaContext) -> Result<CudaFunction, Error> {
         let module = self.library.module(context)?;
@@ -268,7 +268,7 @@ impl LibraryKernel {
         &self.library
     }
 
-    /// The raw kernel, valid as long as this handle.
+    /// The raw kernel, valid as long as this handle lives.
     pub fn raw(&self) -> CUkernel {
         self.raw
     }

@@ -154,12 +154,12 @@ impl Linker {
         unsafe { self.add_data(kind, bytes.as_ptr().cast(), bytes.len(), name, None) }
     }
 
-    /// As [`Linker::add_unchecked`], from a file that the driver reads.
+    /// Like [`Linker::add_unchecked`], from a file that the driver reads.
     ///
     /// Driver call: `cuLinkAddFile`.
     ///
     /// # Errors
-    /// As [`Linker::add_unchecked`]; [`ErrorKind::Name`] for a path that is not UTF-8 or has a NUL inside.
+    /// As for [`Linker::add_unchecked`]; [`ErrorKind::Name`] for a path that is not UTF-8 or has a NUL inside.
     ///
     /// # Safety
     /// 1. The file is a whole input of this kind, and stays so during the call.
@@ -278,12 +278,12 @@ impl Linker {
         Ok(LinkedImage { bytes, report, inputs })
     }
 
-    /// The raw link, valid as long as this value.
+    /// The raw link, valid as long as this value lives.
     pub fn raw(&self) -> CUlinkState {
         self.raw
     }
 
-    /// Gives the link up without an image, and says what the driver answered.
+    /// Gives the link up without an image, and reports any error.
     ///
     /// Driver call: `cuLinkDestroy`.
     ///

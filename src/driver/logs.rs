@@ -63,10 +63,10 @@ unsafe impl Send for LogListener {}
 unsafe impl Sync for LogListener {}
 
 impl LogListener {
-    /// Makes the driver call `listener`, on whatever thread something is logged: not on two at once.
+    /// Makes the driver call `listener`, on any thread something is logged: not on two at once.
     ///
-    /// The listener must not call the driver. What is logged on its own thread meanwhile is told to no listener, and what it drops
-    /// is given back on another thread. If it panics, the panic ends there.
+    /// The listener must not call the driver. What is logged on its own thread in the meantime is told to no listener,
+    /// and what it drops is released on another thread. If it panics, the panic ends there.
     ///
     /// Driver call: `cuLogsRegisterCallback`.
     ///
@@ -88,7 +88,7 @@ impl LogListener {
         check(code, "cuLogsRegisterCallback", String::new).map(|()| made)
     }
 
-    /// Ends the calls, and says what the driver answered.
+    /// Ends the calls, and reports any error.
     ///
     /// Driver call: `cuLogsUnregisterCallback`.
     ///
@@ -225,7 +225,7 @@ impl DriverLog {
     /// Driver call: `cuLogsDumpToMemory`.
     ///
     /// # Errors
-    /// As [`DriverLog::now`].
+    /// As for [`DriverLog::now`].
     #[doc(alias = "cuLogsDumpToMemory")]
     pub fn text(&self) -> Result<String, Error> {
         initialise(&self.driver)?;

@@ -56,7 +56,7 @@ struct ModuleInner {
 pub(super) enum Owner {
     /// The last handle does.
     Handle,
-    /// Someone else, who promised to keep it loaded.
+    /// Other code, who promised to keep it loaded.
     Foreign,
     /// Its library, which lives as long as this.
     Library { _kept: CudaLibrary },
@@ -99,7 +99,7 @@ impl CudaContext {
     /// Driver call: `cuModuleLoadDataEx`.
     ///
     /// # Errors
-    /// As [`CudaContext::load_module`], and [`Error::is_unsupported`] for an option that is newer than the driver.
+    /// As for [`CudaContext::load_module`], and [`Error::is_unsupported`] for an option that is newer than the driver.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_module_with(
         &self,
@@ -158,7 +158,7 @@ impl CudaModule {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A handle to a module that someone else loaded, and unloads.
+    /// A handle to a module that other code loaded, and unloads.
     ///
     /// What only an image tells, such as the names of parameters, is not known of it. No driver call.
     ///
@@ -176,7 +176,7 @@ impl CudaModule {
     /// 1. `raw` is a module of this context, on its driver.
     /// 2. It stays loaded as long as this handle, a clone, or a function or variable from them lives, as work that uses it runs, and as
     ///    a graph with a launch of it, or what was made of one, can run.
-    /// 3. A variable of it that has a mutable view here has no view from another handle of the module meanwhile.
+    /// 3. A variable of it that has a mutable view here has no view from another handle of the module in the meantime.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
         let origin = format!("module at {raw:?}");
         Self::new(context, raw, &origin, String::new(), Arc::default(), Arc::default(), Owner::Foreign)
@@ -264,7 +264,7 @@ impl CudaModule {
         &self.inner.info_log
     }
 
-    /// The file it came from, or "image in memory".
+    /// The file it was loaded from, or "image in memory".
     pub fn origin(&self) -> &str {
         &self.inner.origin
     }
@@ -274,12 +274,12 @@ impl CudaModule {
         &self.inner.context
     }
 
-    /// The raw module, valid as long as this handle.
+    /// The raw module, valid as long as this handle lives.
     pub fn raw(&self) -> CUmodule {
         self.inner.raw
     }
 
-    /// Unloads the module now if this is the last handle to it and its functions, and says what the driver answered.
+    /// Unloads the module now if this is the last handle to it and its functions, and reports any error.
     ///
     /// Driver call: `cuModuleUnload`, for the last handle.
     ///

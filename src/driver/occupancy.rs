@@ -34,7 +34,7 @@ bitflags! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PotentialBlockSize {
-    /// Threads of a block.
+    /// Threads per block.
     pub block_threads: u32,
     /// Blocks of the smallest grid that keeps the device busy.
     pub min_grid_blocks: u32,
@@ -96,7 +96,7 @@ impl CudaFunction {
         Ok(blocks.max(0) as u32)
     }
 
-    /// As [`CudaFunction::max_active_blocks`], computed as `flags` say.
+    /// Like [`CudaFunction::max_active_blocks`], computed as `flags` say.
     ///
     /// Driver call: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     ///

@@ -45,7 +45,7 @@ impl Profiler {
         Ok(Self { context: context.clone(), running: true })
     }
 
-    /// Ends the recording, and says what the driver answered.
+    /// Ends the recording, and reports any error.
     ///
     /// Work that is still running is recorded to its end: wait for it first where that matters.
     ///

@@ -49,7 +49,7 @@ pub struct CudaStream {
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
-    /// A number that no other stream has; 0 where it is somebody else's, who may have other handles.
+    /// A number that no other stream has; 0 where it is other code's, who may have other handles.
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
@@ -102,7 +102,7 @@ impl CudaStream {
         Self::made_for(context, flags, priority, None)
     }
 
-    /// As [`CudaStream::new`], for a capture.
+    /// Like [`CudaStream::new`], for a capture.
     pub(crate) fn made_for(
         context: &CudaContext,
         flags: StreamFlags,
@@ -177,10 +177,11 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
-    /// 2. It outlives every clone of the result, all work given to it through them, and the buffers which that work uses:
-    ///    these remember the stream.
-    /// 3. Where other code captures it, what is given to it here meanwhile uses only what lives as long as the graph and whatever is
-    ///    instantiated from it, and nobody relies on that work being done before the graph is launched.
+    /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers which that work
+    ///    uses: these remember the stream.
+    /// 3. Where other code captures it, what is given to it here in the meantime uses only what lives as long as the
+    ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
+    ///    launched.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, false, None)
     }
@@ -189,7 +190,7 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, and none of the driver's special handles.
-    /// 2. Nobody else destroys it.
+    /// 2. Nothing else destroys it.
     /// 3. As duty 3 of [`CudaStream::from_raw`].
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, true, None)
@@ -211,18 +212,18 @@ impl CudaStream {
         &self.inner.context
     }
 
-    /// The raw stream, valid as long as a handle to it.
+    /// The raw stream, valid as long as a handle to it lives.
     #[inline]
     pub fn raw(&self) -> CUstream {
         self.inner.queue.raw
     }
 
-    /// Waits until all work given to the stream so far is done.
+    /// Waits until all work submitted to the stream so far is done.
     ///
     /// Driver call: `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky; or a panic in a host function of this stream.
+    /// The first fault of work in the context, which is sticky; or a panic in a host function of this stream.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
@@ -255,12 +256,13 @@ impl CudaStream {
         })
     }
 
-    /// Whether all work given to the stream so far is done.
+    /// Whether all work submitted to the stream so far is done.
     ///
     /// Driver call: `cuStreamQuery`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky; when all is done, a panic in a host function of this stream.
+    /// The first fault of work in the context, which is sticky; when all is done, a panic in a host function of this
+    /// stream.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         let done = self.is_done()?;
@@ -282,7 +284,7 @@ impl CudaStream {
         }
     }
 
-    /// Makes work given to this stream from now on wait for `event`.
+    /// Makes work submitted to this stream from now on wait for `event`.
     ///
     /// The event may be of another context, and of any kind; it may be recorded anew, or dropped, as soon as this returns.
     /// Driver call: `cuStreamWaitEvent`.
@@ -294,12 +296,12 @@ impl CudaStream {
         self.wait_with(event, EventWaitFlags::empty())
     }
 
-    /// As [`wait`](Self::wait), with flags.
+    /// Like [`wait`](Self::wait), with flags.
     ///
     /// Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
+    /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
     pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
@@ -309,7 +311,7 @@ impl CudaStream {
         })
     }
 
-    /// Makes work given to this stream from now on wait for what `other` has been given so far.
+    /// Makes work submitted to this stream from now on wait for what `other` has been given so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
     /// Where the two are streams of different drivers, the host waits instead: `cuStreamSynchronize`.
@@ -338,7 +340,7 @@ impl CudaStream {
         Ok(fork)
     }
 
-    /// Destroys the stream now if this is the last handle to it, and says what the driver answered.
+    /// Destroys the stream now if this is the last handle to it, and reports any error.
     ///
     /// Driver call: `cuStreamDestroy`, for the last handle of a stream that this crate created.
     ///
@@ -389,7 +391,7 @@ impl CudaStream {
         }
     }
 
-    /// Whether the host has not seen the end of all that it was given, on whatever thread.
+    /// Whether the host has not seen the end of all that it was given, on any thread.
     pub(super) fn is_unsettled(&self) -> bool {
         self.inner.is_unsettled()
     }
@@ -409,7 +411,7 @@ impl CudaStream {
         self.context().is_same(other.context())
     }
 
-    /// The capture that work given to this handle becomes part of.
+    /// The capture that work submitted to this handle becomes part of.
     #[inline]
     pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
         self.inner.capture.as_ref()
@@ -443,7 +445,7 @@ impl CudaStream {
         Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
-    /// Makes work given to this stream from now on wait for what `earlier` has been given so far.
+    /// Makes work submitted to this stream from now on wait for what `earlier` has been given so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
     /// `cuStreamSynchronize`.

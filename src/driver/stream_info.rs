@@ -111,8 +111,8 @@ impl CudaStream {
         Ok(id)
     }
 
-    /// The device as the driver tells it: that of [`context`](Self::context), unless the handle was made from a raw one that
-    /// was something else.
+    /// The device as the driver reports it: that of [`context`](Self::context), unless the handle was made from a raw
+    /// one that was something else.
     ///
     /// Driver call: `cuStreamGetDevice`, in drivers since CUDA 12.8.
     ///

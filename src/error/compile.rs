@@ -76,7 +76,7 @@ pub enum CompileError {
     Refused(#[from] Refusal),
 }
 
-/// What a compiler said when it refused, in its own words and taken apart.
+/// What a compiler said when it refused, in its own words and parsed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Refusal {

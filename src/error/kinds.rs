@@ -502,7 +502,7 @@ pub struct ContextMismatch {
     pub object: u32,
     /// Ordinal of the device that the call runs on.
     pub stream: u32,
-    /// Whether they are of two drivers: then the ordinals have nothing to do with each other.
+    /// Whether they belong to two different drivers: then the ordinals have nothing to do with each other.
     pub other_driver: bool,
 }
 

@@ -204,7 +204,7 @@ impl Error {
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
-    /// The driver gave memory at an address that the elements cannot start at; it was given back.
+    /// The driver gave memory at an address where the elements cannot start; it was freed.
     pub fn is_misaligned(&self) -> bool {
         matches!(self.kind(), ErrorKind::Alignment(_))
     }

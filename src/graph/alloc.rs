@@ -38,7 +38,7 @@ impl<T: DeviceCopy> GraphMemory<T> {
         self.address.into()
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -105,8 +105,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemFreeNode`.
     ///
     /// # Errors
-    /// The memory or a node of `after` is not of this graph, or any error returned by the driver: the free does not depend on the
-    /// allocation, or is not the only one.
+    /// The memory or a node in `after` is not part of this graph, or any error returned by the driver: the free does
+    /// not depend on the allocation, or is not the only one.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     pub fn add_free<T: DeviceCopy>(
         &mut self,

@@ -202,8 +202,8 @@ impl Drop for Scope {
 
 /// Captures by hand, for code that cannot use [`CudaGraph::capture`].
 impl CudaStream {
-    /// Begins to record work given to the stream instead of running it, and returns the handle to give it to: that one keeps
-    /// what the work uses, and refuses what would break the capture.
+    /// Begins to record work submitted to the stream instead of running it, and returns the handle to give it to: that
+    /// one keeps what the work uses, and refuses what would break the capture.
     ///
     /// Driver call: `cuStreamBeginCapture`.
     ///
@@ -214,7 +214,7 @@ impl CudaStream {
     /// 1. [`CudaStream::end_capture`] is called on the result, on this thread unless the mode is relaxed. Work given to other
     ///    handles of this stream until then, and to streams that wait for it by other means than this crate's, uses only what
     ///    lives as long as the graph and whatever is instantiated from it.
-    /// 2. Nobody relies on that work being done before the graph is launched.
+    /// 2. Nothing relies on that work being done before the graph is launched.
     /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that memory is freed:
     ///    they would wait for this stream, which records what is asked of it.
     #[doc(alias = "cuStreamBeginCapture")]
@@ -277,7 +277,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// As [`CudaStream::capture_status`].
+    /// As for [`CudaStream::capture_status`].
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn capture_info(&self) -> Result<CaptureInfo, Error> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;

@@ -24,7 +24,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecKernelNodeSetParams_v2`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// The node is none of this graph's kernel nodes, the kernel is of another context, or any error returned by the driver.
+    /// The node is none of this graph's kernel nodes, the kernel belongs to another context, or any error returned by
+    /// the driver.
     ///
     /// # Safety
     /// 1. As [`CudaGraph::add_kernel`], for the launches from now on.
@@ -49,7 +50,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's memcpy nodes, the memory is of another context, or any error returned by the driver.
+    /// The node is none of this graph's memcpy nodes, the memory belongs to another context, or any error returned by
+    /// the driver.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
     pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
@@ -71,7 +73,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's memset nodes, the memory is of another context, or any error returned by the driver.
+    /// The node is none of this graph's memset nodes, the memory belongs to another context, or any error returned by
+    /// the driver.
     #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
     pub fn set_memset(&mut self, node: GraphNode, memset: MemsetNode) -> Result<(), Error> {
         self.same_context(&memset.context, "the memory of a memset")?;
@@ -117,7 +120,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecEventRecordNodeSetEvent`.
     ///
     /// # Errors
-    /// The node records no event of this graph, the event is of another context, or any error returned by the driver.
+    /// The node records no event of this graph, the event belongs to another context, or any error returned by the
+    /// driver.
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     pub fn set_event_record(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.same_context(event.context(), "the event")?;
@@ -137,7 +141,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
-    /// The node waits for no event of this graph, the event is of another driver, or any error returned by the driver.
+    /// The node waits for no event of this graph, the event belongs to another driver, or any error returned by the
+    /// driver.
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.context().same_driver(event.context(), "the event", "the graph")?;
@@ -157,7 +162,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecChildGraphNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's child graph nodes, the child is of another context, or any error returned by the driver.
+    /// The node is none of this graph's child graph nodes, the child belongs to another context, or any error returned
+    /// by the driver.
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     pub fn set_child(&mut self, node: GraphNode, child: &CudaGraph) -> Result<(), Error> {
         self.same_context(child.context(), "the child graph")?;
@@ -179,7 +185,8 @@ impl GraphExec {
     /// Driver call: `cuGraphNodeSetEnabled`, in drivers since CUDA 11.6.
     ///
     /// # Errors
-    /// The node is not of this graph, or any error returned by the driver: nodes of other kinds cannot be switched off.
+    /// The node is not part of this graph, or any error returned by the driver: nodes of other kinds cannot be switched
+    /// off.
     #[doc(alias = "cuGraphNodeSetEnabled")]
     pub fn set_enabled(&mut self, node: GraphNode, enabled: bool) -> Result<(), Error> {
         let _family = self.family.lock()?;
@@ -197,7 +204,7 @@ impl GraphExec {
     /// Driver call: `cuGraphNodeGetEnabled`, in drivers since CUDA 11.6.
     ///
     /// # Errors
-    /// As [`GraphExec::set_enabled`].
+    /// As for [`GraphExec::set_enabled`].
     #[doc(alias = "cuGraphNodeGetEnabled")]
     pub fn is_enabled(&self, node: GraphNode) -> Result<bool, Error> {
         let (_family, mut enabled) = (self.family.lock()?, 0);

@@ -23,8 +23,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddChildGraphNode`.
     ///
     /// # Errors
-    /// The child is of another context, a node of `after` is not of this graph, or any error returned by the driver: a graph with
-    /// memory allocation or conditional nodes cannot be a child.
+    /// The child belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver: a graph with memory allocation or conditional nodes cannot be a child.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {
         self.same_context(child.context(), "the child graph")?;

@@ -81,8 +81,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddNode_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, the value is of another graph, or any error returned by the driver: it has a node
-    /// already.
+    /// A node in `after` is not part of this graph, the value is of another graph, or any error returned by the driver:
+    /// it has a node already.
     #[doc(alias = "cuGraphAddNode")]
     pub fn add_conditional(
         &mut self,

@@ -44,7 +44,7 @@ impl<T: DeviceCopy> HostMemory<T> {
         Self { elements: Arc::new(Elements(elements.into_iter().map(UnsafeCell::new).collect())) }
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.elements.0.len()
     }
@@ -58,7 +58,7 @@ impl<T: DeviceCopy> HostMemory<T> {
     ///
     /// # Safety
     /// 1. No launch of a graph that writes them is running: the host has waited for it.
-    /// 2. Nobody writes them meanwhile.
+    /// 2. Nothing else writes them in the meantime.
     pub unsafe fn to_vec(&self) -> Vec<T> {
         // SAFETY: the caller's duties 1 and 2; every bit pattern is a `T`.
         self.elements.0.iter().map(|element| unsafe { element.get().read_volatile() }).collect()
@@ -68,7 +68,7 @@ impl<T: DeviceCopy> HostMemory<T> {
     ///
     /// # Safety
     /// 1. No launch of a graph that uses them is running: the host has waited for it.
-    /// 2. Nobody else uses them meanwhile.
+    /// 2. Nothing else uses them in the meantime.
     pub unsafe fn write(&self, source: &[T]) {
         for (element, value) in self.elements.0.iter().zip(source) {
             // SAFETY: the place is this value's; nobody uses it meanwhile, by the caller's duties 1 and 2.
@@ -230,8 +230,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemcpyNode`.
     ///
     /// # Errors
-    /// The memory is of another context, a node of `after` is not of this graph, or any error returned by the driver: a copy of no
-    /// bytes cannot be a node.
+    /// The memory belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver: a copy of no bytes cannot be a node.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn add_copy(&mut self, after: &[GraphNode], copy: CopyNode) -> Result<GraphNode, Error> {
         self.same_context(&copy.context, "the memory of a copy")?;

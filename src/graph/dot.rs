@@ -79,7 +79,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphDebugDotPrint`.
     ///
     /// # Errors
-    /// As [`CudaGraph::write_dot`]; the file cannot be read.
+    /// As for [`CudaGraph::write_dot`]; the file cannot be read.
     pub fn to_dot(&self, flags: DotFlags) -> Result<String, Error> {
         let file = Temporary::new();
         self.write_dot(&file.0, flags)?;

@@ -85,8 +85,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node is not of this graph, or any error returned by the driver: the dependency is there already, leads in a circle, or
-    /// is of a sort that the nodes do not have.
+    /// A node is not part of this graph, or any error returned by the driver: the dependency is there already, leads in
+    /// a circle, or is of a sort that the nodes do not have.
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
@@ -108,7 +108,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node is not of this graph, or any error returned by the driver: there is no such dependency.
+    /// A node is not part of this graph, or any error returned by the driver: there is no such dependency.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;

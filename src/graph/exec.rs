@@ -37,9 +37,9 @@ bitflags! {
 /// A graph made executable: one driver call launches all of it.
 ///
 /// It keeps what its work uses, and each launch is ordered against other uses of its buffers. Its launches run one after the
-/// other, on whatever stream. It may be dropped while one runs: that does not wait, and what the launch uses stays until it is
-/// done. Only where the last launch was on another thread's [per-thread stream](CudaContext::per_thread_stream), which has no
-/// handle here, the end waits for the context, and so does a change of a node.
+/// other, on any stream. It may be dropped while one runs: that does not wait, and what the launch uses stays until it
+/// is done. Only where the last launch was on another thread's [per-thread stream](CudaContext::per_thread_stream),
+/// which has no handle here, the end waits for the context, and so does a change of a node.
 ///
 /// ```
 /// use cuda_launch::graph::InstantiateFlags;
@@ -64,7 +64,7 @@ pub struct GraphExec {
     share: Share,
     /// What is used by nodes that were changed since.
     changed: HashMap<GraphNode, Share>,
-    /// The stream of the last launch; those of more where nobody knows which was the last.
+    /// The stream of the last launch; those of more where it is unknown which was the last.
     last: Vec<ThreadStream>,
     /// The numbers by which the stream knows the kernels of the last launch.
     numbers: Vec<usize>,
@@ -146,15 +146,15 @@ fn reason(result: R) -> &'static str {
 impl GraphExec {
     /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
     ///
-    /// It is ordered against other accesses of its buffers, on whatever thread. Of two launches that are submitted at the very same
-    /// time either may be the first.
+    /// It is ordered against other accesses of its buffers, on any thread. Of two launches that are submitted at the
+    /// very same time either may be the first.
     ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
     ///
     /// # Errors
-    /// The stream is of another context or is being captured, or any error returned by the driver. Drivers launch no graph into a
-    /// capture: make the graph a node by [`CudaGraph::add_child`].
+    /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers launch
+    /// no graph into a capture: make the graph a node by [`CudaGraph::add_child`].
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
@@ -206,7 +206,7 @@ impl GraphExec {
     /// Driver call: `cuGraphUpload`.
     ///
     /// # Errors
-    /// The stream is of another context or is being captured, or any error returned by the driver.
+    /// The stream belongs to another context or is being captured, or any error returned by the driver.
     #[doc(alias = "cuGraphUpload")]
     pub fn upload(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
@@ -225,7 +225,7 @@ impl GraphExec {
     /// [per-thread stream](CudaContext::per_thread_stream).
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     ///
     /// # Panics
     /// With the panic of a host function.
@@ -262,12 +262,12 @@ impl GraphExec {
         &self.family.context
     }
 
-    /// The raw executable graph, valid as long as this value.
+    /// The raw executable graph, valid as long as this value lives.
     pub fn raw(&self) -> CUgraphExec {
         self.raw
     }
 
-    /// Destroys the executable graph now and says what the driver answered; does not wait.
+    /// Destroys the executable graph now, and reports any error; does not wait.
     ///
     /// Driver call: `cuGraphExecDestroy`.
     ///

@@ -90,7 +90,7 @@ impl CudaGraph {
     ///
     /// # Safety
     /// 1. `raw` is a live graph of `context`, and outlives the result and what is instantiated from it.
-    /// 2. Nobody else adds or removes nodes, or uses the graph on another thread, meanwhile.
+    /// 2. Nobody else adds or removes nodes, or uses the graph on another thread, in the meantime.
     /// 3. What its nodes use lives as long as they can run.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUgraph) -> Result<Self, Error> {
         let graph = Self::adopt(context, raw, false);
@@ -116,7 +116,7 @@ impl CudaGraph {
         &self.family.context
     }
 
-    /// The raw graph, valid as long as this value. Nodes that others add to it are not known here.
+    /// The raw graph, valid as long as this value lives. Nodes that others add to it are not known here.
     pub fn raw(&self) -> CUgraph {
         self.raw
     }
@@ -130,7 +130,7 @@ impl CudaGraph {
     /// What a node does. No driver call.
     ///
     /// # Errors
-    /// The node is not of this graph, or was removed.
+    /// The node is not part of this graph, or was removed.
     #[doc(alias = "cuGraphNodeGetType")]
     pub fn kind(&self, node: GraphNode) -> Result<NodeKind, Error> {
         lock(&self.table).get(node).map(|record| record.kind)
@@ -139,7 +139,7 @@ impl CudaGraph {
     /// The raw node, valid until it is removed.
     ///
     /// # Errors
-    /// The node is not of this graph, or was removed.
+    /// The node is not part of this graph, or was removed.
     pub fn raw_node(&self, node: GraphNode) -> Result<CUgraphNode, Error> {
         lock(&self.table).get(node).map(|record| record.raw)
     }
@@ -149,8 +149,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphDestroyNode`.
     ///
     /// # Errors
-    /// The node is not of this graph; it is a conditional node, and somebody still has one of its graphs; or any error returned by
-    /// the driver: memory allocation nodes cannot be removed.
+    /// The node is not part of this graph; it is a conditional node, and somebody still has one of its graphs; or any
+    /// error returned by the driver: memory allocation nodes cannot be removed.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
         self.remove_shared(node)
@@ -198,7 +198,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddEmptyNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or any error returned by the driver.
+    /// A node in `after` is not part of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
         let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
@@ -251,7 +251,7 @@ impl CudaGraph {
         Ok(Record { raw, kind: record.kind, name, share, bodies: Vec::new() })
     }
 
-    /// Destroys the graph now, if nothing that was instantiated from it is left, and says what the driver answered.
+    /// Destroys the graph now, if nothing that was instantiated from it is left, and reports any error.
     ///
     /// Driver call: `cuGraphDestroy`.
     ///
@@ -361,7 +361,7 @@ impl What {
     }
 }
 
-/// Whoever locks two families takes this first, so that nobody does it in another order meanwhile.
+/// Whoever locks two families takes this first, so that nobody does it in another order in the meantime.
 pub(super) fn two_families() -> MutexGuard<'static, ()> {
     static BOTH: Mutex<()> = Mutex::new(());
     BOTH.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,7 +12,8 @@ impl CudaGraph {
     /// it at once. The nodes that depend on it wait for it.
     ///
     /// What holds for [`CudaStream::call_host`](crate::CudaStream::call_host) holds here: the function cannot use CUDA, calls of
-    /// this crate answer [`InHostCallback`](crate::error::InHostCallback), and what it drops is given back on another thread.
+    /// this crate answer [`InHostCallback`](crate::error::InHostCallback), and what it drops is released on another
+    /// thread.
     ///
     /// A panic inside is kept, and raised by [`GraphExec::synchronize`](super::GraphExec::synchronize): the first since it was
     /// called last.
@@ -39,7 +40,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddHostNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or any error returned by the driver.
+    /// A node in `after` is not part of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddHostNode")]
     pub fn add_host(
         &mut self,

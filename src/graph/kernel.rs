@@ -30,12 +30,13 @@ impl CudaGraph {
     /// for a [`DeviceNode`](crate::launch::DeviceNode) `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
-    /// The kernel is of another context, a node of `after` is not of this graph, or any error returned by the driver.
+    /// The kernel belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver.
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) hold for every launch of the graph and of whatever is
     ///    instantiated from it, updated with it or has it inside. Where the kernel is passed plain addresses, their memory
-    ///    lives, and nobody else uses it, whenever that runs.
+    ///    lives, and nothing else uses it, whenever that runs.
     ///
     ///    A launch is ordered as a whole against other work; its nodes are ordered by their dependencies alone. That is part of the
     ///    aliasing duty: no node that may run at the same time writes what this kernel reads, or uses what it writes. Nodes that

@@ -72,7 +72,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemsetNode`.
     ///
     /// # Errors
-    /// The memory is of another context, a node of `after` is not of this graph, or any error returned by the driver.
+    /// The memory belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver.
     #[doc(alias = "cuGraphAddMemsetNode")]
     pub fn add_memset(&mut self, after: &[GraphNode], memset: MemsetNode) -> Result<GraphNode, Error> {
         self.same_context(&memset.context, "the memory of a memset")?;

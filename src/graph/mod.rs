@@ -6,7 +6,7 @@
 //! | `node` | [`GraphNode`], the handle of a node; what the graph remembers of each |
 //! | `edge` | dependencies, plain and programmatic |
 //! | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
-//! | `capture`, `recording` | a graph from work given to a stream, in a scope that always ends the capture; work recorded into a graph |
+//! | `capture`, `recording` | a graph from work submitted to a stream, in a scope that always ends the capture; work recorded into a graph |
 //! | `exec`, `change`, `update` | [`GraphExec`]: a graph made executable; its launch, and what can change without a new one |
 //! | `plan` | [`LaunchPlan`]: `cuda_launch!`s recorded once and replayed, with arguments set by name |
 //! | `dot` | a graph as a picture's source |

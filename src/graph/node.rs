@@ -295,7 +295,7 @@ impl Record {
         }
     }
 
-    /// Whether somebody else has one of the graphs inside it, which go with the node.
+    /// Whether other code has one of the graphs inside it, which go with the node.
     pub(super) fn is_held(&self) -> bool {
         let inside = |body: &SharedTable| lock(body).live().any(|(_, record)| record.is_held());
         self.bodies.iter().any(|body| Arc::strong_count(body) > 1 || inside(body))

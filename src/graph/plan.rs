@@ -119,7 +119,7 @@ impl LaunchPlan {
     /// The plan keeps the memory, also that which it takes the place of.
     ///
     /// # Errors
-    /// As [`LaunchPlan::set`]; the memory is of another context.
+    /// As for [`LaunchPlan::set`]; the memory belongs to another context.
     ///
     /// # Safety
     /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) that has the name hold with this memory, too.
@@ -131,10 +131,11 @@ impl LaunchPlan {
         self.set_memory(name, memory.parts(), false)
     }
 
-    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise as [`LaunchPlan::set_slice`].
+    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise like
+    /// [`LaunchPlan::set_slice`].
     ///
     /// # Errors
-    /// As [`LaunchPlan::set_slice`].
+    /// As for [`LaunchPlan::set_slice`].
     ///
     /// # Safety
     /// 1. As duty 1 of [`LaunchPlan::set_slice`].
@@ -176,7 +177,7 @@ impl LaunchPlan {
     /// of [`GraphExec::launch`].
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         while let Some(&index) = self.dirty.last() {
             if let Some(planned) = self.launches.get_mut(index) {
@@ -203,7 +204,7 @@ impl LaunchPlan {
     /// Waits for the last replay; see [`GraphExec::synchronize`].
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.exec.synchronize()
     }

@@ -37,7 +37,7 @@ impl GraphExec {
     ///
     /// # Errors
     /// [`GraphError::Update`] with the reason and the node, where the graphs differ in what cannot be changed; this one stays
-    /// as it was. The graph is of another context.
+    /// as it was. The graph belongs to another context.
     #[doc(alias = "cuGraphExecUpdate")]
     pub fn update(&mut self, graph: &CudaGraph) -> Result<(), Error> {
         self.context().same_context(graph.context(), "the graph", "the executable graph")?;

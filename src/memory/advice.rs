@@ -28,7 +28,7 @@ pub enum MemoryAdvice {
     AccessedBy(MemoryLocation),
     /// The opposite.
     NotAccessedBy(MemoryLocation),
-    /// What newer drivers know.
+    /// A value that only newer drivers know.
     Other(u32, MemoryLocation),
 }
 

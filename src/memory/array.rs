@@ -47,7 +47,7 @@ bitflags! {
 pub enum ArrayShape {
     /// One row.
     D1 { width: usize },
-    /// Rows.
+    /// The number of rows.
     D2 { width: usize, height: usize },
     /// Planes of rows.
     D3 { width: usize, height: usize, depth: usize },
@@ -62,7 +62,7 @@ pub enum ArrayShape {
 }
 
 impl ArrayShape {
-    /// Elements of a row, rows, and planes, layers or faces; none is 0 unless the shape has no elements.
+    /// Elements per row, rows, and planes, layers or faces; none is 0 unless the shape has no elements.
     pub const fn extent(self) -> Extent {
         match self {
             Self::D1 { width } => Extent::rows(width, 1),
@@ -101,7 +101,7 @@ pub(super) fn described<T: ArrayElement>(shape: ArrayShape, flags: ArrayFlags) -
 /// An array of elements in device memory, in a layout that only textures, surfaces and copies know.
 ///
 /// Handles are cheap to clone and share the array; it is destroyed with the last one, textures and surfaces included.
-/// Destroying it waits for the copies that use it, and for all work of its context if a texture or surface was made of
+/// Destroying it waits for the copies that use it, and for all work in its context if a texture or surface was made of
 /// it, since a kernel may still use those.
 ///
 /// ```
@@ -149,7 +149,7 @@ unsafe impl Send for ArrayInner {}
 unsafe impl Sync for ArrayInner {}
 
 impl<T: ArrayElement> CudaArray<T> {
-    /// Allocates an array and leaves its elements as they are.
+    /// Allocates an uninitialised array.
     ///
     /// Driver call: `cuArray3DCreate`.
     ///
@@ -205,26 +205,26 @@ impl<T: ArrayElement> CudaArray<T> {
         unsafe { describe(&self.inner.context, self.inner.raw) }
     }
 
-    /// Copies `source`, row after row without gaps, over all elements; returns when they are there.
+    /// Copies `source`, row by row without gaps, over all elements; returns when the copy is complete.
     ///
     /// Takes `&self`, as textures and surfaces share the array: nothing on the host can see its elements but copies.
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or any error returned by the driver.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_host(&self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_len("copy_from_host", source.len(), self.len())?;
         stream.copy_region(&CopySource::host(source, self.packed()), &mut self.as_target(), self.extent())
     }
 
-    /// Copies all elements, row after row without gaps, to `target`; returns when they are there.
+    /// Copies all elements, row by row without gaps, to `target`; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or any error returned by the driver.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
         same_len("copy_to_host", self.len(), target.len())?;
@@ -232,10 +232,10 @@ impl<T: ArrayElement> CudaArray<T> {
         stream.copy_region(&self.as_source(), &mut CopyTarget::host(target, layout), self.extent())
     }
 
-    /// All elements, row after row without gaps. Calls and errors as [`CudaArray::copy_to_host`].
+    /// All elements, row by row without gaps. Calls and errors are those of [`CudaArray::copy_to_host`].
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
@@ -259,7 +259,7 @@ impl<T: ArrayElement> CudaArray<T> {
         RowLayout::packed::<T>(self.inner.extent.width, self.inner.extent.height)
     }
 
-    /// Elements of a row, rows, and planes, layers or faces.
+    /// Elements per row, rows, and planes, layers or faces.
     pub fn extent(&self) -> Extent {
         self.inner.extent
     }
@@ -275,7 +275,7 @@ impl<T: ArrayElement> CudaArray<T> {
         self.len() == 0
     }
 
-    /// The raw array, valid as long as a handle to it.
+    /// The raw array, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUarray {
         self.inner.raw
     }
@@ -289,7 +289,7 @@ impl<T: ArrayElement> CudaArray<T> {
         self.inner.clone()
     }
 
-    /// Destroys the array now if this is the last handle to it, and says what the driver answered.
+    /// Destroys the array now if this is the last handle to it, and reports any error.
     ///
     /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuArrayDestroy`, for the last handle of an array that this crate made.
     ///

@@ -86,7 +86,7 @@ elements! { u8 => U8, u16 => U16, u32 => U32, i8 => I8, i16 => I16, i32 => I32, 
 #[cfg(feature = "half")]
 elements! { half::f16 => F16 }
 
-/// What an array is, as the driver tells it.
+/// What an array is, as the driver reports it.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayFormat, ArrayShape, CudaArray};
@@ -102,7 +102,7 @@ elements! { half::f16 => F16 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "CUDA_ARRAY3D_DESCRIPTOR")]
 pub struct ArrayDescriptor {
-    /// Elements of a row.
+    /// Elements per row.
     pub width: usize,
     /// Rows; 0 for an array of one dimension.
     pub height: usize,

@@ -24,7 +24,7 @@ use crate::ordering::Submission;
 /// `slice(x)` or `slice_mut(x)`, a copy, and the end of the buffer, which does not wait on the host. Streams that used it
 /// live at least until it is written on another one. Halves of one buffer count as the whole.
 ///
-/// Memory comes from the device's memory pool and goes back to it in the order of the stream; devices without one
+/// Memory comes from the device's memory pool and goes back to it in stream order; devices without one
 /// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)) allocate and free it with all their work done.
 ///
 /// ```
@@ -53,7 +53,7 @@ impl<T: DeviceCopy> std::fmt::Debug for DeviceBuffer<T> {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Allocates `len` elements and leaves them as they are.
+    /// Allocates `len` elements and leaves them uninitialised.
     ///
     /// Driver call: `cuMemAllocAsync` on `stream`, or `cuMemAlloc` on a device without memory pools; none for an empty
     /// buffer. Where there is not enough memory, and something dropped earlier had to wait for work that is done by now, that is
@@ -120,7 +120,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates as many elements as `source` has and copies them; returns when they are there.
+    /// Allocates as many elements as `source` has and copies them; returns when the copy is complete.
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
@@ -139,80 +139,80 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver; a fault of earlier work shows here.
+    /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work shows here.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         self.view().to_host_vec(stream)
     }
 
-    /// Copies `source` over all elements; returns when they are there. Calls and errors as
+    /// Copies `source` over all elements; returns when the copy is complete. Calls and errors as
     /// [`DeviceViewMut::copy_from_host`].
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or any error returned by the driver.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         self.view_mut().copy_from_host(stream, source)
     }
 
-    /// Copies all elements to `destination`; returns when they are there. Calls and errors as
+    /// Copies all elements to `destination`; returns when the copy is complete. Calls and errors as
     /// [`DeviceView::copy_to_host`].
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or any error returned by the driver.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
         self.view().copy_to_host(stream, destination)
     }
 
-    /// All elements, to read.
+    /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
 
-    /// The elements of `range`, to read.
+    /// The elements of `range`, for reading.
     ///
     /// # Panics
-    /// If the range is not inside the buffer, as for slices; [`DeviceBuffer::try_slice`] does not.
+    /// If the range is not inside the buffer, as with slices; [`DeviceBuffer::try_slice`] does not panic.
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> DeviceView<'_, T> {
         self.view().slice(range)
     }
 
-    /// The elements of `range`, to read; `None` if it is not inside the buffer.
+    /// The elements of `range`, for reading; `None` if it is not inside the buffer.
     pub fn try_slice(&self, range: impl RangeBounds<usize>) -> Option<DeviceView<'_, T>> {
         self.view().try_slice(range)
     }
 
-    /// The elements of `range`, to write.
+    /// The elements of `range`, for writing.
     ///
     /// # Panics
-    /// If the range is not inside the buffer, as for slices; [`DeviceBuffer::try_slice_mut`] does not.
+    /// If the range is not inside the buffer, as with slices; [`DeviceBuffer::try_slice_mut`] does not panic.
     #[track_caller]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceViewMut<'_, T> {
         self.view_mut().slice(range)
     }
 
-    /// The elements of `range`, to write; `None` if it is not inside the buffer.
+    /// The elements of `range`, for writing; `None` if it is not inside the buffer.
     pub fn try_slice_mut(&mut self, range: impl RangeBounds<usize>) -> Option<DeviceViewMut<'_, T>> {
         self.view_mut().try_slice(range)
     }
 
-    /// The first `mid` elements and the rest, to read.
+    /// The first `mid` elements and the rest, for reading.
     ///
     /// # Panics
-    /// If `mid` is past the end, as for slices.
+    /// If `mid` is past the end, as with slices.
     #[track_caller]
     pub fn split_at(&self, mid: usize) -> (DeviceView<'_, T>, DeviceView<'_, T>) {
         self.view().split_at(mid)
     }
 
-    /// The first `mid` elements and the rest, to write.
+    /// The first `mid` elements and the rest, for writing.
     ///
     /// # Panics
-    /// If `mid` is past the end, as for slices.
+    /// If `mid` is past the end, as with slices.
     #[track_caller]
     pub fn split_at_mut(&mut self, mid: usize) -> (DeviceViewMut<'_, T>, DeviceViewMut<'_, T>) {
         self.view_mut().split_at(mid)
@@ -227,8 +227,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// Work that is given the address as a number is not noted: order it against other streams yourself, or pass
     /// `ptr(x)` to a launch, which is the same parameter. The memory is freed after all work that this crate gave to streams of
-    /// the context before the buffer was dropped, in the order of a stream; the host does not wait. For work that this crate does
-    /// not see, of raw driver calls and other libraries, take [`cu_deviceptr`](DeviceBuffer::cu_deviceptr).
+    /// the context before the buffer was dropped, in stream order; the host does not wait. For work that this crate
+    /// does not see, of raw driver calls and other libraries, take [`cu_deviceptr`](DeviceBuffer::cu_deviceptr).
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
         self.take_address();
@@ -245,14 +245,14 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The raw address, as the driver's functions take it.
     ///
     /// Work that is given the address is not noted: order it yourself. Once it was asked for, the end of the buffer waits on the
-    /// host for all work of the context.
+    /// host for all work in the context.
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
         self.home.escape();
         self.address
     }
 
-    /// Elements.
+    /// The number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -263,7 +263,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.len == 0
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
@@ -274,7 +274,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.home.context()
     }
 
-    /// Frees the memory after all noted work, and says what the driver answered.
+    /// Frees the memory after all noted work, and reports any error.
     ///
     /// Driver calls: `cuMemFreeAsync`, and an event and a wait for each stream but one that used it; `cuMemFree` on a device
     /// without memory pools. A graph that uses the buffer keeps the memory.

@@ -57,7 +57,7 @@ impl<'a> CopyBatch<'a> {
         Self::default()
     }
 
-    /// Adds a copy of all of `source` over all of `target`. No driver call.
+    /// Adds a copy of all of `source` to all of `target`. No driver call.
     ///
     /// # Errors
     /// The lengths differ.
@@ -97,7 +97,7 @@ impl<'a> CopyBatch<'a> {
         })
     }
 
-    /// Adds a copy of all of `source` over all of `target`, for which `submit` waits. No driver call.
+    /// Adds a copy of all of `source` to all of `target`, for which `submit` waits. No driver call.
     ///
     /// # Errors
     /// The lengths differ.

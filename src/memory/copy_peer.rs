@@ -13,8 +13,8 @@ use crate::ordering::Submission;
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source`, which may be memory of another device, over the elements, on `stream`; does not wait.
     ///
-    /// The stream is of either context. Both buffers may be dropped meanwhile: their memory goes after the copy. Devices
-    /// that cannot reach each other's memory copy through the host.
+    /// The stream is of either context. Both buffers may be dropped in the meantime: their memory goes after the copy.
+    /// Devices that cannot reach each other's memory copy through the host.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -31,7 +31,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyPeerAsync`.
     ///
     /// # Errors
-    /// The lengths differ, a side is of another driver than the stream, or any error returned by the driver.
+    /// The lengths differ, a side belongs to another driver than the stream, or any error returned by the driver.
     #[doc(alias = "cuMemcpyPeer")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_from_peer(
@@ -72,7 +72,7 @@ impl CudaStream {
     /// # Safety
     /// 1. `target` is valid for writes of `bytes` bytes and `source` for reads, both until the copy is done; where the stream captures,
     ///    as long as the graph can run.
-    /// 2. No other work uses the target meanwhile, nor writes the source.
+    /// 2. No other work uses the target in the meantime, nor writes the source.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -96,7 +96,7 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. `target` is valid for writes of `bytes` bytes until the work is done; where the stream captures, as long as the graph can run.
-    /// 2. No other work uses them meanwhile.
+    /// 2. No other work uses them in the meantime.
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -134,7 +134,7 @@ impl CudaStream {
         pair.submit(self, || if pair.is_flat() { pair.copy_rows(work) } else { pair.copy_planes(work) })
     }
 
-    /// As [`CudaStream::copy_region`], between memory of two contexts, which may be on two devices.
+    /// Like [`CudaStream::copy_region`], between memory of two contexts, which may be on two devices.
     ///
     /// The stream is of either context. Host memory and memory without a context of its own count as the stream's.
     ///

@@ -52,7 +52,7 @@ elements! {
 #[cfg(feature = "half")]
 elements! { half::f16 = 2; half::bf16 = 4; }
 
-/// A tensor of the DLPack standard, given back when dropped.
+/// A tensor of the DLPack standard, released when dropped.
 ///
 /// ```
 /// use cuda_launch::interop::DlTensor;
@@ -95,7 +95,7 @@ struct Kept {
     strides: Box<[i64]>,
 }
 
-/// The memory of tensors that this crate made and that were not given back yet, by the tensor's address: a tensor tells
+/// The memory of tensors that this crate made and that were not released yet, by the tensor's address: a tensor tells
 /// neither its context nor who uses its memory, and what comes back is known again so.
 static OURS: Mutex<BTreeMap<usize, Arc<Home>>> = Mutex::new(BTreeMap::new());
 
@@ -123,11 +123,11 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
     /// Makes the buffer a tensor of that shape, whose rows lie one after the other.
     ///
     /// `stream` is the consumer's: its work from now on comes after all work that uses the buffer. When the consumer gives the
-    /// tensor back, the memory is freed after all work of the context.
+    /// tensor back, the memory is freed after all work in the context.
     ///
     /// # Errors
     /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold; or the elements have
-    /// not the size that they are named by. The stream is of another context or captures.
+    /// not the size that they are named by. The stream belongs to another context or captures.
     pub fn into_dlpack(self, stream: &CudaStream, shape: &[usize]) -> Result<DlTensor, Error> {
         has_its_size::<T>()?;
         let elements = match shape.contains(&0) {
@@ -197,8 +197,8 @@ impl DlTensor {
     ///
     /// # Safety
     /// 1. It is a live tensor of version 1 of the standard, and this is its only owner. Its deleter may be called on any thread.
-    /// 2. Its memory is as it says, and stays until it is given back. Nobody writes it meanwhile, nor reads it unless the tensor says
-    ///    that it may only be read.
+    /// 2. Its memory is as it says, and stays until it is released. Nothing else writes it in the meantime, nor reads
+    ///    it unless the tensor says that it may only be read.
     /// 3. Work that wrote it is done, or ordered before the streams that it is used on here.
     /// 4. Contexts of its device that [`DlTensor::into_buffer`] is given are of the driver that allocated it, and reach it:
     ///    it tells the device's number only. Of a tensor that this crate made, the context is known and compared.
@@ -210,7 +210,8 @@ impl DlTensor {
     ///
     /// # Safety
     /// 1. It is a live tensor of that form, and this is its only owner. Its deleter may be called on any thread.
-    /// 2. Its memory is as it says, may be written, and stays until it is given back. Nobody else uses it meanwhile.
+    /// 2. Its memory is as it says, may be written, and stays until it is released. Nothing else uses it in the
+    ///    meantime.
     /// 3. As duty 3 of [`DlTensor::from_raw`]: work that wrote it is ordered before its uses here.
     /// 4. As duty 4 of [`DlTensor::from_raw`]: contexts that [`DlTensor::into_buffer`] is given reach it.
     pub unsafe fn from_raw_legacy(raw: NonNull<DLManagedTensor>) -> Self {
@@ -251,7 +252,7 @@ impl DlTensor {
         raw
     }
 
-    /// The buffer that the tensor's elements are; the tensor is given back with it, after the work that uses it.
+    /// The buffer that the tensor's elements are; the tensor is released with it, after the work that uses it.
     ///
     /// The memory of a tensor that this crate made remembers who used it, as if it had never been away. No driver call.
     ///

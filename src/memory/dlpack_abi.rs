@@ -30,7 +30,7 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-/// A tensor that somebody else owns.
+/// A tensor that other code owns.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {

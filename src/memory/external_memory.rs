@@ -30,7 +30,7 @@ pub enum ExternalMemoryHandle {
 
 /// Memory of a graphics API, opened for CUDA.
 ///
-/// Handles are cheap to clone; it is given back with the last handle and the last buffer.
+/// Handles are cheap to clone; it is released with the last handle and the last buffer.
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
@@ -161,12 +161,12 @@ impl ExternalMemory {
         ))
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.inner.bytes
     }
 
-    /// The raw handle, valid as long as this one.
+    /// The raw handle, valid as long as this one lives.
     pub fn raw(&self) -> CUexternalMemory {
         self.inner.raw
     }

@@ -30,7 +30,8 @@ pub enum ExternalSemaphoreHandle {
 
 /// A semaphore of a graphics API: streams wait for it and signal it.
 ///
-/// Handles are cheap to clone; it is given back with the last one, which waits for the streams that wait for it or signal it.
+/// Handles are cheap to clone; it is released with the last one, which waits for the streams that wait for it or signal
+/// it.
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
@@ -54,7 +55,7 @@ pub struct ExternalSemaphore {
 
 #[derive(Debug)]
 struct Imported {
-    /// Null once it is given back.
+    /// Null once it is released.
     raw: CUexternalSemaphore,
     context: CudaContext,
     /// The streams that were given a wait or a signal. All count as readers: a signal must not wait for the wait that it ends.
@@ -135,7 +136,7 @@ impl ExternalSemaphore {
     /// Driver call: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context or captures, or any error returned by the driver.
+    /// The stream belongs to another context or captures, or any error returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
@@ -154,12 +155,13 @@ impl ExternalSemaphore {
         )
     }
 
-    /// Makes work given to `stream` from now on wait for it: until it counts at least `value`, or is that key of a keyed mutex.
+    /// Makes work submitted to `stream` from now on wait for it: until it counts at least `value`, or is that key of a
+    /// keyed mutex.
     ///
     /// Driver call: `cuWaitExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context or captures, or any error returned by the driver.
+    /// The stream belongs to another context or captures, or any error returned by the driver.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
@@ -188,7 +190,7 @@ impl ExternalSemaphore {
         Ok(work)
     }
 
-    /// The raw semaphore, valid as long as this handle.
+    /// The raw semaphore, valid as long as this handle lives.
     pub fn raw(&self) -> CUexternalSemaphore {
         self.inner.raw
     }

@@ -85,7 +85,7 @@ impl Word {
         }
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -157,8 +157,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
     /// empty view.
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver: `CUDA_ERROR_INVALID_VALUE` for an array such as
-    /// `[u8; 4]` that does not start at a multiple of its size.
+    /// The stream belongs to another context, or any error returned by the driver: `CUDA_ERROR_INVALID_VALUE` for an
+    /// array such as `[u8; 4]` that does not start at a multiple of its size.
     #[doc(alias = "cuMemsetD8")]
     #[doc(alias = "cuMemsetD16")]
     #[doc(alias = "cuMemsetD32")]
@@ -191,10 +191,10 @@ impl<T: FillElement> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// Sets every element to `value`, on `stream`. Calls and errors as [`DeviceViewMut::fill`].
+    /// Sets every element to `value`, on `stream`. Calls and errors are those of [`DeviceViewMut::fill`].
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error> {
         self.view_mut().fill(stream, value)
     }

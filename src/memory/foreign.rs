@@ -11,7 +11,7 @@ use super::home::{Home, Origin};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 
-/// How memory that other code allocated is given back.
+/// How memory that other code allocated is released.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RawOwnership {
@@ -24,8 +24,8 @@ pub enum RawOwnership {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Allocates `len` elements outside of any memory pool, and leaves them as they are: for memory that is shared with other
-    /// processes.
+    /// Allocates `len` elements outside of any memory pool, and leaves them uninitialised: for memory that is shared
+    /// with other processes.
     ///
     /// Driver call: `cuMemAlloc`; none for an empty buffer.
     ///
@@ -69,9 +69,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Safety
     /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
     /// 2. They stay as long as the buffer, and all work that uses it, if they are borrowed.
-    /// 3. They can be freed as `ownership` says, on a stream of `context` if it names one, and nobody else frees them.
-    /// 4. Nobody else uses them meanwhile in a way that a `Vec` would not allow, and work that uses them now is ordered before what
-    ///    the buffer is used for.
+    /// 3. They can be freed as `ownership` says, on a stream of `context` if it names one, and nothing else frees
+    ///    them.
+    /// 4. Nothing else uses them in the meantime in a way that a `Vec` would not allow, and work that uses them now is
+    ///    ordered before what the buffer is used for.
     pub unsafe fn from_raw_parts(
         context: &CudaContext,
         address: u64,
@@ -94,7 +95,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Safety
     /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
     /// 2. They stay until `owner` is dropped.
-    /// 3. Nobody else uses them until then in a way that a `Vec` would not allow.
+    /// 3. Nothing else uses them until then in a way that a `Vec` would not allow.
     pub unsafe fn from_foreign(
         context: &CudaContext,
         address: u64,
@@ -108,7 +109,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// Whoever gets it frees it: with `cuMemFreeAsync`, or `cuMemFree` on devices without memory pools and for buffers of
     /// [`DeviceBuffer::uninit_plain`]. Memory of a foreign owner is lost with it: it is never dropped. A buffer that a graph uses
-    /// is given back instead.
+    /// is released instead.
     ///
     /// Driver calls: `cuStreamSynchronize` for each stream that used it.
     ///

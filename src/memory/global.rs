@@ -46,7 +46,7 @@ pub struct ModuleGlobal<T: DeviceCopy> {
 
 /// A `__constant__` variable of a module, as an array of `T`: the host writes it, kernels only read.
 ///
-/// Otherwise as [`ModuleGlobal`].
+/// Otherwise like [`ModuleGlobal`].
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -117,7 +117,7 @@ impl CudaModule {
     /// Driver call: `cuModuleGetGlobal`. The driver does not tell constants from other variables; PTX does.
     ///
     /// # Errors
-    /// As [`CudaModule::global`], and [`GlobalError::NotConstant`] where the image says so.
+    /// As for [`CudaModule::global`], and [`GlobalError::NotConstant`] where the image says so.
     pub fn constant<T: DeviceCopy>(&self, name: &str) -> Result<ModuleConstant<T>, Error> {
         if self.variables().any(|(known, constant)| known == name && !constant) {
             let (name, module) = (name.to_string(), self.origin().to_string());
@@ -142,7 +142,7 @@ macro_rules! shared_methods {
                 &$($global)*.module
             }
 
-            /// Elements.
+            /// The number of elements.
             pub fn len(&self) -> usize {
                 let $variable = self;
                 $($global)*.len
@@ -153,7 +153,7 @@ macro_rules! shared_methods {
                 self.len() == 0
             }
 
-            /// Bytes.
+            /// The size in bytes.
             pub fn byte_len(&self) -> usize {
                 self.len() * size_of::<T>()
             }
@@ -165,7 +165,7 @@ macro_rules! shared_methods {
                 DevicePtr::from_raw($($global)*.address)
             }
 
-            /// All elements, to read.
+            /// All elements, for reading.
             pub fn view(&self) -> DeviceView<'_, T> {
                 let $variable = self;
                 DeviceView::new($($global)*.address, $($global)*.len, &$($global)*.home)
@@ -175,25 +175,26 @@ macro_rules! shared_methods {
             /// [`DeviceView::to_host_vec`].
             ///
             /// # Errors
-            /// The stream is of another context, or any error returned by the driver; a fault of earlier work shows here.
+            /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work
+            /// shows here.
             pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
                 self.view().to_host_vec(stream)
             }
 
-            /// Copies all elements to `destination`; returns when they are there. Calls and errors as
+            /// Copies all elements to `destination`; returns when the copy is complete. Calls and errors as
             /// [`DeviceView::copy_to_host`].
             ///
             /// # Errors
-            /// The lengths differ, the stream is of another context, or any error returned by the driver.
+            /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
             pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
                 self.view().copy_to_host(stream, destination)
             }
 
-            /// Copies `source` over all elements; returns when they are there. Calls and errors as
+            /// Copies `source` over all elements; returns when the copy is complete. Calls and errors as
             /// [`DeviceViewMut::copy_from_host`].
             ///
             /// # Errors
-            /// The lengths differ, the stream is of another context, or any error returned by the driver.
+            /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
             pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
                 let $variable = self;
                 $($global)*.view_mut().copy_from_host(stream, source)
@@ -203,7 +204,8 @@ macro_rules! shared_methods {
             /// [`DeviceViewMut::copy_from_device`].
             ///
             /// # Errors
-            /// The lengths differ, the stream or the source is of another context, or any error returned by the driver.
+            /// The lengths differ, the stream or the source belongs to another context, or any error returned by the
+            /// driver.
             pub fn copy_from_device(
                 &mut self,
                 stream: &CudaStream,
@@ -233,7 +235,7 @@ shared_methods!(ModuleGlobal, global => global);
 shared_methods!(ModuleConstant, constant => constant.0);
 
 impl<T: DeviceCopy> ModuleGlobal<T> {
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }

@@ -101,7 +101,7 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         self.mapped / size_of::<T>().max(1)
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -111,12 +111,12 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         self.len == 0
     }
 
-    /// All elements, to read.
+    /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }

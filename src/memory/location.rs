@@ -27,7 +27,7 @@ pub enum MemoryLocation {
     HostNode(i32),
     /// The NUMA node of the calling thread.
     CurrentHostNode,
-    /// What newer drivers know: its type and its number.
+    /// What only newer drivers know: its type and its number.
     Other(u32, i32),
 }
 
@@ -98,7 +98,7 @@ pub enum MemoryAccess {
     Read,
     /// Read and write it.
     ReadWrite,
-    /// What newer drivers know.
+    /// A value that only newer drivers know.
     Other(u32),
 }
 

@@ -75,7 +75,7 @@ pub struct ManagedBuffer<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> ManagedBuffer<T> {
-    /// Allocates `len` elements and leaves them as they are.
+    /// Allocates `len` elements and leaves them uninitialised.
     ///
     /// Driver calls: `cuMemAllocManaged`, `cuDeviceGetAttribute`; none for an empty buffer.
     ///
@@ -105,7 +105,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver calls: as [`ManagedBuffer::uninit`], and `cuMemsetD8Async`.
     ///
     /// # Errors
-    /// As [`ManagedBuffer::uninit`], or the stream captures.
+    /// As for [`ManagedBuffer::uninit`], or the stream captures.
     pub fn zeroed(stream: &CudaStream, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
         stream.refuse_in_capture("cuMemAllocManaged")?;
         let mut buffer = Self::uninit(stream.context(), len, attach)?;
@@ -113,12 +113,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates as many elements as `source` has and copies them; returns when they are there.
+    /// Allocates as many elements as `source` has and copies them; returns when the copy is complete.
     ///
     /// Driver calls: as [`ManagedBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// As [`ManagedBuffer::uninit`], or the stream captures.
+    /// As for [`ManagedBuffer::uninit`], or the stream captures.
     pub fn from_slice(stream: &CudaStream, source: &[T], attach: ManagedAttach) -> Result<Self, Error> {
         stream.refuse_in_capture("cuMemAllocManaged")?;
         let mut buffer = Self::uninit(stream.context(), source.len(), attach)?;
@@ -126,7 +126,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok(buffer)
     }
 
-    /// The elements, to read; waits for the stream that writes them.
+    /// The elements, for reading; waits for the stream that writes them.
     ///
     /// Driver calls: `cuStreamSynchronize` if a stream wrote them.
     ///
@@ -146,7 +146,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver calls: `cuStreamSynchronize` for each stream that used them.
     ///
     /// # Errors
-    /// As [`ManagedBuffer::as_slice`].
+    /// As for [`ManagedBuffer::as_slice`].
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait()?;
@@ -170,12 +170,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         }
     }
 
-    /// All elements, to read.
+    /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
@@ -200,12 +200,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
-    /// Moves the elements of `range` to where they will be used, in the order of `stream`.
+    /// Moves the elements of `range` to where they will be used, in stream order on `stream`.
     ///
     /// Driver call: `cuMemPrefetchAsync_v2`, in drivers since CUDA 12.2; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, the stream is of another context, or any error returned by the driver.
+    /// The range is not inside the buffer, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemPrefetchAsync")]
     pub fn prefetch(
         &self,
@@ -227,13 +227,14 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
-    /// Says who may use the memory from now on, in the order of `stream`; for devices that cannot share it at all times.
+    /// Says who may use the memory from now on, in stream order on `stream`; for devices that cannot share it at all
+    /// times.
     ///
     /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver. Drivers differ in whether the default stream may have
-    /// memory alone.
+    /// The stream belongs to another context, or any error returned by the driver. Drivers differ in whether the
+    /// default stream may have memory alone.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub fn attach(&mut self, stream: &CudaStream, attach: ManagedAttach) -> Result<(), Error> {
         stream.same_context(self.context(), "the managed memory")?;
@@ -310,7 +311,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok((self.address + (start * size_of::<T>()) as u64, (end - start) * size_of::<T>()))
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -325,7 +326,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         self.home.context()
     }
 
-    /// Frees the memory now, after all work of the device, and says what the driver answered. Driver call: `cuMemFree`.
+    /// Frees the memory now, after all work on the device, and reports any error. Driver call: `cuMemFree`.
     ///
     /// # Errors
     /// Any error returned by the driver; the buffer is released in any case.

@@ -13,8 +13,8 @@ use crate::error::{Error, ErrorKind, LengthMismatch};
 
 /// Memory that is mapped at reserved addresses.
 ///
-/// It holds both, so that they can be dropped in any order. Dropping the mapping waits for all work of the context, which may use
-/// it, and unmaps.
+/// It holds both, so that they can be dropped in any order. Dropping the mapping waits for all work in the context,
+/// which may use it, and unmaps.
 ///
 /// ```
 /// use cuda_launch::memory::MemoryAccess;
@@ -107,7 +107,7 @@ impl Mapping {
         self.address
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.bytes
     }
@@ -119,7 +119,7 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// Unmaps it after all work of the context, once. Where that must not be now, it stays.
+    /// Unmaps it after all work in the context, once. Where that must not be now, it stays.
     fn unmap(&mut self) -> Result<(), Error> {
         if self.bytes == 0 {
             return Ok(());

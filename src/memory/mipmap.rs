@@ -111,7 +111,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
         self.inner.levels
     }
 
-    /// The raw mipmapped array, valid as long as a handle to it.
+    /// The raw mipmapped array, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUmipmappedArray {
         self.inner.raw
     }
@@ -125,7 +125,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
         self.inner.clone()
     }
 
-    /// Destroys all levels now if this is the last handle, and says what the driver answered.
+    /// Destroys all levels now if this is the last handle, and reports any error.
     ///
     /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuMipmappedArrayDestroy`, for the last handle.
     ///

@@ -95,7 +95,7 @@ impl MulticastObject {
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
     ///
     /// # Errors
-    /// The context is of another driver, or any error returned by the driver.
+    /// The context belongs to another driver, or any error returned by the driver.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
         self.memory.context().same_driver(context, "the context", "the multicast object")?;
@@ -150,7 +150,8 @@ impl MulticastObject {
     }
 }
 
-/// Memory of a device that is part of a [`MulticastObject`]. Dropping it waits for all work of its context, and takes it out.
+/// Memory of a device that is part of a [`MulticastObject`]. Dropping it waits for all work in its context, and takes
+/// it out.
 #[derive(Debug)]
 pub struct MulticastBinding {
     object: MulticastObject,
@@ -161,7 +162,7 @@ pub struct MulticastBinding {
 }
 
 impl MulticastBinding {
-    /// Takes it out after all work of the context, once. Where that must not be now, it stays.
+    /// Takes it out after all work in the context, once. Where that must not be now, it stays.
     fn unbind(&mut self) -> Result<(), Error> {
         if !self.bound {
             return Ok(());

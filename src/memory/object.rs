@@ -128,7 +128,7 @@ pub(crate) trait Shared: Debug + Send + Sync {
 /// What is behind an object.
 pub(crate) struct Used {
     context: CudaContext,
-    /// Nothing if somebody else orders it.
+    /// Nothing if other code orders it.
     resource: Option<Arc<dyn Resource>>,
     reach: Reach,
     /// Whether safe code of the host may have a reference into it while kernels run.
@@ -165,7 +165,7 @@ impl Used {
         Self { context, resource: Some(resource), reach, host: false }
     }
 
-    /// What somebody else orders.
+    /// What other code orders.
     pub(super) fn unknown(context: &CudaContext) -> Self {
         Self { context: context.clone(), resource: None, reach: Reach::Unknown, host: false }
     }
@@ -185,7 +185,8 @@ impl Used {
         self.host
     }
 
-    /// The word that a launch looks at: see [`Memory::words`](crate::foundation::Memory::words). What somebody else orders has none.
+    /// The word that a launch looks at: see [`Memory::words`](crate::foundation::Memory::words). What other code orders
+    /// has none.
     #[inline]
     pub(crate) fn word(&self, written: bool) -> u64 {
         self.resource.as_ref().map_or(0, |resource| resource.accesses().word(written))

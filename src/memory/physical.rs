@@ -230,7 +230,7 @@ impl PhysicalAllocation {
         Ok(unsafe { MemoryLocation::from_raw(properties.location) })
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.inner.bytes
     }
@@ -240,7 +240,7 @@ impl PhysicalAllocation {
         self.inner.granularity
     }
 
-    /// The raw handle, valid as long as this one.
+    /// The raw handle, valid as long as this one lives.
     pub fn raw(&self) -> CUmemGenericAllocationHandle {
         self.inner.handle
     }
@@ -263,7 +263,7 @@ impl Drop for PhysicalInner {
 
 /// A range of addresses that nothing else gets, and that lead nowhere until memory is [mapped](crate::virtual_memory::Mapping) there.
 ///
-/// Handles are cheap to clone. The addresses are given back with the last handle and the last mapping.
+/// Handles are cheap to clone. The addresses are released with the last handle and the last mapping.
 #[derive(Clone, Debug)]
 #[doc(alias = "cuMemAddressReserve")]
 pub struct VirtualReservation {
@@ -300,7 +300,7 @@ impl VirtualReservation {
         self.inner.address
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.inner.bytes
     }

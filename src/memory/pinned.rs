@@ -35,8 +35,8 @@ bitflags! {
 
 /// `len` elements of pinned host memory: asynchronous copies from and to it do not wait, and kernels can reach it.
 ///
-/// The buffer remembers which streams use it. What they only read can be read meanwhile; to change it, or to read what a
-/// stream writes, the host waits first. So a source cannot change under a copy, nor a result be seen too early:
+/// The buffer remembers which streams use it. What they only read can be read in the meantime; to change it, or to read
+/// what a stream writes, the host waits first. So a source cannot change under a copy, nor a result be seen too early:
 ///
 /// ```
 /// use cuda_launch::memory::PinnedFlags;
@@ -137,7 +137,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Driver calls: as [`PinnedBuffer::zeroed`].
     ///
     /// # Errors
-    /// As [`PinnedBuffer::zeroed`].
+    /// As for [`PinnedBuffer::zeroed`].
     pub fn from_slice(context: &CudaContext, source: &[T], flags: PinnedFlags) -> Result<Self, Error> {
         let mut buffer = Self::zeroed(context, source.len(), flags)?;
         buffer.as_mut_slice()?.copy_from_slice(source);
@@ -150,7 +150,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         Self { start: NonNull::dangling(), len, device: 0, home, of: PhantomData }
     }
 
-    /// Pinned memory that `owner` keeps, and gives back when dropped.
+    /// Pinned memory that `owner` keeps, and releases when dropped.
     ///
     /// # Safety
     /// 1. `start` points to `len` values, aligned for them, in memory that is pinned in `context` until `owner` is dropped.
@@ -172,7 +172,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         Ok(Self { start, len, device, home, of: PhantomData })
     }
 
-    /// The elements, to read; waits for the stream that writes them.
+    /// The elements, for reading; waits for the stream that writes them.
     ///
     /// Driver calls: `cuStreamSynchronize` if a stream wrote it.
     ///
@@ -236,7 +236,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         self.start.as_ptr()
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }

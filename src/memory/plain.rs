@@ -48,7 +48,7 @@ impl<T: AnyBitPattern> Plain<T> {
         unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
     }
 
-    /// The same elements, wrapped, to write.
+    /// The same elements, wrapped, for writing.
     pub fn wrap_slice_mut(values: &mut [T]) -> &mut [Self] {
         // SAFETY: `Plain<T>` is transparent around `T`, so that what is written are values of `T`; the result borrows `values`.
         unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }

@@ -80,7 +80,7 @@ device_pointer! {
 }
 
 device_pointer! {
-    /// The address of `T`s on the device that a kernel may write: one `T*` parameter. Otherwise as [`DevicePtr`].
+    /// The address of `T`s on the device that a kernel may write: one `T*` parameter. Otherwise like [`DevicePtr`].
     DevicePtrMut
 }
 

@@ -21,7 +21,7 @@ pub enum MemoryType {
     Array,
     /// Memory that host and devices share.
     Unified,
-    /// What newer drivers know.
+    /// A value that only newer drivers know.
     Other(u32),
 }
 

@@ -193,7 +193,7 @@ impl MemoryPool {
         Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
     }
 
-    /// The raw pool, valid as long as a handle to it.
+    /// The raw pool, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUmemoryPool {
         self.inner.raw
     }
@@ -353,8 +353,8 @@ impl MemoryPool {
         )
     }
 
-    /// Destroys the pool now if this is the last handle, no buffer of it lives and this crate made it, and says what the driver
-    /// answered. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
+    /// Destroys the pool now if this is the last handle, no buffer of it lives and this crate made it, and reports any
+    /// error. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
     ///
     /// # Errors
     /// Any error returned by the driver; the handle is released in any case.
@@ -365,7 +365,7 @@ impl MemoryPool {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Allocates `len` elements from `pool`, in the order of `stream`, and leaves them as they are.
+    /// Allocates `len` elements from `pool`, in stream order on `stream`, and leaves them uninitialised.
     ///
     /// The pool may be of another device that the stream's device can access. Driver call: `cuMemAllocFromPoolAsync`; none for an
     /// empty buffer.

@@ -18,9 +18,9 @@ use crate::ordering::Submission;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Elements of a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows of a plane.
+    /// Rows per plane.
     pub height: usize,
     /// Planes, or layers of a layered array.
     pub depth: usize,

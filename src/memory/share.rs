@@ -142,7 +142,7 @@ impl MemoryPool {
 
     /// Opens a buffer of `len` elements that another process exported, from the pool that was imported from it.
     ///
-    /// It is given back in the order of `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
+    /// It is released in stream order on `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
     ///
     /// # Safety
     /// 1. The buffer has at least `len` elements of this type, and its allocation is done.

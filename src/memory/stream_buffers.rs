@@ -38,7 +38,7 @@ impl CudaStream {
     /// [`DeviceBuffer::to_host_vec`] on this stream: a copy of a buffer or view on the host, after all work that writes it.
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver; a fault of earlier work shows here.
+    /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work shows here.
     pub fn clone_dtoh<S: DeviceSlice + ?Sized>(&self, source: &S) -> Result<Vec<S::Element>, Error> {
         DeviceView::of(source).to_host_vec(self)
     }

@@ -229,7 +229,7 @@ impl fmt::Debug for StreamMemoryOp {
 }
 
 impl CudaStream {
-    /// Makes work given to the stream from now on wait until a number in memory is as asked.
+    /// Makes work submitted to the stream from now on wait until a number in memory is as asked.
     ///
     /// The number may be written by a kernel, a copy, another stream's [`write_value`](Self::write_value), or by the host where
     /// the memory is pinned. Drivers refuse memory of pools, which most buffers have, and managed memory: use
@@ -280,7 +280,7 @@ impl CudaStream {
             .map_err(explain)
     }
 
-    /// Writes a number to memory once all work given to the stream so far is done. The memory is of the kinds that
+    /// Writes a number to memory once all work submitted to the stream so far is done. The memory is of the kinds that
     /// [`wait_value`](Self::wait_value) takes.
     ///
     /// Driver call: `cuStreamWriteValue32` or `cuStreamWriteValue64`.
@@ -292,7 +292,7 @@ impl CudaStream {
     /// # Safety
     /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done; where the stream
     ///    captures, as long as the graph can run.
-    /// 2. Until then nobody relies on the number being what it was: no other work, and no Rust reference.
+    /// 2. Until then nothing relies on the number being what it was: no other work, and no Rust reference.
     #[doc(alias = "cuStreamWriteValue32")]
     #[doc(alias = "cuStreamWriteValue64")]
     pub unsafe fn write_value<T: StreamValue>(
@@ -314,7 +314,7 @@ impl CudaStream {
     /// Driver call: `cuStreamBatchMemOp`; none for an empty list.
     ///
     /// # Errors
-    /// As [`wait_value`](Self::wait_value); then none of them is done.
+    /// As for [`wait_value`](Self::wait_value); then none of them is done.
     ///
     /// # Safety
     /// 1. The duties of [`wait_value`](Self::wait_value) for each operation that waits, those of [`write_value`](Self::write_value) for

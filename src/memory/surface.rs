@@ -86,7 +86,7 @@ impl SurfaceObject {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Makes work given to `stream` from now on wait for all work that is known to use the array, and work on other
+    /// Makes work submitted to `stream` from now on wait for all work that is known to use the array, and work on other
     /// streams for what comes: for a kernel that writes through the surface. Call it before the launch.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` for each other stream that used the array.
@@ -108,7 +108,7 @@ impl SurfaceObject {
         self.inner.used.context()
     }
 
-    /// Destroys the surface now, after all work of its context, and says what the driver answered. A graph with a launch that was
+    /// Destroys the surface now, after all work in its context, and reports any error. A graph with a launch that was
     /// given the surface has a share in it: then it ends with that.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuSurfObjectDestroy`.

@@ -103,7 +103,8 @@ impl TensorMap {
     /// Driver call: `cuTensorMapReplaceAddress`.
     ///
     /// # Errors
-    /// The address is not a multiple of 16, the memory is of another driver than the context, or any error returned by the driver.
+    /// The address is not a multiple of 16, the memory belongs to another driver than the context, or any error
+    /// returned by the driver.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn with_memory<T: DeviceCopy>(
         &self,
@@ -248,7 +249,7 @@ impl Im2colMap {
     /// `cuTensorMapEncodeIm2col`.
     ///
     /// # Errors
-    /// As [`TiledMap::encode`].
+    /// As for [`TiledMap::encode`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
     pub fn encode<T: DeviceCopy>(
         &self,

@@ -57,20 +57,20 @@ impl TensorMapObject {
 }
 
 impl TiledMap {
-    /// As [`encode`](Self::encode), of a whole buffer, in which the map then has a share.
+    /// Like [`encode`](Self::encode), of a whole buffer, in which the map then has a share.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As for [`encode`](Self::encode).
     pub fn encode_object<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<TensorMapObject, Error> {
         TensorMapObject::new(buffer, |context, address, bytes| self.encode_at::<T>(context, address, bytes))
     }
 }
 
 impl Im2colMap {
-    /// As [`encode`](Self::encode), of a whole buffer, in which the map then has a share.
+    /// Like [`encode`](Self::encode), of a whole buffer, in which the map then has a share.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As for [`encode`](Self::encode).
     pub fn encode_object<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<TensorMapObject, Error> {
         TensorMapObject::new(buffer, |context, address, bytes| self.encode_at::<T>(context, address, bytes))
     }

@@ -48,7 +48,8 @@ impl TextureHandle {
 ///
 /// It keeps what it is made of alive. Kernels of typed modules take `&TextureObject`, and their launches order it and keep it as
 /// they do buffers. Other launches take [`TextureObject::handle`] and do not know what the handle means, so that on another stream
-/// than the copy that filled the array [`TextureObject::read_on`] comes first. Dropping it waits for all work of its context.
+/// than the copy that filled the array [`TextureObject::read_on`] comes first. Dropping it waits for all work in its
+/// context.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureObject};
@@ -230,13 +231,13 @@ impl TextureObject {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Makes work given to `stream` from now on wait for the work that wrote what the texture reads, and later writers for
-    /// what comes. Call it before the launch of a kernel that takes the handle.
+    /// Makes work submitted to `stream` from now on wait for the work that wrote what the texture reads, and later
+    /// writers for what comes. Call it before the launch of a kernel that takes the handle.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` if another stream wrote it; none for a texture from raw parts.
     ///
     /// # Errors
-    /// The stream is of another context, or any error returned by the driver.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the texture")?;
         self.inner.used.note(&mut Submission::on(stream), false)
@@ -252,7 +253,7 @@ impl TextureObject {
         self.inner.used.context()
     }
 
-    /// Destroys the texture now, after all work of its context, and says what the driver answered. A graph with a launch that was
+    /// Destroys the texture now, after all work in its context, and reports any error. A graph with a launch that was
     /// given the texture has a share in it: then it ends with that.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuTexObjectDestroy`.

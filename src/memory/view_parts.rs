@@ -31,7 +31,7 @@ macro_rules! parts {
             /// Pieces of `size` elements each; the last one has what is left, so it may have fewer.
             ///
             /// # Panics
-            /// If `size` is 0, as for slices; `try_chunks` does not.
+            /// If `size` is 0, as with slices; `try_chunks` does not panic.
             #[track_caller]
             pub fn chunks(self, size: usize) -> $chunks<'a, T> {
                 assert!(size != 0, "chunks of 0 elements");
@@ -46,7 +46,7 @@ macro_rules! parts {
             /// Pieces of exactly `size` elements; what does not fill one is the remainder.
             ///
             /// # Panics
-            /// If `size` is 0, as for slices; `try_chunks_exact` does not.
+            /// If `size` is 0, as with slices; `try_chunks_exact` does not panic.
             #[track_caller]
             pub fn chunks_exact(self, size: usize) -> $exact<'a, T> {
                 assert!(size != 0, "chunks of 0 elements");
@@ -154,17 +154,17 @@ parts!(DeviceView, Chunks, ChunksExact, "Elements of device memory, to read,");
 parts!(DeviceViewMut, ChunksMut, ChunksExactMut, "Elements of device memory, to write,");
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// As [`DeviceBuffer::split_at`]; `None` if `mid` is past the end.
+    /// Like [`DeviceBuffer::split_at`]; `None` if `mid` is past the end.
     pub fn try_split_at(&self, mid: usize) -> Option<(DeviceView<'_, T>, DeviceView<'_, T>)> {
         self.view().try_split_at(mid)
     }
 
-    /// As [`DeviceBuffer::split_at_mut`]; `None` if `mid` is past the end.
+    /// Like [`DeviceBuffer::split_at_mut`]; `None` if `mid` is past the end.
     pub fn try_split_at_mut(&mut self, mid: usize) -> Option<(DeviceViewMut<'_, T>, DeviceViewMut<'_, T>)> {
         self.view_mut().try_split_at(mid)
     }
 
-    /// Pieces of `size` elements, to read; the last may have fewer.
+    /// Pieces of `size` elements, for reading; the last may have fewer.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -176,40 +176,40 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceView::try_chunks`] does not.
+    /// If `size` is 0, as with slices; [`DeviceView::try_chunks`] does not panic.
     #[track_caller]
     pub fn chunks(&self, size: usize) -> Chunks<'_, T> {
         self.view().chunks(size)
     }
 
-    /// Pieces of `size` elements, to write; the last may have fewer.
+    /// Pieces of `size` elements, for writing; the last may have fewer.
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceViewMut::try_chunks`] does not.
+    /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks`] does not panic.
     #[track_caller]
     pub fn chunks_mut(&mut self, size: usize) -> ChunksMut<'_, T> {
         self.view_mut().chunks(size)
     }
 
-    /// Pieces of exactly `size` elements, to read.
+    /// Pieces of exactly `size` elements, for reading.
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceView::try_chunks_exact`] does not.
+    /// If `size` is 0, as with slices; [`DeviceView::try_chunks_exact`] does not panic.
     #[track_caller]
     pub fn chunks_exact(&self, size: usize) -> ChunksExact<'_, T> {
         self.view().chunks_exact(size)
     }
 
-    /// Pieces of exactly `size` elements, to write.
+    /// Pieces of exactly `size` elements, for writing.
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceViewMut::try_chunks_exact`] does not.
+    /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks_exact`] does not panic.
     #[track_caller]
     pub fn chunks_exact_mut(&mut self, size: usize) -> ChunksExactMut<'_, T> {
         self.view_mut().chunks_exact(size)
     }
 
-    /// All bytes as elements of another type, to read.
+    /// All bytes as elements of another type, for reading.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -222,15 +222,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`DeviceView::cast`].
+    /// As for [`DeviceView::cast`].
     pub fn cast<U: DeviceCopy>(&self) -> Result<DeviceView<'_, U>, Error> {
         self.view().cast()
     }
 
-    /// All bytes as elements of another type, to write.
+    /// All bytes as elements of another type, for writing.
     ///
     /// # Errors
-    /// As [`DeviceViewMut::cast`].
+    /// As for [`DeviceViewMut::cast`].
     pub fn cast_mut<U: DeviceCopy>(&mut self) -> Result<DeviceViewMut<'_, U>, Error> {
         self.view_mut().cast()
     }

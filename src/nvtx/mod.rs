@@ -106,19 +106,19 @@ impl Domain {
         Self(Arc::new(OwnedDomain(raw)))
     }
 
-    /// As [`mark`], in this domain.
+    /// Like [`mark`], in this domain.
     #[doc(alias = "nvtxDomainMarkEx")]
     pub fn mark<'a>(&self, event: impl Into<Event<'a>>) {
         mark_in(Some(self), event.into());
     }
 
-    /// As [`range`], in this domain; those of other domains do not count for the order.
+    /// Like [`range`], in this domain; those of other domains do not count for the order.
     #[doc(alias = "nvtxDomainRangePushEx", alias = "nvtxDomainRangePop")]
     pub fn range<'a>(&self, event: impl Into<Event<'a>>) -> Range {
         push_in(Some(self), event.into())
     }
 
-    /// As [`start`], in this domain.
+    /// Like [`start`], in this domain.
     #[doc(alias = "nvtxDomainRangeStartEx", alias = "nvtxDomainRangeEnd")]
     pub fn start<'a>(&self, event: impl Into<Event<'a>>) -> ProcessRange {
         start_in(Some(self), event.into())

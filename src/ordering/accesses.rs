@@ -34,7 +34,7 @@ pub(crate) trait Queue: Clone {
     /// Whether the work of both runs in one order.
     fn is(&self, other: &Self) -> bool;
 
-    /// Makes work given to it from now on wait for what `earlier` was given so far.
+    /// Makes work submitted to it from now on wait for what `earlier` was given so far.
     fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
 
     /// Whether all that it was given so far is done; `false` where nobody can tell.
@@ -183,7 +183,7 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.retain(|entry| !is_done(entry));
     }
 
-    /// The host has waited for all there was, and nobody can have used the memory meanwhile.
+    /// The host has waited for all there was, and nobody can have used the memory in the meantime.
     pub(crate) fn forget(&self) {
         let mut list = self.list();
         self.take_bits(&mut list);

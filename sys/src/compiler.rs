@@ -91,7 +91,7 @@ impl<T: Table> Compiler<T> {
         Self { table: unsafe { T::fill(&mut lookup) }, file: None }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }

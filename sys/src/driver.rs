@@ -171,7 +171,7 @@ impl Driver {
         &self.origin
     }
 
-    /// The file that the functions were loaded from, with its folder, where the system tells (Linux and Android).
+    /// The file that the functions were loaded from, with its folder, where the system reports it (Linux and Android).
     ///
     /// Worth printing when a driver behaves strangely: in containers a bundled compatibility library may stand before
     /// the host's.

@@ -163,7 +163,7 @@ impl CudaEvent {
     ///
     /// # Safety
     /// 1. As duty 1 of [`CudaEvent::from_raw`].
-    /// 2. Nobody else destroys it.
+    /// 2. Nothing else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, true))
     }
@@ -215,12 +215,12 @@ impl AnyEvent {
         }
     }
 
-    /// Marks the work given to `stream` so far; an earlier mark is forgotten.
+    /// Marks the work submitted to `stream` so far; an earlier mark is forgotten.
     ///
     /// Driver call: `cuEventRecord`.
     ///
     /// # Errors
-    /// Event and stream are of two contexts, or any error returned by the driver.
+    /// Event and stream belong to two different contexts, or any error returned by the driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
@@ -234,12 +234,13 @@ impl AnyEvent {
         Ok(())
     }
 
-    /// As [`record`](Self::record), with flags.
+    /// Like [`record`](Self::record), with flags.
     ///
     /// Driver call: `cuEventRecordWithFlags`.
     ///
     /// # Errors
-    /// As [`record`](Self::record); `CUDA_ERROR_ILLEGAL_STATE` for [`EventRecordFlags::EXTERNAL`] outside of a capture.
+    /// As for [`record`](Self::record); `CUDA_ERROR_ILLEGAL_STATE` for [`EventRecordFlags::EXTERNAL`] outside of a
+    /// capture.
     #[doc(alias = "cuEventRecordWithFlags")]
     pub fn record_with(&self, stream: &CudaStream, flags: EventRecordFlags) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
@@ -274,7 +275,7 @@ impl AnyEvent {
     /// Driver call: `cuEventSynchronize`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         self.marks_work("cuEventSynchronize")?;
@@ -288,7 +289,7 @@ impl AnyEvent {
     /// Driver call: `cuEventQuery`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         self.marks_work("cuEventQuery")?;
@@ -306,7 +307,7 @@ impl AnyEvent {
         &self.context
     }
 
-    /// The raw event, valid as long as this value. No driver call.
+    /// The raw event, valid as long as this value lives. No driver call.
     pub fn raw(&self) -> CUevent {
         self.raw
     }

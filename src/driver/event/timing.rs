@@ -54,7 +54,7 @@ impl TimingEvent {
     ///
     /// # Safety
     /// 1. As duty 1 of [`TimingEvent::from_raw`].
-    /// 2. Nobody else destroys it.
+    /// 2. Nothing else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, true))
     }
@@ -71,7 +71,7 @@ impl TimingEvent {
     ///
     /// # Errors
     /// [`EventError`]: one of the two was never recorded, or its work is not done yet. The events are of two contexts. The
-    /// first fault of work of the context, which is sticky.
+    /// first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventElapsedTime")]
     pub fn elapsed_ms(&self, end: &TimingEvent) -> Result<f32, Error> {
         const CALL: &str = "cuEventElapsedTime";

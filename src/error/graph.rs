@@ -20,23 +20,24 @@ pub enum GraphError {
         /// The node.
         node: String,
     },
-    /// The node does something else than what it is to be changed to.
+    /// The node is of a different kind than the change requires.
     #[error("{node} is no {wanted} node; a node keeps its kind")]
     WrongKind {
         /// The node.
         node: String,
-        /// The kind it would have to be.
+        /// The kind that was required.
         wanted: &'static str,
     },
-    /// A value that a node of this kind cannot have.
+    /// A value that is invalid for a node of this kind.
     #[error("{node}: {why}")]
     Unfit {
-        /// What the node was to be.
+        /// The kind of node being made.
         node: &'static str,
         /// The rule that is broken.
         why: String,
     },
-    /// A capture records into the graph, or into another one of its family: one with the graphs inside it.
+    /// A capture is recording into the graph, or into another one of its family: a graph together with the graphs
+    /// nested in it.
     #[error(
         "a capture records into the graph, or into one inside or around it\n  help: wait for the end of `CudaGraph::capture_into`"
     )]
@@ -44,19 +45,19 @@ pub enum GraphError {
     /// The driver cannot make the graph executable.
     #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
     Instantiate {
-        /// The driver's answer.
+        /// The driver's result.
         code: CUresult,
         /// Why.
         reason: &'static str,
-        /// The node it stumbled over, where the driver names one.
+        /// The offending node, if the driver names one.
         node: Option<String>,
     },
-    /// The executable graph cannot take over what was changed; it stays as it was.
+    /// The executable graph cannot adopt the changes; it is left unchanged.
     #[error("cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph", at(node.as_deref()))]
     Update {
         /// Why.
         refusal: UpdateRefusal,
-        /// The node of the new graph that does not fit, where the driver names one.
+        /// The node of the new graph that does not fit, if the driver names one.
         node: Option<String>,
     },
 }
@@ -65,7 +66,7 @@ fn at(node: Option<&str>) -> String {
     node.map_or_else(String::new, |node| format!(", at {node}"))
 }
 
-/// Why an executable graph cannot be updated (`CUgraphExecUpdateResult`); newer drivers may have more reasons.
+/// Why an executable graph cannot be updated (`CUgraphExecUpdateResult`); newer drivers may report others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateRefusal(
     /// The driver's number.
@@ -73,7 +74,7 @@ pub struct UpdateRefusal(
 );
 
 impl UpdateRefusal {
-    /// For a reason that the driver does not tell.
+    /// For a reason that the driver does not report.
     pub const ERROR: Self = Self(1);
     /// Nodes or dependencies were added or removed.
     pub const TOPOLOGY_CHANGED: Self = Self(2);
@@ -81,13 +82,13 @@ impl UpdateRefusal {
     pub const NODE_TYPE_CHANGED: Self = Self(3);
     /// A kernel node has another function (older drivers).
     pub const FUNCTION_CHANGED: Self = Self(4);
-    /// A parameter that cannot change did.
+    /// A parameter that cannot be changed was changed.
     pub const PARAMETERS_CHANGED: Self = Self(5);
-    /// Something about a node is not supported.
+    /// Something about a node is unsupported.
     pub const NOT_SUPPORTED: Self = Self(6);
-    /// A kernel node's new function cannot take the place of the old one.
+    /// A kernel node's new function cannot replace the old one.
     pub const UNSUPPORTED_FUNCTION_CHANGE: Self = Self(7);
-    /// A launch attribute that cannot change did.
+    /// A launch attribute that cannot be changed was changed.
     pub const ATTRIBUTES_CHANGED: Self = Self(8);
 }
 
@@ -113,9 +114,9 @@ pub enum PlanError {
     /// No launch has an argument of this name.
     #[error("there is no argument {name:?} to set; {}", listed(names))]
     NoSuchArgument {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The available names.
         names: Vec<String>,
     },
     /// The argument was given as a value of another type.
@@ -123,7 +124,7 @@ pub enum PlanError {
     ArgumentType {
         /// The argument's name.
         name: String,
-        /// The kernel it belongs to.
+        /// The kernel that it belongs to.
         kernel: String,
         /// Its type when it was recorded or prepared.
         recorded: String,

@@ -1,4 +1,5 @@
-//! Next steps that follow from a code alone. Launches compute theirs from the launch (`launch::check`).
+//! Suggested next steps that depend on the result code alone. Launches compute theirs from the launch
+//! (`launch::check`).
 
 use cuda_driver_sys::CUresult;
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 use super::state::{Faulted, Forked, NotInCapture};
-/// What an [`Error`](crate::Error) holds.
+/// The contents of an [`Error`](crate::Error).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -18,45 +18,45 @@ pub enum ErrorKind {
     /// A driver library could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// No driver serves: none was found, or none has a device.
+    /// No usable driver: none was found, or none has a device.
     #[error(transparent)]
     NoDriver(#[from] NoDriver),
     /// The argument list does not fit the kernel.
     #[error(transparent)]
     Arguments(#[from] ArgumentMismatch),
-    /// Grid, block, cluster or shared memory are not allowed.
+    /// The grid, block, cluster or shared memory size is not allowed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// A launch attribute cannot be used here.
     #[error(transparent)]
     Attribute(#[from] AttributeError),
-    /// Objects of two contexts in one call.
+    /// Objects of two different contexts in one call.
     #[error(transparent)]
     Context(#[from] ContextMismatch),
-    /// A call in a host function of a stream.
+    /// A call inside a host function of a stream.
     #[error(transparent)]
     InHostCallback(#[from] super::InHostCallback),
     /// Host functions of a stream panicked.
     #[error(transparent)]
     HostPanic(#[from] super::HostPanic),
-    /// Two events between which there is no time.
+    /// Two events between which no time can be measured.
     #[error(transparent)]
     Event(#[from] super::EventError),
-    /// A context that cannot be reset while it is used.
+    /// A context that cannot be reset because it is in use.
     #[error(transparent)]
     ContextInUse(#[from] super::ContextInUse),
-    /// The bytes are no kernel image, or a damaged one.
+    /// The bytes are not a kernel image, or are a damaged one.
     #[error("{origin}: {error}")]
     Image {
         /// The file, or "image in memory".
         origin: String,
-        /// What is wrong, with its place.
+        /// What is wrong, and where.
         error: ImageError,
     },
-    /// The driver's compiler refused the image.
+    /// The driver's compiler rejected the image.
     #[error(transparent)]
     Compiler(#[from] CompilerLog),
-    /// A run-time compiler is not there, or refuses.
+    /// A run-time compiler is missing, or rejected its input.
     #[error(transparent)]
     Compile(#[from] super::CompileError),
     /// No kernel of this name.
@@ -65,10 +65,10 @@ pub enum ErrorKind {
     /// No module file of this name.
     #[error(transparent)]
     Module(#[from] ModuleNotFound),
-    /// A variable of a module cannot be had as asked for.
+    /// A variable of a module cannot be accessed as requested.
     #[error(transparent)]
     Global(#[from] super::module::GlobalError),
-    /// The driver is older than what was asked of it.
+    /// The driver is too old for the request.
     #[error(transparent)]
     Unsupported(#[from] super::module::Unsupported),
     /// A file could not be read.
@@ -92,7 +92,7 @@ pub enum ErrorKind {
     #[cfg(feature = "async")]
     #[error(transparent)]
     Operation(#[from] super::OperationError),
-    /// Two lengths that must be equal are not.
+    /// Two lengths that must be equal differ.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
     /// A region of rows and planes that is not inside its memory.
@@ -101,25 +101,25 @@ pub enum ErrorKind {
     /// A texture or surface that cannot be made.
     #[error(transparent)]
     Texture(#[from] super::texture::TextureError),
-    /// A tensor map that the hardware cannot have.
+    /// A tensor map that the hardware does not support.
     #[error(transparent)]
     TensorMap(#[from] super::texture::TensorMapError),
     /// A range that is not inside its buffer.
     #[error(transparent)]
     Range(#[from] super::region::IndexRange),
-    /// Device memory cannot be seen as elements of this type.
+    /// Device memory cannot be viewed as elements of this type.
     #[error(transparent)]
     Cast(#[from] super::region::CastError),
-    /// A buffer of this many elements has more bytes than an address can count.
+    /// A buffer of this many elements would exceed the address space.
     #[error(
         "{len} elements of {size} bytes are more than an address can count, {} bytes\n  help: check the length; a negative number \
          made unsigned looks like this",
         usize::MAX
     )]
     Capacity {
-        /// Elements asked for.
+        /// Number of elements requested.
         len: usize,
-        /// Bytes of one element.
+        /// Size of one element, in bytes.
         size: usize,
     },
     /// A kernel faulted, in this call or an earlier one.
@@ -131,28 +131,28 @@ pub enum ErrorKind {
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
-    /// The host may not look at memory that it shares with the device.
+    /// The host may not access memory that it shares with the device.
     #[error(transparent)]
     HostAccess(#[from] HostAccess),
-    /// A tensor of another library is not what was asked for.
+    /// A tensor from another library does not match the request.
     #[error(transparent)]
     DlPack(#[from] DlPackError),
     /// Memory cannot be mapped there.
     #[error(transparent)]
     Mapping(#[from] BadMapping),
-    /// Memory that does not start where its elements must.
+    /// Memory that is misaligned for its elements.
     #[error(transparent)]
     Alignment(#[from] Misaligned),
-    /// Memory that another buffer has or may have.
+    /// Memory that another buffer owns or may own.
     #[error(transparent)]
     Aliased(#[from] AliasedMemory),
-    /// None of the images of a typed module is for the device.
+    /// None of the images of a typed module fits the device.
     #[error(transparent)]
     Artifacts(#[from] super::NoArtifact),
     /// A launch that the contract of its kernel does not allow.
     #[error(transparent)]
     Contract(#[from] super::ContractError),
-    /// A texture, surface or tensor map that does not go with the other arguments.
+    /// A texture, surface or tensor map that conflicts with the other arguments.
     #[error(transparent)]
     Object(#[from] super::ObjectError),
     /// A name that cannot be passed to the driver.
@@ -160,7 +160,7 @@ pub enum ErrorKind {
     Name {
         /// The name as given.
         name: String,
-        /// Empty, or a NUL inside.
+        /// It is empty, or contains a NUL byte.
         reason: &'static str,
     },
 }
@@ -172,9 +172,9 @@ pub struct DriverError {
     pub call: &'static str,
     /// Its answer.
     pub code: CUresult,
-    /// What was asked of it, with values.
+    /// What was requested, with values.
     pub asked: String,
-    /// What to do next, where that is known.
+    /// What to do next, if known.
     pub hint: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl fmt::Display for DriverError {
 
 impl std::error::Error for DriverError {}
 
-/// No driver can serve; every way that was tried and why it failed.
+/// No usable driver: everything that was tried, and why it failed.
 #[derive(Clone, Debug)]
 pub struct NoDriver {
     /// What was tried, in order.
@@ -233,10 +233,10 @@ impl fmt::Display for Axis {
     }
 }
 
-/// One argument as the caller gave it; a slice is two of them, its address and its length.
+/// One argument as the caller passed it; a slice counts as two, its address and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: usize,
     /// The Rust type, `address of [f32]`, or `length of [f32]`.
     pub type_name: String,
@@ -245,9 +245,9 @@ pub struct Given {
 /// One parameter as the kernel declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// The PTX type (`.f32`, `.b8[40]`), where the image says it.
+    /// The PTX type (`.f32`, `.b8[40]`), if the image states it.
     pub ty: Option<String>,
     /// Name in the image, if any.
     pub name: Option<String>,
@@ -258,7 +258,7 @@ pub struct Wanted {
 pub struct ArgumentMismatch {
     /// The kernel.
     pub kernel: String,
-    /// The arguments, one entry a parameter (a slice is two).
+    /// The arguments, one entry per parameter (a slice takes two).
     pub given: Vec<Given>,
     /// The kernel's parameters.
     pub wanted: Vec<Wanted>,
@@ -329,7 +329,7 @@ impl ArgumentMismatch {
 impl std::error::Error for ArgumentMismatch {}
 
 impl Wanted {
-    /// In words, of one that is known to be either.
+    /// In words, for one that is known to be either.
     fn kind(&self) -> &'static str {
         let is_float = self.ty.as_deref().is_some_and(|ty| ty.starts_with(".f") || ty.starts_with(".bf"));
         if is_float { "a floating-point number" } else { "an integer" }
@@ -351,35 +351,35 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// A launch that kernel or device do not allow; nothing was submitted.
+/// A launch that the kernel or the device does not allow; nothing was submitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A grid dimension is zero or over the device's limit.
+    /// A grid dimension is zero or exceeds the device's limit.
     #[error("{kernel}: grid {axis} is {value} blocks; this device takes 1 to {limit}{}", zero_help(*value))]
     Grid {
         /// The kernel.
         kernel: String,
         /// Which dimension.
         axis: Axis,
-        /// Blocks asked for.
+        /// Number of blocks requested.
         value: u32,
         /// The device's limit, in blocks.
         limit: u32,
     },
-    /// A block dimension is zero or over the device's limit.
+    /// A block dimension is zero or exceeds the device's limit.
     #[error("{kernel}: block {axis} is {value} threads; this device takes 1 to {limit}{}", zero_help(*value))]
     Block {
         /// The kernel.
         kernel: String,
         /// Which dimension.
         axis: Axis,
-        /// Threads asked for.
+        /// Number of threads requested.
         value: u32,
         /// The device's limit, in threads.
         limit: u32,
     },
-    /// The block has more threads than kernel and device allow together.
+    /// The block has more threads than the kernel and the device allow.
     #[error(
         "{kernel}: a block of {x} x {y} x {z} = {threads} threads; the kernel takes at most {limit} here{why}",
         x = block.0, y = block.1, z = block.2
@@ -387,13 +387,13 @@ pub enum LaunchError {
     Threads {
         /// The kernel.
         kernel: String,
-        /// The block asked for.
+        /// The block size requested.
         block: (u32, u32, u32),
-        /// Threads in it.
+        /// The number of threads in it.
         threads: u64,
         /// The limit.
         limit: u32,
-        /// Where the limit comes from and what to do.
+        /// Where the limit comes from, and what to do.
         why: String,
     },
     /// The kernel was compiled for one block size (`.reqntid`) and got another.
@@ -401,33 +401,33 @@ pub enum LaunchError {
     RequiredBlock {
         /// The kernel.
         kernel: String,
-        /// The block asked for.
+        /// The block size requested.
         given: (u32, u32, u32),
-        /// The only one allowed.
+        /// The only block size allowed.
         required: (u32, u32, u32),
     },
-    /// More dynamic shared memory than the kernel may use now.
+    /// More dynamic shared memory than the kernel may currently use.
     #[error(
         "{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}"
     )]
     SharedMemory {
         /// The kernel.
         kernel: String,
-        /// Dynamic bytes asked for.
+        /// Dynamic bytes requested.
         value: u32,
-        /// Static bytes of the kernel.
+        /// Static bytes used by the kernel.
         fixed: u32,
-        /// Dynamic bytes allowed now.
+        /// Dynamic bytes currently allowed.
         limit: u32,
         /// How to raise the limit, or that it cannot be raised.
         help: String,
     },
-    /// A cluster shape that the launch or the device cannot have.
+    /// A cluster shape that the launch or the device does not support.
     #[error("{kernel}: cluster {cluster:?} over grid {grid:?}: {why}")]
     Cluster {
         /// The kernel.
         kernel: String,
-        /// The cluster asked for, in blocks.
+        /// The cluster shape requested, in blocks.
         cluster: (u32, u32, u32),
         /// The grid, in blocks.
         grid: (u32, u32, u32),
@@ -440,7 +440,7 @@ fn zero_help(value: u32) -> &'static str {
     if value == 0 { "; skip the launch when there is nothing to do" } else { "" }
 }
 
-/// A launch attribute that this driver or this launch cannot take.
+/// A launch attribute that this driver or this launch does not support.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttributeError {
@@ -452,9 +452,9 @@ pub enum AttributeError {
     TooNew {
         /// The kernel.
         kernel: String,
-        /// The attribute's name, as the driver has it without its prefix.
+        /// The attribute's name in the driver, without its prefix.
         attribute: &'static str,
-        /// First version, as `cuDriverGetVersion` counts (12030 = 12.3).
+        /// The first version that has it, in the format of `cuDriverGetVersion` (12030 is 12.3).
         since: u32,
         /// This driver's version.
         driver: u32,
@@ -482,7 +482,7 @@ pub enum AttributeError {
         kernel: String,
         /// Attributes given.
         count: usize,
-        /// How many are taken.
+        /// The maximum number.
         limit: usize,
     },
 }
@@ -491,7 +491,7 @@ fn version(v: u32) -> String {
     format!("{}.{}", v / 1000, v % 1000 / 10)
 }
 
-/// Objects of two contexts in one call.
+/// Objects of two different contexts in one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextMismatch {
     /// The object that does not fit.
@@ -502,7 +502,7 @@ pub struct ContextMismatch {
     pub object: u32,
     /// Ordinal of the device that the call runs on.
     pub stream: u32,
-    /// Whether they belong to two different drivers: then the ordinals have nothing to do with each other.
+    /// Whether they belong to two different drivers: their ordinals are then unrelated.
     pub other_driver: bool,
 }
 
@@ -522,7 +522,7 @@ impl fmt::Display for ContextMismatch {
 
 impl std::error::Error for ContextMismatch {}
 
-/// The driver's compiler or loader refused an image.
+/// The driver's compiler or loader rejected an image.
 #[derive(Clone, Debug)]
 pub struct CompilerLog {
     /// The driver function.
@@ -571,9 +571,9 @@ pub struct KernelNotFound {
     pub name: String,
     /// The module.
     pub module: String,
-    /// The names that look most like it, best first.
+    /// The most similar names, best first.
     pub nearest: Vec<String>,
-    /// How many kernels the module has, where that is known.
+    /// How many kernels the module has, if known.
     pub available: Option<usize>,
 }
 
@@ -595,21 +595,21 @@ impl fmt::Display for KernelNotFound {
 
 impl std::error::Error for KernelNotFound {}
 
-/// One place where a module file was looked for.
+/// One place that was searched for a module file.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// The file.
     pub path: PathBuf,
-    /// Why it did not serve.
+    /// Why it could not be used.
     pub reason: String,
 }
 
-/// No module file of this name served; every path tried.
+/// No usable module file of this name; every path that was tried.
 #[derive(Clone, Debug)]
 pub struct ModuleNotFound {
     /// The name asked for.
     pub name: String,
-    /// Paths in the order they were tried.
+    /// The paths, in the order in which they were tried.
     pub tried: Vec<Tried>,
 }
 
@@ -633,14 +633,14 @@ impl fmt::Display for ModuleNotFound {
 
 impl std::error::Error for ModuleNotFound {}
 
-/// Two lengths that must be equal are not.
+/// Two lengths that must be equal differ.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
 pub struct LengthMismatch {
     /// The function of this crate.
     pub call: &'static str,
-    /// Elements in the source.
+    /// The number of elements in the source.
     pub source_len: usize,
-    /// Elements in the destination.
+    /// The number of elements in the destination.
     pub destination_len: usize,
 }

@@ -1,4 +1,4 @@
-//! Arrays: device memory in a layout of the driver's own, read by kernels through textures and surfaces.
+//! Arrays: device memory in an opaque layout, read by kernels through textures and surfaces.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an array is destroyed only by `ArrayInner`.
 
@@ -98,11 +98,11 @@ pub(super) fn described<T: ArrayElement>(shape: ArrayShape, flags: ArrayFlags) -
     ArrayDescriptor { width, height, depth, format: T::FORMAT, channels: T::CHANNELS, flags: own | flags }
 }
 
-/// An array of elements in device memory, in a layout that only textures, surfaces and copies know.
+/// An array of elements in device memory, in an opaque layout that only textures, surfaces and copies understand.
 ///
 /// Handles are cheap to clone and share the array; it is destroyed with the last one, textures and surfaces included.
-/// Destroying it waits for the copies that use it, and for all work in its context if a texture or surface was made of
-/// it, since a kernel may still use those.
+/// Destroying it waits for the copies that use it, and for all work in its context if a texture or surface was made
+/// from it, since a kernel may still use those.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
@@ -154,8 +154,8 @@ impl<T: ArrayElement> CudaArray<T> {
     /// Driver call: `cuArray3DCreate`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape without elements or one that the device does not
-    /// take.
+    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that has no elements or that the device
+    /// does not support.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
     pub fn new(context: &CudaContext, shape: ArrayShape, flags: ArrayFlags) -> Result<Self, Error> {
@@ -175,7 +175,7 @@ impl<T: ArrayElement> CudaArray<T> {
         Self { inner: Arc::new(inner), of: PhantomData }
     }
 
-    /// Borrows an array that other code made and will destroy.
+    /// Borrows an array that other code created and will destroy.
     ///
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
@@ -193,7 +193,7 @@ impl<T: ArrayElement> CudaArray<T> {
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
-    /// What the driver says of the array.
+    /// What the driver reports about the array.
     ///
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
@@ -207,7 +207,7 @@ impl<T: ArrayElement> CudaArray<T> {
 
     /// Copies `source`, row by row without gaps, over all elements; returns when the copy is complete.
     ///
-    /// Takes `&self`, as textures and surfaces share the array: nothing on the host can see its elements but copies.
+    /// Takes `&self`, because textures and surfaces share the array: on the host, only copies can access its elements.
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
@@ -264,13 +264,13 @@ impl<T: ArrayElement> CudaArray<T> {
         self.inner.extent
     }
 
-    /// All elements.
+    /// The number of all elements.
     pub fn len(&self) -> usize {
         // The driver allocated them: they can be counted.
         self.inner.extent.elements().unwrap_or(usize::MAX)
     }
 
-    /// Whether there are no elements, which no array has.
+    /// Whether there are no elements; false for every array.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

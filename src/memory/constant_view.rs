@@ -1,4 +1,4 @@
-//! Constants, to be written by copies.
+//! Constants, written by copies.
 
 use std::ops::RangeBounds;
 
@@ -11,9 +11,9 @@ use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 
-/// Elements of a `__constant__` variable, for copies to write; nobody else can see them in the meantime.
+/// Elements of a `__constant__` variable, for copies to write; an exclusive borrow.
 ///
-/// Kernels read constants through a cache that knows nothing of what kernels write. So this is no
+/// Kernels read constants through a cache that is not coherent with writes by kernels. So this is not a
 /// [`DeviceSliceMut`](crate::DeviceSliceMut), and no kernel takes it as `slice_mut(x)` or `&mut [T]`:
 ///
 /// ```compile_fail,E0277

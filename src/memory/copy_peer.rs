@@ -1,4 +1,4 @@
-//! Copies between devices, and copies of bytes at bare addresses.
+//! Copies between devices, and copies of bytes at raw addresses.
 
 #![allow(unsafe_code)] // Calls of the driver on memory that the views vouch for, or the caller.
 
@@ -13,8 +13,8 @@ use crate::ordering::Submission;
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source`, which may be memory of another device, over the elements, on `stream`; does not wait.
     ///
-    /// The stream is of either context. Both buffers may be dropped in the meantime: their memory goes after the copy.
-    /// Devices that cannot reach each other's memory copy through the host.
+    /// The stream belongs to either context. Both buffers may be dropped in the meantime: their memory is freed after
+    /// the copy. Devices that cannot access each other's memory copy through the host.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -64,9 +64,9 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
 }
 
 impl CudaStream {
-    /// Copies `bytes` bytes between any two addresses that the driver knows: device, managed, or pinned host memory.
+    /// Copies `bytes` bytes between any two addresses known to the driver: device, managed, or pinned host memory.
     ///
-    /// Nothing is checked and nothing noted: work on other streams is not ordered. `copy_from_device` and
+    /// Nothing is checked and nothing is tracked: work on other streams is not ordered. `copy_from_device` and
     /// [`CudaStream::copy_region`] do both. Driver call: `cuMemcpyAsync`.
     ///
     /// # Safety
@@ -90,7 +90,7 @@ impl CudaStream {
         })
     }
 
-    /// Sets `bytes` bytes from `target` on to `value`. Nothing is checked and nothing noted.
+    /// Sets `bytes` bytes starting at `target` to `value`. Nothing is checked and nothing is tracked.
     ///
     /// Driver call: `cuMemsetD8Async`.
     ///

@@ -1,4 +1,4 @@
-//! Copies from host memory that other code keeps until they are done.
+//! Copies from host memory that other code keeps alive until they are done.
 
 #![allow(unsafe_code)] // A call of the driver on memory that the caller vouches for.
 

@@ -18,20 +18,20 @@ use crate::ordering::Submission;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExternalSemaphoreHandle {
-    /// A file descriptor of a semaphore that is signalled or not; the driver's from the import on, whether it succeeds or not.
+    /// A file descriptor of a binary semaphore; owned by the driver from the import on, whether it succeeds or not.
     #[cfg(unix)]
     FileDescriptor(std::os::fd::OwnedFd),
-    /// A file descriptor of a semaphore that counts; as above.
+    /// A file descriptor of a timeline semaphore; as above.
     #[cfg(unix)]
     TimelineFileDescriptor(std::os::fd::OwnedFd),
-    /// A handle of Windows: which kind (`CUexternalSemaphoreHandleType`), and the handle, which whoever holds it closes.
+    /// A Windows handle: its kind (`CUexternalSemaphoreHandleType`), and the handle, which its holder closes.
     Windows(u32, *mut c_void),
 }
 
 /// A semaphore of a graphics API: streams wait for it and signal it.
 ///
-/// Handles are cheap to clone; it is released with the last one, which waits for the streams that wait for it or signal
-/// it.
+/// Handles are cheap to clone; the semaphore is released with the last one, which waits for the streams that wait for
+/// it or signal it.
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
@@ -75,16 +75,17 @@ impl Resource for Imported {
 }
 
 impl ExternalSemaphore {
-    /// Opens a semaphore.
+    /// Imports a semaphore.
     ///
     /// Driver call: `cuImportExternalSemaphore`.
     ///
     /// # Safety
-    /// 1. The handle is live, and of the kind it says.
+    /// 1. The handle is live, and of the kind that it claims.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or any error returned by the driver. A file descriptor that a
-    /// driver refuses may stay open: drivers close some of them, and closing it again could hit another file.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if such semaphores are not supported, or any error returned by the driver. A file
+    /// descriptor that a driver rejects may stay open: drivers close some of them, and closing it again could close an
+    /// unrelated file.
     #[doc(alias = "cuImportExternalSemaphore")]
     pub unsafe fn import(context: &CudaContext, handle: ExternalSemaphoreHandle) -> Result<Self, Error> {
         #[cfg(unix)]
@@ -131,7 +132,8 @@ impl ExternalSemaphore {
         Ok(Self { inner: Arc::new(Imported { raw, context: context.clone(), accesses }) })
     }
 
-    /// Signals it when `stream` gets there: with `value` if it counts, or as the key of a keyed mutex.
+    /// Signals it when `stream` reaches this point: with `value` for a timeline semaphore, or as the key of a keyed
+    /// mutex.
     ///
     /// Driver call: `cuSignalExternalSemaphoresAsync`.
     ///
@@ -155,8 +157,8 @@ impl ExternalSemaphore {
         )
     }
 
-    /// Makes work submitted to `stream` from now on wait for it: until it counts at least `value`, or is that key of a
-    /// keyed mutex.
+    /// Makes work submitted to `stream` from now on wait for it: until a timeline semaphore has reached `value`, or a
+    /// keyed mutex has that key.
     ///
     /// Driver call: `cuWaitExternalSemaphoresAsync`.
     ///

@@ -1,4 +1,4 @@
-//! Memory without addresses, and addresses without memory.
+//! Physical memory without addresses, and reserved addresses without memory.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles, each owned by one value.
 
@@ -15,17 +15,17 @@ use super::share::{HandleBytes, with_handle};
 use crate::driver::CudaContext;
 use crate::error::{AliasedMemory, BadMapping, Error, ErrorKind, failed};
 
-/// What memory is to be allocated (`CUmemAllocationProp`).
+/// The properties of memory to be allocated (`CUmemAllocationProp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "CUmemAllocationProp")]
 pub struct PhysicalOptions {
-    /// Where it is; on the context's device if not said.
+    /// Where it is; on the context's device by default.
     pub location: Option<MemoryLocation>,
-    /// Kinds of handles by which other processes can open it.
+    /// Kinds of handles with which other processes can open it.
     pub handles: OsHandleKinds,
     /// Whether the hardware may compress it.
     pub compressible: bool,
-    /// Whether other devices of the bus reach it by direct memory access.
+    /// Whether other devices on the bus can access it by DMA.
     pub gpu_direct_rdma: bool,
 }
 
@@ -45,7 +45,7 @@ impl PhysicalOptions {
         }
     }
 
-    /// What sizes, in bytes, must be multiples of: at least, or for the best speed.
+    /// The granularity of sizes, in bytes: the minimum, or the one recommended for speed.
     ///
     /// Driver call: `cuMemGetAllocationGranularity`.
     ///
@@ -71,8 +71,9 @@ impl PhysicalOptions {
 
 /// Memory of a device that has no address until it is [mapped](crate::virtual_memory::Mapping).
 ///
-/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping. It may be mapped several times, and
-/// one of these mappings at a time may be a buffer: [`DeviceBuffer::from_mapping`](crate::DeviceBuffer::from_mapping).
+/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping. It may be mapped several
+/// times, and one of these mappings at a time may become a buffer:
+/// [`DeviceBuffer::from_mapping`](crate::DeviceBuffer::from_mapping).
 #[derive(Clone, Debug)]
 #[doc(alias = "cuMemCreate")]
 pub struct PhysicalAllocation {
@@ -108,7 +109,8 @@ impl PhysicalAllocation {
     /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemCreate`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] for other numbers of bytes, [`Error::is_out_of_memory`], or any error returned by the driver.
+    /// [`ErrorKind::Mapping`] for any other number of bytes, [`Error::is_out_of_memory`], or any error returned by the
+    /// driver.
     pub fn new(context: &CudaContext, bytes: usize, options: PhysicalOptions) -> Result<Self, Error> {
         let granularity = options.granularity(context, false)?;
         multiples("memory", 0, bytes, usize::MAX, granularity)?;
@@ -148,7 +150,7 @@ impl PhysicalAllocation {
         Ok(Claim(self.clone()))
     }
 
-    /// A handle by which another process can open the memory, of a kind that it was allocated for.
+    /// A handle with which another process can open the memory, of a kind that it was allocated for.
     ///
     /// Driver call: `cuMemExportToShareableHandle`.
     ///
@@ -177,7 +179,7 @@ impl PhysicalAllocation {
 
     /// Opens `bytes` bytes of memory that another process, or this one, exported.
     ///
-    /// Not for safe code, which could make a second buffer of memory that has one:
+    /// This is unsafe, because safe code could make a second buffer of memory that already has one:
     ///
     /// ```compile_fail,E0133
     /// use cuda_launch::interop::OsHandle;
@@ -191,9 +193,9 @@ impl PhysicalAllocation {
     /// Driver calls: `cuMemImportFromShareableHandle`, `cuMemGetAllocationGranularity`.
     ///
     /// # Safety
-    /// 1. The handle is live and of the kind it says, and its memory has `bytes` bytes.
-    /// 2. Buffers of it are used by nobody else, be it another process or another handle of this one, in a way that a `Vec`
-    ///    would not allow: all who have the memory agree on who uses it when.
+    /// 1. The handle is live and of the kind that it claims, and its memory has `bytes` bytes.
+    /// 2. Nothing else, neither another process nor another handle in this one, uses its buffers in a way that a `Vec`
+    ///    would not allow: all holders of the memory agree on which of them uses it when.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -261,9 +263,10 @@ impl Drop for PhysicalInner {
     }
 }
 
-/// A range of addresses that nothing else gets, and that lead nowhere until memory is [mapped](crate::virtual_memory::Mapping) there.
+/// A range of addresses that nothing else can be given, and that are unmapped until memory is
+/// [mapped](crate::virtual_memory::Mapping) there.
 ///
-/// Handles are cheap to clone. The addresses are released with the last handle and the last mapping.
+/// Handles are cheap to clone. The addresses are freed with the last handle and the last mapping.
 #[derive(Clone, Debug)]
 #[doc(alias = "cuMemAddressReserve")]
 pub struct VirtualReservation {
@@ -278,7 +281,7 @@ struct ReservationInner {
 }
 
 impl VirtualReservation {
-    /// Reserves `bytes` bytes of addresses, the first a multiple of `alignment`, or as the driver likes for 0.
+    /// Reserves `bytes` bytes of addresses, aligned to `alignment`, or as the driver chooses for 0.
     ///
     /// Driver call: `cuMemAddressReserve`.
     ///

@@ -119,9 +119,9 @@ impl<'a, T: DeviceCopy> From<&'a mut PinnedBuffer<T>> for PinnedViewMut<'a, T> {
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source` over the elements, on `stream`; does not wait.
     ///
-    /// Both may be dropped in the meantime: their memory goes after the copy. The source cannot be changed before the
-    /// copy is done. A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`; none
-    /// for an empty view.
+    /// Both may be dropped in the meantime: their memory is freed after the copy. The source cannot be changed before
+    /// the copy is done. A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`;
+    /// none for an empty view.
     ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.

@@ -1,4 +1,4 @@
-//! Rows of elements that start where the device likes them to.
+//! Rows of elements, aligned as the device prefers.
 
 #![allow(unsafe_code)] // Calls of the driver on memory that this value owns.
 
@@ -19,10 +19,10 @@ use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::Submission;
 
-/// `height` rows of `width` elements, each row at an address that the device reads best.
+/// `height` rows of `width` elements, each row aligned for efficient access.
 ///
-/// Between the end of one row and the start of the next lie unused bytes: [`PitchedBuffer::pitch`] counts from start to
-/// start. Kernels take the address and the pitch. Dropping it waits for all work on its device (`cuMemFree` does).
+/// Rows are padded: [`PitchedBuffer::pitch`] is the distance from the start of one row to the start of the next.
+/// Kernels take the address and the pitch. Dropping it waits for all work on its device (`cuMemFree` does).
 ///
 /// ```
 /// use cuda_launch::memory::PitchedBuffer;
@@ -51,8 +51,8 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Driver call: `cuMemAllocPitch`, none if there are no elements. The stream tells the context.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also for more elements than can be counted; [`Error::is_misaligned`] for elements that are
-    /// aligned to more than the driver's memory or its rows; or any error returned by the driver.
+    /// [`Error::is_out_of_memory`], also if the number of elements overflows; [`Error::is_misaligned`] for elements
+    /// whose alignment exceeds that of the driver's memory or of its rows; or any error returned by the driver.
     pub fn uninit(stream: &CudaStream, width: usize, height: usize) -> Result<Self, Error> {
         let (context, size) = (stream.context(), size_of::<T>());
         let overflow = |len| Error::from(ErrorKind::Capacity { len, size });
@@ -79,7 +79,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         Ok(Self { address, home, width, height, pitch, of: PhantomData })
     }
 
-    /// The widest access that a kernel makes to its elements: what the driver aligns rows for, 4, 8 or 16 bytes.
+    /// The widest access that a kernel makes to its elements, for which the driver aligns rows: 4, 8 or 16 bytes.
     fn access() -> c_uint {
         match size_of::<T>() {
             0..=4 => 4,
@@ -124,7 +124,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         Ok(host)
     }
 
-    /// Sets every element to `value`, on `stream`; does not wait, and leaves the bytes between rows alone.
+    /// Sets every element to `value`, on `stream`; does not wait, and leaves the padding between rows unchanged.
     ///
     /// Driver call: `cuMemsetD2D8Async`, `cuMemsetD2D16Async` or `cuMemsetD2D32Async`, as wide as the element.
     ///
@@ -199,7 +199,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         self.pitch
     }
 
-    /// Elements in all rows; the bytes between rows do not count.
+    /// The number of elements in all rows, without the padding.
     pub fn len(&self) -> usize {
         self.width * self.height
     }
@@ -221,7 +221,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         DevicePtrMut::from_raw(self.address)
     }
 
-    /// The raw address, as the driver's functions take it.
+    /// The raw address, as driver functions take it.
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
         self.home.escape();
         self.address

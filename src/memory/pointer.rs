@@ -1,4 +1,4 @@
-//! Device addresses with the type of what they point to.
+//! Typed device addresses.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ macro_rules! device_pointer {
         }
 
         impl<T> $name<T> {
-            /// A pointer to this device address. Nothing is checked: using it is what is unsafe.
+            /// A pointer to this device address. Nothing is checked: only using it is unsafe.
             pub const fn from_raw(address: u64) -> Self {
                 Self { address, of: PhantomData }
             }
@@ -25,7 +25,7 @@ macro_rules! device_pointer {
                 self.address
             }
 
-            /// Whether the address is 0, as that of an empty buffer is.
+            /// Whether the address is 0, like that of an empty buffer.
             pub const fn is_null(self) -> bool {
                 self.address == 0
             }
@@ -36,7 +36,7 @@ macro_rules! device_pointer {
                 Self::from_raw(self.address.wrapping_add(count.wrapping_mul(size_of::<T>() as u64)))
             }
 
-            /// The same address, of another type.
+            /// The same address, with another type.
             pub const fn cast<U>(self) -> $name<U> {
                 $name::from_raw(self.address)
             }

@@ -65,12 +65,13 @@ pub(super) fn with_handle<R>(
 }
 
 impl MemoryPool {
-    /// A handle by which another process can open the pool, of one of the kinds that it was made for.
+    /// A handle with which another process can open the pool, of one of the kinds that it was created for.
     ///
     /// Driver call: `cuMemPoolExportToShareableHandle`.
     ///
     /// # Errors
-    /// Any error returned by the driver: more than one kind, or one that the pool was not made for, is `CUDA_ERROR_INVALID_VALUE`.
+    /// Any error returned by the driver: more than one kind, or one that the pool was not created for, is
+    /// `CUDA_ERROR_INVALID_VALUE`.
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         let mut bytes = HandleBytes::EMPTY;
@@ -119,7 +120,8 @@ impl MemoryPool {
         Ok(Self::made(context, raw))
     }
 
-    /// What another process needs to open this buffer, besides its pool; the buffer must be of an exported pool.
+    /// What another process needs to open this buffer, in addition to its pool; the buffer must come from an exported
+    /// pool.
     ///
     /// Driver call: `cuMemPoolExportPointer`.
     ///
@@ -142,11 +144,11 @@ impl MemoryPool {
 
     /// Opens a buffer of `len` elements that another process exported, from the pool that was imported from it.
     ///
-    /// It is released in stream order on `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
+    /// It is freed in stream order on `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
     ///
     /// # Safety
     /// 1. The buffer has at least `len` elements of this type, and its allocation is done.
-    /// 2. The processes agree on who uses it when, and the exporter frees it last.
+    /// 2. The processes agree on which of them uses it when, and the exporter frees it last.
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -1,4 +1,4 @@
-//! Borrowed parts of device memory: the borrow checker sees them as it sees slices.
+//! Borrowed parts of device memory: the borrow checker treats them like slices.
 
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
@@ -16,7 +16,7 @@ use crate::driver::CudaContext;
 /// # Safety
 /// 1. `address` points to `len` elements of device memory of `context`, or `len` is 0.
 /// 2. That memory stays allocated as long as `self` is borrowed.
-/// 3. Address and length stay the same while nobody has `&mut self`: an operation checks them when it is made.
+/// 3. Address and length stay the same until something takes `&mut self`: an operation checks them when it is created.
 #[allow(unsafe_code)] // declared here, relied on by copies and launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory",
@@ -158,7 +158,7 @@ macro_rules! view_methods {
                 Self::new(address, range.len(), self.home)
             }
 
-            /// The raw address, as the driver's functions take it; see [`DeviceBuffer::cu_deviceptr`].
+            /// The raw address, as driver functions take it; see [`DeviceBuffer::cu_deviceptr`].
             pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
                 self.home.escape();
                 self.address
@@ -220,7 +220,7 @@ view_methods!(DeviceView);
 view_methods!(DeviceViewMut);
 
 impl<'a, T: DeviceCopy> DeviceView<'a, T> {
-    /// All elements of a buffer or view, whatever kind it is.
+    /// All elements of a buffer or view of any kind.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, DeviceView};

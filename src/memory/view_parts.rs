@@ -1,4 +1,4 @@
-//! Views in pieces, and as other elements.
+//! Views split into chunks, and cast to other elements.
 
 use std::fmt::Debug;
 use std::iter::FusedIterator;
@@ -28,7 +28,7 @@ macro_rules! parts {
                 self.try_slice(len.checked_sub(1)?..)
             }
 
-            /// Pieces of `size` elements each; the last one has what is left, so it may have fewer.
+            /// Chunks of `size` elements each; the last one may have fewer.
             ///
             /// # Panics
             /// If `size` is 0, as with slices; `try_chunks` does not panic.
@@ -38,12 +38,12 @@ macro_rules! parts {
                 $chunks { rest: Some(self), size }
             }
 
-            /// As `chunks`; `None` if `size` is 0.
+            /// Like `chunks`; `None` if `size` is 0.
             pub fn try_chunks(self, size: usize) -> Option<$chunks<'a, T>> {
                 (size != 0).then(|| self.chunks(size))
             }
 
-            /// Pieces of exactly `size` elements; what does not fill one is the remainder.
+            /// Chunks of exactly `size` elements; the rest is the remainder.
             ///
             /// # Panics
             /// If `size` is 0, as with slices; `try_chunks_exact` does not panic.
@@ -55,18 +55,18 @@ macro_rules! parts {
                 $exact { chunks: rest.chunks(size), remainder }
             }
 
-            /// As `chunks_exact`; `None` if `size` is 0.
+            /// Like `chunks_exact`; `None` if `size` is 0.
             pub fn try_chunks_exact(self, size: usize) -> Option<$exact<'a, T>> {
                 (size != 0).then(|| self.chunks_exact(size))
             }
 
-            /// The same bytes as elements of another type, where its size and alignment allow.
+            /// The same bytes as elements of another type, if its size and alignment allow.
             ///
-            /// Every bit pattern is a value of both, so nothing else can be wrong. No driver call.
+            /// Every bit pattern is valid for both types, so nothing else can be wrong. No driver call.
             ///
             /// # Errors
-            /// [`Error::is_out_of_bounds`] if the bytes are no whole number of elements, or do not start at their
-            /// alignment, or if one of the types has no size.
+            /// [`Error::is_out_of_bounds`] if the number of bytes is not a multiple of the element size, the address is
+            /// misaligned, or one of the types is zero-sized.
             pub fn cast<U: DeviceCopy>(self) -> Result<$view<'a, U>, Error> {
                 let len = cast_len::<T, U>(self.base(), self.byte_len())?;
                 Ok($view::new(self.base(), len, self.home()))
@@ -74,7 +74,7 @@ macro_rules! parts {
         }
 
         #[doc = $what]
-        /// in pieces; the last may be shorter. Made by `chunks`.
+        /// in chunks; the last may be shorter. Created by `chunks`.
         #[derive(Debug)]
         pub struct $chunks<'a, T: DeviceCopy> {
             // `None` is never left behind: a view is taken out to be split and put back.
@@ -113,7 +113,7 @@ macro_rules! parts {
         impl<T: DeviceCopy> FusedIterator for $chunks<'_, T> {}
 
         #[doc = $what]
-        /// in pieces of one size. Made by `chunks_exact`.
+        /// in chunks of one size. Created by `chunks_exact`.
         #[derive(Debug)]
         pub struct $exact<'a, T: DeviceCopy> {
             chunks: $chunks<'a, T>,
@@ -121,7 +121,7 @@ macro_rules! parts {
         }
 
         impl<'a, T: DeviceCopy> $exact<'a, T> {
-            /// The elements after the last whole piece.
+            /// The elements after the last whole chunk.
             pub fn into_remainder(self) -> $view<'a, T> {
                 self.remainder
             }
@@ -164,7 +164,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.view_mut().try_split_at(mid)
     }
 
-    /// Pieces of `size` elements, for reading; the last may have fewer.
+    /// Chunks of `size` elements, for reading; the last may have fewer.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -182,7 +182,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.view().chunks(size)
     }
 
-    /// Pieces of `size` elements, for writing; the last may have fewer.
+    /// Chunks of `size` elements, for writing; the last may have fewer.
     ///
     /// # Panics
     /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks`] does not panic.
@@ -191,7 +191,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.view_mut().chunks(size)
     }
 
-    /// Pieces of exactly `size` elements, for reading.
+    /// Chunks of exactly `size` elements, for reading.
     ///
     /// # Panics
     /// If `size` is 0, as with slices; [`DeviceView::try_chunks_exact`] does not panic.
@@ -200,7 +200,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.view().chunks_exact(size)
     }
 
-    /// Pieces of exactly `size` elements, for writing.
+    /// Chunks of exactly `size` elements, for writing.
     ///
     /// # Panics
     /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks_exact`] does not panic.

@@ -1,4 +1,4 @@
-//! Contexts: a device's primary one, others, and those of other code.
+//! Contexts: a device's primary one, others, and those that other code owns.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
@@ -18,11 +18,11 @@ use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
 use crate::trace;
 
-/// A context of a device, kept as long as a handle or anything made from it lives.
+/// A context of a device, kept alive as long as a handle or anything created from it exists.
 ///
-/// [`CudaContext::new`] opens the device's primary context, which all libraries of a process share; it is what you want.
-/// [`CudaDevice::create_context`] makes another one, and [`CudaContext::from_raw`] takes one that other code has.
-/// Handles are cheap to clone and may be used from every thread.
+/// [`CudaContext::new`] opens the device's primary context, which all libraries in a process share; it is almost always
+/// the right one. [`CudaDevice::create_context`] creates another one, and [`CudaContext::from_raw`] wraps one that
+/// other code owns. Handles are cheap to clone and may be used from every thread.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -62,15 +62,15 @@ impl CudaContext {
     /// Opens device `ordinal` of the [default driver](crate::default_driver).
     ///
     /// Driver calls: `cuInit`, `cuDriverGetVersion`, `cuDeviceGet`, `cuDevicePrimaryCtxRetain`,
-    /// `cuDeviceGetAttribute`. The context becomes current on no thread yet.
+    /// `cuDeviceGetAttribute`. The context does not become current on any thread yet.
     ///
     /// # Errors
-    /// No usable driver, no such device, or its context cannot be made.
+    /// No usable driver, no such device, or its context cannot be created.
     pub fn new(ordinal: u32) -> Result<Self, Error> {
         Self::with_driver(&default_driver()?, ordinal)
     }
 
-    /// Opens device `ordinal` of this driver, so that the emulator and a GPU can serve one process.
+    /// Opens device `ordinal` of this driver, so that one process can use both the emulator and a GPU.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -137,14 +137,14 @@ impl CudaContext {
         self.inner.device.clone()
     }
 
-    /// The legacy default stream: work on it waits for all work in the context's blocking streams, and they for it.
+    /// The legacy default stream: work on it waits for all work in the context's blocking streams, and vice versa.
     ///
     /// It is passed as `CU_STREAM_LEGACY`. No driver call.
     pub fn default_stream(&self) -> CudaStream {
         CudaStream::legacy(self)
     }
 
-    /// A stream of its own that does not wait for the default stream.
+    /// A new stream that does not synchronise with the default stream.
     ///
     /// Driver calls: `cuStreamCreateWithPriority`, and `cuCtxGetCurrent`/`cuCtxSetCurrent` as for every call on a context.
     ///
@@ -159,7 +159,8 @@ impl CudaContext {
     /// Driver call: `cuCtxSynchronize`.
     ///
     /// # Errors
-    /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the first fault of that work, which is sticky; or a panic in a host function of one of the streams.
+    /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the
+    /// first fault of that work, which is sticky; or a panic in a host function of one of its streams.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
         // What could not be given back earlier.
@@ -196,12 +197,12 @@ impl CudaContext {
     /// Multiprocessors of the device. No driver call.
     ///
     /// # Errors
-    /// None today; later devices may have to be asked.
+    /// None at present; later devices may have to be queried.
     pub fn multiprocessor_count(&self) -> Result<u32, Error> {
         Ok(self.limits().multiprocessors)
     }
 
-    /// Any attribute of the device; more questions are those of [`CudaContext::device`].
+    /// Any attribute of the device; see [`CudaContext::device`] for other queries.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
@@ -225,7 +226,7 @@ impl CudaContext {
         Ok((free, total))
     }
 
-    /// What the device allows a launch to ask for. No driver call.
+    /// The limits that the device sets for launches. No driver call.
     pub fn limits(&self) -> &DeviceLimits {
         &self.inner.limits
     }
@@ -240,7 +241,8 @@ impl CudaContext {
         &self.inner.driver
     }
 
-    /// The newest CUDA version the driver supports, as `cuDriverGetVersion` counts: 13000 is 13.0. No driver call.
+    /// The newest CUDA version that the driver supports, in the format of `cuDriverGetVersion`: 13000 is 13.0. No
+    /// driver call.
     pub fn driver_version(&self) -> u32 {
         self.inner.driver_version
     }
@@ -255,21 +257,21 @@ impl CudaContext {
         self.inner.device.raw()
     }
 
-    /// Whether both are handles of one context on one driver.
+    /// Whether both are handles to the same context on the same driver.
     #[inline(always)]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// What tells this context from all others, as long as a handle lives.
+    /// What distinguishes this context from all others, as long as a handle lives.
     #[inline(always)]
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// Makes the context current on this thread if it is not.
+    /// Makes the context current on this thread if it is not already.
     ///
-    /// Calls of this crate do so themselves; call it before raw driver calls of your own.
+    /// Calls of this crate do so themselves; call it before your own raw driver calls.
     ///
     /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` only if another context was current.
     ///

@@ -16,7 +16,7 @@ pub(super) enum Hold {
     Retained,
     /// A context that this crate created.
     Created,
-    /// A context that other code keeps; so does this, where it is given.
+    /// A context that other code keeps alive; so does this, if it is given.
     Foreign(Option<Arc<dyn Any + Send + Sync>>),
     /// Nothing is owed any more.
     Released,

@@ -1,4 +1,4 @@
-//! Kernel images: looked at before the driver sees them, then loaded with both compiler logs.
+//! Kernel images: checked before the driver sees them, then loaded with both compiler logs.
 
 #![allow(unsafe_code)] // `cuModuleLoadDataEx` on bytes that were checked or end in NUL.
 

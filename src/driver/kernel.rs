@@ -15,7 +15,7 @@ use super::park::Keep;
 use super::shape::{KernelShape, Kind};
 use crate::error::{Error, ErrorKind, Wanted};
 
-/// Who knew a kernel's parameter list.
+/// Where a kernel's parameter list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterSource {
     /// `cuFuncGetParamInfo` (drivers since CUDA 12.4).
@@ -27,9 +27,9 @@ pub enum ParameterSource {
 /// A kernel's parameter list, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parameters {
-    /// The list in order, and who knew it.
+    /// The list in order, and its source.
     Known(Vec<Wanted>, ParameterSource),
-    /// Launches go ahead unchecked, for this reason.
+    /// Launches are not checked, for this reason.
     Unknown(String),
 }
 
@@ -164,7 +164,7 @@ impl Kernel {
         self.required_block.is_some() || self.required_cluster.is_some()
     }
 
-    /// The name it was looked up by.
+    /// The name that it was looked up by.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -200,7 +200,7 @@ impl Kernel {
         self.static_shared
     }
 
-    /// Dynamic shared memory that a launch may ask for now, in bytes.
+    /// Dynamic shared memory that a launch may currently request, in bytes.
     pub fn max_dynamic_shared_memory(&self) -> u32 {
         self.max_dynamic_shared.load(Ordering::Relaxed)
     }

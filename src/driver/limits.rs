@@ -1,4 +1,4 @@
-//! What a device allows a launch to ask for.
+//! The limits that a device sets for launches.
 
 use cuda_driver_sys::CUdevice_attribute as A;
 
@@ -18,9 +18,9 @@ pub struct DeviceLimits {
     pub max_block_dim: (u32, u32, u32),
     /// Threads per block in all.
     pub max_threads_per_block: u32,
-    /// Bytes of shared memory a block gets without opting in, static and dynamic together.
+    /// Bytes of shared memory that a block gets without opting in, static and dynamic together.
     pub max_shared_memory: u32,
-    /// Bytes of shared memory a block can opt in to, static and dynamic together.
+    /// Bytes of shared memory that a block can opt in to, static and dynamic together.
     pub max_shared_memory_optin: u32,
     /// Threads per warp.
     pub warp_size: u32,

@@ -20,8 +20,8 @@ use cuda_ptx::nearest;
 
 /// A loaded kernel image: PTX, cubin or fatbin.
 ///
-/// Handles are cheap to clone; functions keep their module loaded. The image is unloaded with the last of them, which
-/// waits for its kernels.
+/// Handles are cheap to clone; functions keep their module loaded. The image is unloaded when the last of them is
+/// dropped, which waits for its kernels.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -82,19 +82,19 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 impl CudaContext {
     /// Loads a kernel image from memory: PTX text (with or without a NUL at its end), a cubin, or a fatbin.
     ///
-    /// The bytes are checked before the driver sees them, because it reads past the end of cut images.
+    /// The bytes are checked before they reach the driver, because it reads past the end of truncated images.
     ///
     /// Driver call: `cuModuleLoadDataEx`, asking for both compiler logs.
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] for bytes that are no whole image, [`ErrorKind::Compiler`] with the log and the line it
-    /// points at where the driver refuses them.
+    /// [`ErrorKind::Image`] for bytes that are not a complete image, [`ErrorKind::Compiler`] with the log and the line
+    /// that it points at if the driver rejects them.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_module(&self, image: impl AsRef<[u8]>) -> Result<CudaModule, Error> {
         Ok(self.load_module_with(image, &JitOptions::new())?.0)
     }
 
-    /// Loads a kernel image from memory with options for the compiler, and says what it had to say.
+    /// Loads a kernel image from memory with options for the compiler, and returns the compiler's report.
     ///
     /// Driver call: `cuModuleLoadDataEx`.
     ///
@@ -158,9 +158,9 @@ impl CudaModule {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A handle to a module that other code loaded, and unloads.
+    /// A handle to a module that other code loaded and will unload.
     ///
-    /// What only an image tells, such as the names of parameters, is not known of it. No driver call.
+    /// What only an image contains, such as the names of parameters, is unknown for it. No driver call.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, CudaModule};
@@ -174,9 +174,9 @@ impl CudaModule {
     ///
     /// # Safety
     /// 1. `raw` is a module of this context, on its driver.
-    /// 2. It stays loaded as long as this handle, a clone, or a function or variable from them lives, as work that uses it runs, and as
-    ///    a graph with a launch of it, or what was made of one, can run.
-    /// 3. A variable of it that has a mutable view here has no view from another handle of the module in the meantime.
+    /// 2. It stays loaded as long as this handle, a clone, or a function or variable from them lives, as work that uses
+    ///    it runs, and as a graph with a launch of it, or anything instantiated from one, can run.
+    /// 3. While a variable of it has a mutable view here, there is no view of it from another handle to the module.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
         let origin = format!("module at {raw:?}");
         Self::new(context, raw, &origin, String::new(), Arc::default(), Arc::default(), Owner::Foreign)
@@ -237,7 +237,7 @@ impl CudaModule {
         self.inner.kernels.known(name).map_or(Ok(()), |kernel| kernel.refresh_limits())
     }
 
-    /// Names of the kernels, where the image lists them (PTX and cubins do).
+    /// The names of the kernels, if the image lists them (PTX and cubins do).
     ///
     /// No driver call.
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
@@ -259,7 +259,7 @@ impl CudaModule {
         &self.inner.symbols
     }
 
-    /// What the driver's compiler had to say about an image that it accepted; often nothing.
+    /// What the driver's compiler reported about an image that it accepted; often nothing.
     pub fn info_log(&self) -> &str {
         &self.inner.info_log
     }
@@ -290,7 +290,7 @@ impl CudaModule {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.unload())
     }
 
-    /// A number that no other module of this process has.
+    /// A number that no other module in this process has.
     #[inline]
     pub(crate) fn id(&self) -> u64 {
         self.inner.id

@@ -10,11 +10,11 @@ use std::ptr::null_mut;
 use super::context::CudaContext;
 use crate::error::Error;
 
-/// A part of the program that a profiler records, from [`Profiler::start`] until this is dropped.
+/// A section of the program that a profiler records, from [`Profiler::start`] until this is dropped.
 ///
-/// It matters under a profiler that was told to wait for it (`nsys profile -c cudaProfilerApi`,
-/// `ncu --profile-from-start off`); without one, nothing happens. One recording serves the whole process: starts are not
-/// counted, so the first end ends it.
+/// It has an effect under a profiler that was told to wait for it (`nsys profile -c cudaProfilerApi`,
+/// `ncu --profile-from-start off`); without one, nothing happens. There is one recording for the whole process: starts
+/// are not counted, so the first end stops it.
 ///
 /// ```
 /// use cuda_launch::diagnostics::Profiler;
@@ -34,7 +34,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Begins a recording.
+    /// Starts a recording.
     ///
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStart`.
     ///
@@ -45,7 +45,7 @@ impl Profiler {
         Ok(Self { context: context.clone(), running: true })
     }
 
-    /// Ends the recording, and reports any error.
+    /// Stops the recording, and reports any error.
     ///
     /// Work that is still running is recorded to its end: wait for it first where that matters.
     ///

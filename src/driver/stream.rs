@@ -29,8 +29,8 @@ bitflags! {
 
 /// A queue of device work that runs in order.
 ///
-/// Handles are cheap to clone. The stream is destroyed with its last handle, which does not wait: work already given to
-/// it still runs.
+/// Handles are cheap to clone. The stream is destroyed with its last handle, which does not wait: work already
+/// submitted to it still runs.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -171,35 +171,36 @@ impl CudaStream {
         Self { inner }
     }
 
-    /// Borrows a stream that other code made and will destroy.
+    /// Borrows a stream that other code created and will destroy.
     ///
     /// No driver call.
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
-    /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers which that work
+    /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
     ///    uses: these remember the stream.
-    /// 3. Where other code captures it, what is given to it here in the meantime uses only what lives as long as the
+    /// 3. If other code captures it, work submitted to it here in the meantime uses only what lives as long as the
     ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
     ///    launched.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, false, None)
     }
 
-    /// Takes a stream over that other code made: it is destroyed with the last handle. No driver call.
+    /// Takes ownership of a stream that other code created: it is destroyed with the last handle. No driver call.
     ///
     /// # Safety
-    /// 1. `raw` is a live stream of `context`'s context, and none of the driver's special handles.
+    /// 1. `raw` is a live stream of `context`'s context, and not one of the driver's special handles.
     /// 2. Nothing else destroys it.
     /// 3. As duty 3 of [`CudaStream::from_raw`].
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, true, None)
     }
 
-    /// Gives the stream away: the caller destroys it, by `cuStreamDestroy` or [`CudaStream::from_raw_owned`]. No driver call.
+    /// Releases ownership of the stream: the caller destroys it, by `cuStreamDestroy` or
+    /// [`CudaStream::from_raw_owned`]. No driver call.
     ///
     /// # Errors
-    /// The handle itself, where it is not the last one: buffers that the stream used last hold others.
+    /// The handle itself, if it is not the last one: buffers that the stream used last hold others.
     pub fn into_raw(self) -> Result<CUstream, Self> {
         let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
         inner.owned = false;
@@ -286,8 +287,8 @@ impl CudaStream {
 
     /// Makes work submitted to this stream from now on wait for `event`.
     ///
-    /// The event may be of another context, and of any kind; it may be recorded anew, or dropped, as soon as this returns.
-    /// Driver call: `cuStreamWaitEvent`.
+    /// The event may belong to another context, and be of any kind; it may be recorded again, or dropped, as soon as
+    /// this returns. Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -311,10 +312,10 @@ impl CudaStream {
         })
     }
 
-    /// Makes work submitted to this stream from now on wait for what `other` has been given so far.
+    /// Makes work submitted to this stream from now on wait for all work submitted to `other` so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
-    /// Where the two are streams of different drivers, the host waits instead: `cuStreamSynchronize`.
+    /// If the two belong to different drivers, the host waits instead: `cuStreamSynchronize`.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -322,9 +323,9 @@ impl CudaStream {
         self.after(other)
     }
 
-    /// A new stream whose work waits for what this one has been given so far.
+    /// A new stream whose work waits for all work submitted to this one so far.
     ///
-    /// The fork of a stream that captures is part of the capture, and joined at its end if it was not before.
+    /// The fork of a capturing stream is part of the capture, and is joined at its end if it was not joined before.
     ///
     /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
     ///
@@ -351,7 +352,7 @@ impl CudaStream {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
     }
 
-    /// What tells this stream from all others, as long as a handle lives.
+    /// What distinguishes this stream from all others, as long as a handle lives.
     #[inline(always)]
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()

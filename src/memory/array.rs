@@ -264,7 +264,7 @@ impl<T: ArrayElement> CudaArray<T> {
         self.inner.extent
     }
 
-    /// The number of all elements.
+    /// The total number of elements.
     pub fn len(&self) -> usize {
         // The driver allocated them: they can be counted.
         self.inner.extent.elements().unwrap_or(usize::MAX)

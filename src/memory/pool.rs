@@ -373,8 +373,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// `cuMemAllocFromPoolAsync`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures;
-    /// [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
+    /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver; the stream
+    /// captures; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;

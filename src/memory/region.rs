@@ -37,7 +37,7 @@ impl Extent {
         Self { width, height, depth }
     }
 
-    /// The number of all elements; `None` if it overflows.
+    /// The total number of elements; `None` if it overflows.
     pub const fn elements(self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);

@@ -294,7 +294,7 @@ impl CudaStream {
     /// # Safety
     /// 1. `address` is in memory of the device or in pinned memory that it can access, which lives until the write is
     ///    done; where the stream captures, as long as the graph can run.
-    /// 2. Until then nothing relies on the number being what it was: no other work, and no Rust reference.
+    /// 2. Until then nothing relies on the old value: no other work, and no Rust reference.
     #[doc(alias = "cuStreamWriteValue32")]
     #[doc(alias = "cuStreamWriteValue64")]
     pub unsafe fn write_value<T: StreamValue>(

@@ -74,7 +74,7 @@ bitflags! {
     }
 }
 
-/// How a texture samples its memory. The default is: clamp, point filter, coordinates that count elements.
+/// How a texture samples its memory. The default is: clamp, point filter, unnormalized coordinates.
 ///
 /// ```
 /// use cuda_launch::texture::{AddressMode, FilterMode, TextureDescriptor};

@@ -57,7 +57,7 @@ pub unsafe trait DeviceSlice {
 /// Device memory that can be written: buffers and mutable views.
 ///
 /// # Safety
-/// 1. Nothing else uses the memory while `self` is borrowed as mutable.
+/// 1. Nothing else uses the memory while `self` is mutably borrowed.
 #[allow(unsafe_code)] // declared here, relied on by launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory that can be written",
@@ -97,7 +97,7 @@ pub struct DeviceView<'a, T: DeviceCopy> {
     of: PhantomData<&'a [T]>,
 }
 
-/// Elements of device memory, for writing; nobody else can see them in the meantime.
+/// Elements of device memory, for writing: an exclusive borrow.
 pub struct DeviceViewMut<'a, T: DeviceCopy> {
     address: u64,
     len: usize,

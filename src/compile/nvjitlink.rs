@@ -1,4 +1,4 @@
-//! nvJitLink: LTO IR, PTX, cubins and more to one cubin.
+//! nvJitLink: links LTO IR, PTX, cubins and more into one cubin.
 
 #![allow(unsafe_code)] // Calls of nvJitLink with a link that `Job` owns, inputs that were checked or vouched for, and buffers.
 
@@ -33,8 +33,8 @@ const LIBRARY: Library = Library {
 
 /// The linker of the toolkit, loaded from its library at run time.
 ///
-/// It optimises LTO IR across all inputs, which the driver's own [`Linker`](crate::module::Linker) does not since CUDA 12. Cheap to
-/// clone, and may be used from every thread. No driver and no GPU is needed to link.
+/// It optimises LTO IR across all inputs, which the driver's own [`Linker`](crate::module::Linker) has not done since
+/// CUDA 12. Cheap to clone, and may be used from every thread. Linking needs neither a driver nor a GPU.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -70,21 +70,21 @@ struct Inner {
 static FOUND: Mutex<Option<NvJitLink>> = Mutex::new(None);
 
 impl NvJitLink {
-    /// Finds and loads the library, as [`Nvrtc::load`](super::Nvrtc::load) does; the variable is `CUDA_LAUNCH_NVJITLINK`.
+    /// Finds and loads the library, like [`Nvrtc::load`](super::Nvrtc::load); the variable is `CUDA_LAUNCH_NVJITLINK`.
     ///
     /// Call: `nvJitLinkVersion`.
     ///
     /// # Errors
-    /// [`CompileError::NotFound`] with everything that was tried; a library before 12.3 cannot say its version and is not
-    /// taken.
+    /// [`CompileError::NotFound`] with everything that was tried; a library before 12.3 cannot report its version and
+    /// is not used.
     pub fn load() -> Result<Self, Error> {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that other code loaded: another version beside the first, or one of a test.
+    /// Uses a library that other code loaded: a second version next to the first, or one from a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot say its version.
+    /// [`CompileError::TooOld`] if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both outputs outlive the call.
@@ -108,7 +108,7 @@ impl NvJitLink {
         self.inner.version
     }
 
-    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
         Self { cache: Some(cache), ..self }
@@ -125,8 +125,9 @@ impl NvJitLink {
     /// `nvJitLinkGetLinkedCubin` or `nvJitLinkGetLinkedPtx`, `nvJitLinkDestroy`.
     ///
     /// # Errors
-    /// [`CompileError::Refused`] with the log, for what nobody defines, an input for another architecture, or an option that the
-    /// library does not know; [`CompileError::Argument`] for no inputs, and for PTX of inputs that are not LTO IR.
+    /// [`CompileError::Refused`] with the log, for an undefined symbol, an input for another architecture, or an option
+    /// that the library does not know; [`CompileError::Argument`] for no inputs, and for PTX output from inputs that
+    /// are not LTO IR.
     #[doc(alias = "nvJitLinkComplete")]
     pub fn link(&self, inputs: &LinkInputs, options: &NvJitLinkOptions) -> Result<CompiledCode, Error> {
         inputs.check(options.output)?;

@@ -1,4 +1,4 @@
-//! What is said where NVRTC is too old or refuses.
+//! Messages for an NVRTC that is too old or rejects its input.
 
 use cuda_driver_sys::Missing;
 use cuda_driver_sys::nvrtc::nvrtcResult;

@@ -1,4 +1,4 @@
-//! libNVVM: NVVM IR to PTX or LTO IR.
+//! libNVVM: compiles NVVM IR to PTX or LTO IR.
 
 #![allow(unsafe_code)] // Calls of libNVVM with a program that `Program` owns, and texts and buffers that outlive the calls.
 
@@ -26,9 +26,9 @@ const LIBRARY: Library = Library {
     wheel: "nvidia-nvvm",
 };
 
-/// NVVM IR, text (`.ll`) or bitcode (`.bc`), in one module or more that become one.
+/// NVVM IR, text (`.ll`) or bitcode (`.bc`), in one or more modules that are linked into one.
 ///
-/// Kernels that go through LTO IR must be in `@llvm.used`, or the link leaves them out.
+/// Kernels that go through LTO IR must be in `@llvm.used`, or the link drops them.
 ///
 /// ```
 /// use cuda_launch::compile::NvvmIr;
@@ -50,12 +50,12 @@ pub(super) struct IrModule {
 }
 
 impl NvvmIr {
-    /// A module; its name is what messages call it.
+    /// A module; its name is used in messages.
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { modules: vec![IrModule { name: name.into(), bytes: bytes.into(), lazy: false }] }
     }
 
-    /// One more module of the same program.
+    /// Adds another module of the same program.
     #[must_use]
     #[doc(alias = "nvvmAddModuleToProgram")]
     pub fn module(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
@@ -63,7 +63,7 @@ impl NvvmIr {
         self
     }
 
-    /// A library, such as [`Nvvm::libdevice`]: only what the modules use of it is taken.
+    /// Adds a library, such as [`Nvvm::libdevice`]: only what the modules use is linked in.
     #[must_use]
     #[doc(alias = "nvvmLazyAddModuleToProgram")]
     pub fn library(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
@@ -79,9 +79,9 @@ impl NvvmIr {
 
 /// The compiler of NVVM IR, loaded from its library at run time.
 ///
-/// Cheap to clone, and may be used from every thread. No driver and no GPU is needed to compile.
+/// Cheap to clone, and may be used from every thread. Compiling needs neither a driver nor a GPU.
 ///
-/// The IR must be well formed: for some damaged modules the library ends the process.
+/// The IR must be well formed: some damaged modules make the library abort the process.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -114,7 +114,7 @@ struct Inner {
 static FOUND: Mutex<Option<Nvvm>> = Mutex::new(None);
 
 impl Nvvm {
-    /// Finds and loads the library, as [`Nvrtc::load`](super::Nvrtc::load) does; the variable is `CUDA_LAUNCH_NVVM`.
+    /// Finds and loads the library, like [`Nvrtc::load`](super::Nvrtc::load); the variable is `CUDA_LAUNCH_NVVM`.
     ///
     /// Call: `nvvmVersion`.
     ///
@@ -124,10 +124,10 @@ impl Nvvm {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that other code loaded: another version beside the first, or one of a test.
+    /// Uses a library that other code loaded: a second version next to the first, or one from a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot say its version.
+    /// [`CompileError::TooOld`] if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both outputs outlive the call.
@@ -145,7 +145,7 @@ impl Nvvm {
         }
     }
 
-    /// The version of its interface, which is not that of the toolkit: `(2, 0)` of CUDA 13.
+    /// The version of its interface, which differs from that of the toolkit: `(2, 0)` for CUDA 13.
     #[doc(alias = "nvvmVersion")]
     pub fn version(&self) -> (u32, u32) {
         self.inner.version
@@ -154,7 +154,7 @@ impl Nvvm {
     /// The version of the IR that it reads, as a module states it in `!nvvmir.version`: `(2, 0)`.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot say.
+    /// [`CompileError::TooOld`] if it cannot report it.
     #[doc(alias = "nvvmIRVersion")]
     pub fn ir_version(&self) -> Result<(u32, u32), Error> {
         let (mut major, mut minor, mut debug_major, mut debug_minor) = (0, 0, 0, 0);
@@ -165,7 +165,7 @@ impl Nvvm {
         Ok((major.unsigned_abs(), minor.unsigned_abs()))
     }
 
-    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
         Self { cache: Some(cache), ..self }
@@ -176,7 +176,7 @@ impl Nvvm {
         self.inner.table.file()
     }
 
-    /// Reads `libdevice`, the functions of mathematics (`__nv_sinf`) in IR, from beside the library.
+    /// Reads `libdevice`, the mathematical functions (`__nv_sinf`) in IR, from next to the library.
     ///
     /// # Errors
     /// [`CompileError::NotFound`] with the places tried.
@@ -202,8 +202,8 @@ impl Nvvm {
     /// `nvvmCompileProgram`, `nvvmGetProgramLog`, `nvvmGetCompiledResult`, `nvvmDestroyProgram`.
     ///
     /// # Errors
-    /// [`CompileError::Refused`] with the log and the line of the IR, where it names one; [`CompileError::Argument`] for a cubin,
-    /// which this library does not make.
+    /// [`CompileError::Refused`] with the log and the line of the IR, if it names one; [`CompileError::Argument`] for a
+    /// cubin, which this library does not produce.
     #[doc(alias = "nvvmCompileProgram")]
     pub fn compile(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<CompiledCode, Error> {
         if options.output == CodeKind::Cubin {

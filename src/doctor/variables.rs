@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-/// An environment variable that is set and matters.
+/// A relevant environment variable that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// Its value; of a search path, only the folders that hold a driver's library.
+    /// Its value; for a search path, only the folders that contain a driver library.
     pub value: String,
     /// What it does.
     pub effect: &'static str,

@@ -7,7 +7,8 @@ use super::node::{GraphNode, NodeKind, lock};
 use crate::error::Error;
 
 impl CudaGraph {
-    /// Adds a copy of `child` as one node. Later changes of `child` do not reach it; what `child` uses is kept here, too.
+    /// Adds a copy of `child` as one node. Later changes of `child` do not affect it; what `child` uses is kept alive
+    /// here, too.
     ///
     /// ```
     /// use cuda_launch::graph::NodeKind;

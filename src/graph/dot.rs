@@ -1,4 +1,4 @@
-//! A graph as the source of a picture, for Graphviz.
+//! A graph in the DOT language, for Graphviz.
 
 #![allow(unsafe_code)] // A call of the driver with a path.
 
@@ -11,7 +11,7 @@ use super::graph::CudaGraph;
 use crate::error::{Error, ErrorKind};
 
 bitflags! {
-    /// What stands in the picture besides the nodes and their dependencies (`CUgraphDebugDot_flags`).
+    /// What the picture shows besides the nodes and their dependencies (`CUgraphDebugDot_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DotFlags: u32 {
         /// All of it.
@@ -49,7 +49,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphDebugDotPrint`.
     ///
     /// # Errors
-    /// The path has a NUL inside, or any error returned by the driver: `CUDA_ERROR_OPERATING_SYSTEM` where it cannot write there.
+    /// The path contains a NUL byte, or any error returned by the driver: `CUDA_ERROR_OPERATING_SYSTEM` if it cannot
+    /// write there.
     #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<(), Error> {
         let path = path.as_ref();

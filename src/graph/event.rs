@@ -32,9 +32,9 @@ impl CudaGraph {
         })
     }
 
-    /// Adds a node that waits until the work is done that `event` marks when the graph is launched.
+    /// Adds a node that waits until the work before `event`, as recorded when the graph is launched, is done.
     ///
-    /// The event may be of another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
+    /// The event may belong to another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
     /// The event belongs to another driver, a node in `after` is not part of this graph, or any error returned by the

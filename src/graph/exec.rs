@@ -34,12 +34,13 @@ bitflags! {
     }
 }
 
-/// A graph made executable: one driver call launches all of it.
+/// An instantiated graph: one driver call launches all of it.
 ///
-/// It keeps what its work uses, and each launch is ordered against other uses of its buffers. Its launches run one after the
-/// other, on any stream. It may be dropped while one runs: that does not wait, and what the launch uses stays until it
-/// is done. Only where the last launch was on another thread's [per-thread stream](CudaContext::per_thread_stream),
-/// which has no handle here, the end waits for the context, and so does a change of a node.
+/// It keeps what its work uses alive, and each launch is ordered against other accesses to its buffers. Its launches
+/// run one after the other, on any stream. It may be dropped while one runs: that does not wait, and what the launch
+/// uses stays alive until it is done. Only if the last launch was on another thread's [per-thread
+/// stream](CudaContext::per_thread_stream), which has no handle here, does the drop wait for the context, and so does a
+/// change of a node.
 ///
 /// ```
 /// use cuda_launch::graph::InstantiateFlags;
@@ -77,12 +78,12 @@ unsafe impl Send for GraphExec {}
 unsafe impl Sync for GraphExec {}
 
 impl CudaGraph {
-    /// Makes the graph executable. Later changes of the graph do not reach the result; see [`GraphExec::update`].
+    /// Instantiates the graph. Later changes of the graph do not affect the result; see [`GraphExec::update`].
     ///
     /// Driver call: `cuGraphInstantiateWithParams`, or `cuGraphInstantiateWithFlags` in drivers before CUDA 12.0.
     ///
     /// # Errors
-    /// [`Error::is_graph_error`], which names the node that the driver stumbles over, where it tells.
+    /// [`Error::is_graph_error`], which names the offending node, if the driver reports it.
     #[doc(alias = "cuGraphInstantiate")]
     pub fn instantiate(&self, flags: InstantiateFlags) -> Result<GraphExec, Error> {
         sweep();
@@ -144,17 +145,18 @@ fn reason(result: R) -> &'static str {
 }
 
 impl GraphExec {
-    /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
+    /// Launches the graph on `stream`, after all work submitted to the stream so far and after earlier launches of this
+    /// graph.
     ///
-    /// It is ordered against other accesses of its buffers, on any thread. Of two launches that are submitted at the
-    /// very same time either may be the first.
+    /// It is ordered against other accesses to its buffers, from any thread. Of two launches that are submitted at the
+    /// same time, either may be the first.
     ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
     ///
     /// # Errors
-    /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers launch
-    /// no graph into a capture: make the graph a node by [`CudaGraph::add_child`].
+    /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers do not
+    /// launch graphs into a capture: make the graph a node with [`CudaGraph::add_child`].
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
@@ -201,7 +203,7 @@ impl GraphExec {
         }
     }
 
-    /// Makes the graph ready on the device, so that its first launch does not have to.
+    /// Uploads the graph to the device, so that its first launch does not have to.
     ///
     /// Driver call: `cuGraphUpload`.
     ///
@@ -219,7 +221,7 @@ impl GraphExec {
         )
     }
 
-    /// Waits for the last launch, and raises the first panic that a host function of the graph has left.
+    /// Waits for the last launch, and resumes the first panic of a host function of the graph.
     ///
     /// Driver call: `cuStreamSynchronize`, if the graph was launched; `cuCtxSynchronize` if that was on another thread's
     /// [per-thread stream](CudaContext::per_thread_stream).
@@ -228,7 +230,7 @@ impl GraphExec {
     /// The first fault of work in the context, which is sticky.
     ///
     /// # Panics
-    /// With the panic of a host function.
+    /// Resumes the panic of a host function.
     pub fn synchronize(&self) -> Result<(), Error> {
         sweep();
         self.last.iter().try_for_each(ThreadStream::synchronize)?;
@@ -241,7 +243,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// The flags it was instantiated with, `UPLOAD` left out.
+    /// The flags that it was instantiated with, without `UPLOAD`.
     ///
     /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
     ///
@@ -272,7 +274,7 @@ impl GraphExec {
     /// Driver call: `cuGraphExecDestroy`.
     ///
     /// # Errors
-    /// Any error returned by the driver; it is gone in any case.
+    /// Any error returned by the driver; it is released in any case.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.destroy()

@@ -39,7 +39,8 @@ pub struct CudaGraph {
     id: u64,
 }
 
-/// A graph with all graphs inside it: the driver destroys them together, and lets one thread at a time change them.
+/// A graph with all graphs nested in it: the driver destroys them together, and lets only one thread at a time change
+/// them.
 #[derive(Debug)]
 pub(super) struct Family {
     /// A number that no other family has.
@@ -81,7 +82,7 @@ impl CudaGraph {
         Ok(Self::adopt(context, raw, true))
     }
 
-    /// Borrows a graph that other code made and will destroy.
+    /// Borrows a graph that other code created and will destroy.
     ///
     /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
@@ -90,7 +91,7 @@ impl CudaGraph {
     ///
     /// # Safety
     /// 1. `raw` is a live graph of `context`, and outlives the result and what is instantiated from it.
-    /// 2. Nobody else adds or removes nodes, or uses the graph on another thread, in the meantime.
+    /// 2. In the meantime no other code adds or removes nodes, or uses the graph on another thread.
     /// 3. What its nodes use lives as long as they can run.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUgraph) -> Result<Self, Error> {
         let graph = Self::adopt(context, raw, false);
@@ -116,7 +117,7 @@ impl CudaGraph {
         &self.family.context
     }
 
-    /// The raw graph, valid as long as this value lives. Nodes that others add to it are not known here.
+    /// The raw graph, valid as long as this value lives. Nodes that other code adds to it are unknown here.
     pub fn raw(&self) -> CUgraph {
         self.raw
     }
@@ -144,12 +145,13 @@ impl CudaGraph {
         lock(&self.table).get(node).map(|record| record.raw)
     }
 
-    /// Removes a node and its dependencies. Executable graphs are not changed, but no longer know the node.
+    /// Removes a node and its dependencies. Executable graphs are not changed, but can no longer be updated at this
+    /// node.
     ///
     /// Driver call: `cuGraphDestroyNode`.
     ///
     /// # Errors
-    /// The node is not part of this graph; it is a conditional node, and somebody still has one of its graphs; or any
+    /// The node is not part of this graph; it is a conditional node, and one of its graphs is still in use; or any
     /// error returned by the driver: memory allocation nodes cannot be removed.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
@@ -234,7 +236,7 @@ impl CudaGraph {
         Ok(clone)
     }
 
-    /// The node of this clone that is the copy of `node` of the original. No driver call.
+    /// The node of this clone that corresponds to `node` of the original. No driver call.
     pub fn copy_of(&self, node: GraphNode) -> GraphNode {
         GraphNode { graph: self.id, ..node }
     }

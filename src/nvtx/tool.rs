@@ -1,4 +1,4 @@
-//! How a tool attaches: it is loaded once, and handed the addresses of the slots that it fills.
+//! How a tool attaches: it is loaded once, and given the addresses of the slots that it fills.
 
 #![allow(unsafe_code)] // Loads the library that the environment names, and calls it as the protocol says.
 

@@ -1,7 +1,8 @@
-//! Which streams access a piece of memory, and which of them the next access must wait for. Driver-free: loom runs it.
+//! Which streams access a piece of memory, and which of them the next access must wait for. Independent of the driver:
+//! loom tests it.
 //!
-//! Two words let most submissions go ahead: a bit for each stream that may read, and one for the stream that may write. They are
-//! a summary of a list behind a lock, which everybody else consults. The invariants:
+//! Two words let most submissions proceed: a bit for each stream that may read, and one for the stream that may write.
+//! They are a summary of a list behind a lock, which all other submissions consult. The invariants:
 //!
 //! 1. A stream whose work may access the memory is in the list from before that work is submitted until another stream of the
 //!    list comes after it, or it is done.

@@ -131,7 +131,7 @@ impl CompiledCode {
             CodeKind::LtoIr => {
                 let help = "link it with NvJitLink, to a cubin or PTX".to_string();
                 Err(ErrorKind::Compile(CompileError::Argument {
-                    what: what() + ", which no driver loads",
+                    what: what() + ", which no driver can load",
                     help,
                 })
                 .into())

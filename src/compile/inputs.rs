@@ -124,12 +124,12 @@ impl LinkInputs {
             self.list.iter().find(|input| !matches!(input.kind, LinkInput::Nvvm | LinkInput::Other(_)));
         match (output, other) {
             (CodeKind::LtoIr, _) => Err(argument_error(
-                "nvJitLink makes a cubin or PTX, not LTO IR".into(),
-                "ask for one of these",
+                "nvJitLink produces a cubin or PTX, not LTO IR".into(),
+                "request one of these",
             )),
             (CodeKind::Ptx, Some(input)) => {
                 let what =
-                    format!("nvJitLink makes PTX of LTO IR only, and {} is {}", input.name, describe(input));
+                    format!("nvJitLink produces PTX only from LTO IR, and {} is {}", input.name, describe(input));
                 Err(argument_error(what, "link to a cubin, or compile the input to LTO IR"))
             }
             _ => Ok(()),

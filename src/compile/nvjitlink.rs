@@ -96,7 +96,7 @@ impl NvJitLink {
                 Ok(Self { inner, cache: None })
             }
             code => {
-                let what = format!("nvJitLink does not say its version: nvJitLinkVersion answers {}", code.0);
+                let what = format!("nvJitLink does not report its version: nvJitLinkVersion returned {}", code.0);
                 Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVJITLINK"))
             }
         }
@@ -150,7 +150,7 @@ impl NvJitLink {
         options: &NvJitLinkOptions,
     ) -> Result<Key, String> {
         if options.has_raw() {
-            return Err("a raw option may name files that nobody here knows of".into());
+            return Err("a raw option may name files unknown to this crate".into());
         }
         let kinds: Vec<String> = inputs.list.iter().map(|input| format!("{:?}", input.kind)).collect();
         Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
@@ -324,7 +324,7 @@ fn raw_kind(kind: LinkInput) -> nvJitLinkInputType {
 fn hint(code: nvJitLinkResult) -> Option<String> {
     let text = match code {
         nvJitLinkResult::NVJITLINK_ERROR_OUTDATED_LIBRARY | nvJitLinkResult::NVJITLINK_ERROR_NVVM_COMPILE => {
-            "an input may be of a newer compiler than this library: nvJitLink must be as new as the newest"
+            "an input may come from a newer compiler than this library: nvJitLink must be as new as the newest"
         }
         nvJitLinkResult::NVJITLINK_ERROR_ARCH_MISMATCH => {
             "compile the inputs for the architecture of the link"
@@ -334,7 +334,7 @@ fn hint(code: nvJitLinkResult) -> Option<String> {
             "this library does not know the architecture: install one that does"
         }
         nvJitLinkResult::NVJITLINK_ERROR_UNRECOGNIZED_OPTION => {
-            "take the option out, or install a newer library"
+            "remove the option, or install a newer library"
         }
         _ => return None,
     };

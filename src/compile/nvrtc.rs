@@ -96,7 +96,7 @@ impl Nvrtc {
         let code = unsafe { table.nvrtcVersion(&mut major, &mut minor) }
             .map_err(|missing| too_old(None, missing))?;
         if code != nvrtcResult::SUCCESS {
-            let what = format!("NVRTC does not say its version: nvrtcVersion answers {}", code.0);
+            let what = format!("NVRTC does not report its version: nvrtcVersion returned {}", code.0);
             return Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVRTC"));
         }
         let version = (major.unsigned_abs(), minor.unsigned_abs());
@@ -149,7 +149,7 @@ impl Nvrtc {
     /// All that the code depends on; or why that cannot be known.
     fn key(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<Key, String> {
         if options.has_raw() {
-            return Err("a raw option may name files that nobody here knows of".into());
+            return Err("a raw option may name files unknown to this crate".into());
         }
         let texts: Vec<&str> = std::iter::once(&source.text)
             .chain(source.headers.iter().map(|(_, text)| text))

@@ -139,7 +139,7 @@ impl Nvvm {
                 Ok(Self { inner: Arc::new(Inner { table, version }), cache: None })
             }
             code => {
-                let what = format!("libNVVM does not say its version: nvvmVersion answers {}", code.0);
+                let what = format!("libNVVM does not report its version: nvvmVersion returned {}", code.0);
                 Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVVM"))
             }
         }
@@ -207,8 +207,8 @@ impl Nvvm {
     #[doc(alias = "nvvmCompileProgram")]
     pub fn compile(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<CompiledCode, Error> {
         if options.output == CodeKind::Cubin {
-            let what = "libNVVM makes PTX or LTO IR, not a cubin".to_string();
-            return Err(argument_error(what, "link what it makes with NvJitLink"));
+            let what = "libNVVM produces PTX or LTO IR, not a cubin".to_string();
+            return Err(argument_error(what, "link its output with NvJitLink"));
         }
         let mut refused = None;
         for options in nvvm_arch::candidates(options) {
@@ -225,7 +225,7 @@ impl Nvvm {
     /// All that the code depends on.
     fn key(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<Key, String> {
         if options.has_raw() {
-            return Err("a raw option may name files that nobody here knows of".into());
+            return Err("a raw option may name files unknown to this crate".into());
         }
         let lazy: Vec<u8> = ir.modules.iter().map(|module| u8::from(module.lazy)).collect();
         Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
@@ -377,9 +377,9 @@ fn hint(code: nvvmResult, log: &str) -> Option<String> {
             "the module's `!nvvmir.version` is not what this library reads: `Nvvm::ir_version` tells"
         }
         nvvmResult::NVVM_ERROR_INVALID_OPTION if log.contains("-arch=") => {
-            "this library does not know the architecture: ask for an older one with `NvvmOptions::new`, or install one that does"
+            "this library does not know the architecture: request an older one with `NvvmOptions::new`, or install one that does"
         }
-        nvvmResult::NVVM_ERROR_INVALID_OPTION => "take the option out, or install a newer library",
+        nvvmResult::NVVM_ERROR_INVALID_OPTION => "remove the option, or install a newer library",
         _ => return None,
     };
     Some(text.to_string())

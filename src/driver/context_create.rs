@@ -144,7 +144,7 @@ impl CudaContext {
     /// `CUDA_ERROR_INVALID_CONTEXT` if this crate has no such context.
     pub unsafe fn reclaim_raw(driver: &Arc<Driver>, raw: CUcontext) -> Result<Self, Error> {
         let Some(context) = Self::find(driver, raw) else {
-            let asked = format!("{raw:p} is no context of this crate");
+            let asked = format!("{raw:p} is not a context of this crate");
             let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
             return Err(crate::error::failed(code, "CudaContext::reclaim_raw", asked));
         };

@@ -289,7 +289,7 @@ fn text(payload: &(dyn Any + Send)) -> String {
     let known = payload.downcast_ref::<&str>().map(ToString::to_string);
     known
         .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".into())
+        .unwrap_or_else(|| "a value that is not text".into())
 }
 
 /// Whether this thread is in a host function.

@@ -160,7 +160,7 @@ impl<'a> Image<'a> {
                 let arch = cubin.arch()?;
                 let help = format!("the cubin is for {arch}, this device is sm_{major}{minor}");
                 let runs = arch.runs_on(major, minor);
-                Some(if runs { help } else { format!("{help}: build for it, or ship PTX beside it") })
+                Some(if runs { help } else { format!("{help}: build for it, or ship PTX with it") })
             }
             _ => None,
         }

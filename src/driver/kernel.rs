@@ -251,7 +251,7 @@ pub(super) fn kernel_name(name: &str) -> Result<CString, Error> {
     if name.is_empty() {
         return Err(invalid("it is empty"));
     }
-    CString::new(name).map_err(|_| invalid("it has a NUL inside"))
+    CString::new(name).map_err(|_| invalid("it contains a NUL byte"))
 }
 
 fn function_attribute(

@@ -248,8 +248,8 @@ impl DriverLog {
     pub fn write_to(&self, path: &Path) -> Result<(), Error> {
         initialise(&self.driver)?;
         let name = |reason| ErrorKind::Name { name: path.display().to_string(), reason };
-        let text = path.to_str().ok_or_else(|| name("the driver takes UTF-8"))?;
-        let text = CString::new(text).map_err(|_| name("it has a NUL inside"))?;
+        let text = path.to_str().ok_or_else(|| name("the driver requires UTF-8"))?;
+        let text = CString::new(text).map_err(|_| name("it contains a NUL byte"))?;
         let mut from = self.from;
         let place = from.as_mut().map_or(null_mut(), |from| from);
         // SAFETY: the path ends with a NUL; it and the place outlive the call; no flags exist.

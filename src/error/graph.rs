@@ -21,7 +21,7 @@ pub enum GraphError {
         node: String,
     },
     /// The node is of a different kind than the change requires.
-    #[error("{node} is no {wanted} node; a node keeps its kind")]
+    #[error("{node}: expected a node of kind {wanted}; a node cannot change its kind")]
     WrongKind {
         /// The node.
         node: String,
@@ -39,7 +39,7 @@ pub enum GraphError {
     /// A capture is recording into the graph, or into another one of its family: a graph together with the graphs
     /// nested in it.
     #[error(
-        "a capture records into the graph, or into one inside or around it\n  help: wait for the end of `CudaGraph::capture_into`"
+        "a capture is recording into the graph, or into one nested in it or around it\n  help: wait until `CudaGraph::capture_into` has returned"
     )]
     Recording,
     /// The driver cannot make the graph executable.
@@ -98,10 +98,10 @@ impl fmt::Display for UpdateRefusal {
             Self::TOPOLOGY_CHANGED => "nodes or dependencies were added, removed or added in another order",
             Self::NODE_TYPE_CHANGED => "a node is of another kind",
             Self::FUNCTION_CHANGED => "a kernel node has another function",
-            Self::PARAMETERS_CHANGED => "a parameter that cannot change did",
+            Self::PARAMETERS_CHANGED => "a parameter that cannot be changed was changed",
             Self::NOT_SUPPORTED => "a node does not support it",
             Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot take the place of the old one",
-            Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot change did",
+            Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot be changed was changed",
             Self(number) => return write!(f, "refused for reason {number}"),
         })
     }
@@ -135,7 +135,7 @@ pub enum PlanError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "none has a name: give one as `named(\"alpha\", 2.0f32)`, in a builder as `.named(\"alpha\", &2.0f32)`".into();
+        return "no argument has a name: give one as `named(\"alpha\", 2.0f32)`, in a builder as `.named(\"alpha\", &2.0f32)`".into();
     }
     format!("the names are {}", names.join(", "))
 }

@@ -112,7 +112,7 @@ pub enum ErrorKind {
     Cast(#[from] super::region::CastError),
     /// A buffer of this many elements would exceed the address space.
     #[error(
-        "{len} elements of {size} bytes are more than an address can count, {} bytes\n  help: check the length; a negative number \
+        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length; a negative number \
          made unsigned looks like this",
         usize::MAX
     )]
@@ -156,7 +156,7 @@ pub enum ErrorKind {
     #[error(transparent)]
     Object(#[from] super::ObjectError),
     /// A name that cannot be passed to the driver.
-    #[error("{name:?} is no valid name: {reason}")]
+    #[error("{name:?} is not a valid name: {reason}")]
     Name {
         /// The name as given.
         name: String,
@@ -202,7 +202,7 @@ pub struct NoDriver {
 
 impl fmt::Display for NoDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no CUDA driver can serve:")?;
+        f.write_str("no usable CUDA driver:")?;
         for line in &self.tried {
             write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
         }
@@ -356,7 +356,7 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 #[non_exhaustive]
 pub enum LaunchError {
     /// A grid dimension is zero or exceeds the device's limit.
-    #[error("{kernel}: grid {axis} is {value} blocks; this device takes 1 to {limit}{}", zero_help(*value))]
+    #[error("{kernel}: grid {axis} is {value} blocks; this device supports 1 to {limit}{}", zero_help(*value))]
     Grid {
         /// The kernel.
         kernel: String,
@@ -368,7 +368,7 @@ pub enum LaunchError {
         limit: u32,
     },
     /// A block dimension is zero or exceeds the device's limit.
-    #[error("{kernel}: block {axis} is {value} threads; this device takes 1 to {limit}{}", zero_help(*value))]
+    #[error("{kernel}: block {axis} is {value} threads; this device supports 1 to {limit}{}", zero_help(*value))]
     Block {
         /// The kernel.
         kernel: String,
@@ -446,7 +446,7 @@ fn zero_help(value: u32) -> &'static str {
 pub enum AttributeError {
     /// The driver is older than the attribute.
     #[error(
-        "{kernel}: launch attribute {attribute} came with CUDA {}; this driver is for CUDA {}: update it, or leave the attribute out",
+        "{kernel}: launch attribute {attribute} requires CUDA {}; this driver supports CUDA {}: update it, or omit the attribute",
         version(*since), version(*driver)
     )]
     TooNew {
@@ -460,7 +460,7 @@ pub enum AttributeError {
         driver: u32,
     },
     /// The attribute belongs to streams, not to launches.
-    #[error("{kernel}: {attribute} is an attribute of streams; a launch cannot have it")]
+    #[error("{kernel}: {attribute} is a stream attribute; a launch cannot have it")]
     StreamOnly {
         /// The kernel.
         kernel: String,
@@ -469,7 +469,7 @@ pub enum AttributeError {
     },
     /// The attribute belongs to launches, not to streams.
     #[error(
-        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+        "{attribute} is a launch attribute; a stream cannot have it\n  help: list it in `attributes:` of each launch"
     )]
     LaunchOnly {
         /// The attribute's name.

@@ -67,7 +67,7 @@ pub enum AliasedMemory {
 /// A tensor from another library that does not match the request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the {what} of a DLPack tensor: {wanted} wanted, {found} found\n  help: let its library copy it into such a tensor first"
+    "the {what} of a DLPack tensor: expected {wanted}, found {found}\n  help: let its library copy it into such a tensor first"
 )]
 pub struct DlPackError {
     /// What does not fit.
@@ -81,7 +81,7 @@ pub struct DlPackError {
 /// An invalid range of addresses or memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are no multiples of {granularity}\n  help: {help}"
+    "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"
 )]
 pub struct BadMapping {
     /// The operation.

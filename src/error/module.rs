@@ -28,7 +28,7 @@ pub enum GlobalError {
     },
     /// The size of the variable is not a multiple of the element size.
     #[error(
-        "variable {name:?} of {module} has {bytes} bytes, which is no whole number of {type_name} ({size} bytes each)"
+        "variable {name:?} of {module} has {bytes} bytes, which is not a multiple of the size of {type_name} ({size} bytes)"
     )]
     Size {
         /// The variable.
@@ -91,7 +91,7 @@ pub enum GlobalError {
 /// Something that requires a newer driver than this one.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{what} came with CUDA {}; this driver is for CUDA {}: update it, or go without",
+    "{what} requires CUDA {}; this driver supports CUDA {}: update it, or do without",
     version(*since), version(*driver)
 )]
 pub struct Unsupported {

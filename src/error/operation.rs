@@ -62,6 +62,6 @@ pub enum OperationError {
         kernel: String,
     },
     /// A future was polled again after it had completed.
-    #[error("the future was polled after it had given its output")]
+    #[error("the future was polled after it had completed")]
     Finished,
 }

@@ -10,7 +10,7 @@ use super::kinds::Axis;
 pub enum RegionError {
     /// The region reaches past the end of a row, plane or volume.
     #[error(
-        "copy_region: the {side} has {limit} elements along {axis}; {count} from {start} on end at {}",
+        "copy_region: the {side} has {limit} elements along {axis}; {count} starting at {start} end at {}",
         start.saturating_add(*count)
     )]
     OutOfBounds {
@@ -26,7 +26,7 @@ pub enum RegionError {
         limit: usize,
     },
     /// A pitch that the driver counts in elements is not a multiple of the element size.
-    #[error("the {side}'s pitch of {pitch} bytes is no whole number of elements of {size} bytes")]
+    #[error("the {side}'s pitch of {pitch} bytes is not a multiple of the element size, {size} bytes")]
     Pitch {
         /// "source" or "target".
         side: &'static str,
@@ -67,7 +67,7 @@ pub struct IndexRange {
 pub enum CastError {
     /// The number of bytes is not a multiple of the element size.
     #[error(
-        "cannot cast {from} to {to}: {bytes} bytes are no whole number of elements of {size}; slice the view first"
+        "cannot cast {from} to {to}: {bytes} bytes are not a multiple of the element size, {size}; slice the view first"
     )]
     Size {
         /// The current element type.

@@ -44,7 +44,7 @@ impl fmt::Display for Faulted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
         match self.suspects.as_slice() {
-            [] => f.write_str("; none of the launches that this crate knows was still running")?,
+            [] => f.write_str("; none of the launches known to this crate was still running")?,
             [one] => write!(f, "; it was {one}, the only launch known that had not ended")?,
             more => {
                 f.write_str("; it was one of these launches:")?;

@@ -56,7 +56,7 @@ impl CudaGraph {
         let path = path.as_ref();
         let name = path.display().to_string();
         let c_path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| {
-            Error::from(ErrorKind::Name { name: name.clone(), reason: "it has a NUL inside" })
+            Error::from(ErrorKind::Name { name: name.clone(), reason: "it contains a NUL byte" })
         })?;
         let _family = self.family.lock()?;
         self.context().call(

@@ -132,7 +132,7 @@ impl CudaGraph {
 
 fn reason(result: R) -> &'static str {
     match result {
-        R::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => "the dependencies lead in a circle",
+        R::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => "the dependencies form a cycle",
         R::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
             "a kernel cannot launch a graph with such a node"
         }

@@ -43,7 +43,7 @@ impl MemsetNode {
     ) -> Result<Self, Error> {
         let (word, parts) = (Word::of(value), memory.parts_mut());
         if *parts.len == 0 {
-            let why = "no elements; a node sets one at least".into();
+            let why = "no elements; a node sets at least one".into();
             return Err(ErrorKind::from(GraphError::Unfit { node: "memset", why }).into());
         }
         let mut share = Share::default();

@@ -412,7 +412,7 @@ pub(super) fn some_elements(
     }
     let code = CUresult::CUDA_ERROR_INVALID_VALUE;
     Err(failed(code, call, asked())
-        .with_hint_for(code, "each number of the shape is 1 at least, and fits in 32 bits"))
+        .with_hint_for(code, "each number of the shape is at least 1 and fits in 32 bits"))
 }
 
 fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {

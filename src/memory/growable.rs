@@ -80,7 +80,7 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         let (wanted, limit) = (byte_len::<T>(len)?, self.addresses.byte_len());
         if wanted > limit {
             let (offset, granularity) = (self.mapped, self.granularity);
-            let help = "reserve addresses for the most elements that it may have: they cost nothing";
+            let help = "reserve addresses for the maximum number of elements: they cost nothing";
             let error =
                 BadMapping { what: "growth", offset, bytes: wanted - offset, limit, granularity, help };
             return Err(ErrorKind::Mapping(error).into());

@@ -91,7 +91,7 @@ fn advice(attempts: &[Attempt]) -> &'static str {
     if attempts.is_empty() {
         "there is none for this platform"
     } else if attempts.iter().any(|attempt| attempt.reason == Reason::Stub) {
-        "take the toolkit's `stubs` folder out of the library search path; the driver comes with the GPU's kernel module"
+        "remove the toolkit's `stubs` folder from the library search path; the driver comes with the GPU's kernel module"
     } else {
         "install NVIDIA's driver (`nvidia-smi` shows whether it works; in a container the runtime has to pass it in), \
          or name another library"

@@ -45,16 +45,17 @@ fn wait(text: &str, beside: Option<&Path>, list: &mut Vec<(String, Option<PathBu
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     for line in text.lines() {
         let Some(rest) = directive(line) else { continue };
-        let name = quoted(rest)
-            .ok_or_else(|| format!("`{}` includes something that only the compiler can determine", line.trim()))?;
+        let name = quoted(rest).ok_or_else(|| {
+            format!("`{}` includes something that only the compiler can determine", line.trim())
+        })?;
         list.push((name.to_string(), beside.map(Path::to_path_buf)));
     }
     // Whether a file is there is as good as its bytes: with it comes another entry.
     for (at, word) in text.match_indices("__has_include") {
         let rest = text.get(at + word.len()..).unwrap_or_default().trim_start_matches("_next").trim_start();
         let Some(rest) = rest.strip_prefix('(') else { continue };
-        let name =
-            quoted(rest.trim_start()).ok_or("a __has_include tests something that only the compiler can determine")?;
+        let name = quoted(rest.trim_start())
+            .ok_or("a __has_include tests something that only the compiler can determine")?;
         list.push((name.to_string(), beside.map(Path::to_path_buf)));
     }
     match ["#embed", "__DATE__", "__TIME__", "__TIMESTAMP__", "#/*", "%:"]

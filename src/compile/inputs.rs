@@ -128,8 +128,11 @@ impl LinkInputs {
                 "request one of these",
             )),
             (CodeKind::Ptx, Some(input)) => {
-                let what =
-                    format!("nvJitLink produces PTX only from LTO IR, and {} is {}", input.name, describe(input));
+                let what = format!(
+                    "nvJitLink produces PTX only from LTO IR, and {} is {}",
+                    input.name,
+                    describe(input)
+                );
                 Err(argument_error(what, "link to a cubin, or compile the input to LTO IR"))
             }
             _ => Ok(()),

@@ -96,7 +96,8 @@ impl NvJitLink {
                 Ok(Self { inner, cache: None })
             }
             code => {
-                let what = format!("nvJitLink does not report its version: nvJitLinkVersion returned {}", code.0);
+                let what =
+                    format!("nvJitLink does not report its version: nvJitLinkVersion returned {}", code.0);
                 Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVJITLINK"))
             }
         }

@@ -217,7 +217,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// let words = DeviceBuffer::from_host(&stream, &[0x0403_0201u32, 0x0807_0605])?;
     /// assert_eq!(words.cast::<[u16; 2]>()?.to_host_vec(&stream)?, [[0x0201, 0x0403], [0x0605, 0x0807]]);
     /// let error = words.cast::<[u8; 3]>().unwrap_err();
-    /// assert!(error.to_string().contains("8 bytes are no whole number of elements of 3"));
+    /// assert!(error.to_string().contains("8 bytes are not a multiple of the element size, 3"));
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///

@@ -94,7 +94,7 @@ impl Memory {
         Ok(())
     }
 
-    /// From now on nobody wrote these bytes, though they keep their contents: a kernel that reads them is told of.
+    /// Marks these bytes as uninitialised, though they keep their contents: a kernel that reads them is reported.
     pub fn forget_written(&self, address: u64, bytes: u64) -> Result<(), BadRange> {
         for piece in self.pieces(address, bytes)?.as_slice() {
             if let Some(written) = piece.allocation.written() {

@@ -140,10 +140,10 @@ impl Memory {
 }
 
 /// A place in an allocation.
-type Spot<'a> = (&'a Allocation, u64);
+type Position<'a> = (&'a Allocation, u64);
 
 /// Copies of one piece to one piece: target, source, bytes.
-fn steps<'a>(from: &'a [Piece], to: &'a [Piece]) -> Vec<(Spot<'a>, Spot<'a>, u64)> {
+fn steps<'a>(from: &'a [Piece], to: &'a [Piece]) -> Vec<(Position<'a>, Position<'a>, u64)> {
     let mut steps = Vec::new();
     let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
     let (mut read, mut written) = (0, 0);

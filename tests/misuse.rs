@@ -211,7 +211,7 @@ const CASES: &[Case] = &[
         mistake: "bytes that are not a multiple of the element size",
         make: |rig| rig.four.slice(..3).cast::<u64>().map(drop),
         is: Error::is_out_of_bounds,
-        says: &["u32", "u64", "12 bytes", "of 8", "slice the view first"],
+        says: &["u32", "u64", "12 bytes", "element size, 8", "slice the view first"],
     },
     Case {
         row: 31,

@@ -1,8 +1,8 @@
-//! Compiled code, kept on disk.
+//! Compiled code, cached on disk.
 //!
-//! An entry is one file, named by the hash of all that its code depends on. It is written beside its place and moved
-//! there in one step, so that a reader sees a whole entry or none, and processes need no lock. Nothing in it is believed
-//! before its checksum is right.
+//! An entry is one file, named by the hash of everything that its code depends on. It is written next to its final
+//! place and moved there in one step, so that a reader sees a whole entry or none, and processes need no lock. Nothing
+//! in it is believed before its checksum is right.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};

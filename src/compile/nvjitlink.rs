@@ -182,7 +182,7 @@ impl NvJitLink {
         Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
     }
 
-    /// Calls a function, which this version may lack.
+    /// Calls a function, which this version may not have.
     fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
         call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
     }

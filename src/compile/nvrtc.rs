@@ -224,7 +224,7 @@ impl Nvrtc {
         Ok(CompiledCode { kind, bytes, log, names, origin, cache: CacheUse::Off })
     }
 
-    /// Calls a function, which this version may lack.
+    /// Calls a function, which this version may not have.
     fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
         call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
     }
@@ -298,7 +298,7 @@ impl<'a> Program<'a> {
         Err(refused(self.nvrtc, call, code, &source.name, options, self.log()))
     }
 
-    /// The log; empty where there is none.
+    /// The log; empty if there is none.
     fn log(&self) -> String {
         if self.raw.is_null() {
             return String::new();

@@ -261,7 +261,7 @@ impl Nvvm {
         Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
     }
 
-    /// Calls a function, which this version may lack.
+    /// Calls a function, which this version may not have.
     fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
         call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
     }
@@ -331,7 +331,7 @@ impl<'a> Program<'a> {
         diagnostics
     }
 
-    /// The log; empty where there is none.
+    /// The log; empty if there is none.
     fn log(&self) -> String {
         if self.raw.is_null() {
             return String::new();
@@ -374,7 +374,7 @@ impl Drop for Program<'_> {
 fn hint(code: nvvmResult, log: &str) -> Option<String> {
     let text = match code {
         nvvmResult::NVVM_ERROR_IR_VERSION_MISMATCH => {
-            "the module's `!nvvmir.version` is not what this library reads: `Nvvm::ir_version` tells"
+            "the module's `!nvvmir.version` is not what this library reads: see `Nvvm::ir_version`"
         }
         nvvmResult::NVVM_ERROR_INVALID_OPTION if log.contains("-arch=") => {
             "this library does not know the architecture: request an older one with `NvvmOptions::new`, or install one that does"

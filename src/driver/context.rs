@@ -329,7 +329,7 @@ impl CudaContext {
         self.check(code, name, asked)
     }
 
-    /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.
+    /// Turns the driver's result code for a call on this context into a `Result`; remembers a fault.
     #[inline]
     pub(crate) fn check(
         &self,
@@ -476,7 +476,8 @@ impl ContextInner {
         }
     }
 
-    /// The error for an answer of the driver: a fault is remembered, and a fork is told from a missing `cuInit`.
+    /// The error for a result code of the driver: a fault is remembered, and a fork is distinguished from a missing
+    /// `cuInit`.
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = std::process::id();
         if code.is_sticky() {

@@ -1,4 +1,4 @@
-//! One kernel of a loaded module: its handle, parameter list and limits, asked for once.
+//! One kernel of a loaded module: its handle, parameter list and limits, queried once.
 
 #![allow(unsafe_code)] // Calls of the driver with a function of a live module.
 

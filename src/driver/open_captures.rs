@@ -1,5 +1,4 @@
-//! The captures that are open, on any thread: what must not be done in the meantime, and how to do the rest
-//! nevertheless.
+//! The open captures, on any thread: what must not be done during them, and how to do everything else.
 //!
 //! Three rules. Calls of this crate are made so that no capture minds ([`despite_captures`]). Waiting for all of a context breaks
 //! its captures all the same, so it is an error while there is one ([`forbid_anywhere`]). Memory and images are not

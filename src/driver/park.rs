@@ -1,4 +1,4 @@
-//! Things whose end has to wait, after everybody else has let go of them.
+//! Things whose release must be deferred after their last owner is gone.
 //!
 //! There are two reasons. Work may still use them: what a dropped executable graph needs is parked behind an event. Or their end
 //! failed and may be tried again: it must not be now, as in a capture, or the driver refused to wait for their work. A later

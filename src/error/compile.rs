@@ -36,7 +36,7 @@ pub enum CompileError {
         library: &'static str,
         /// Its version, if it reports one.
         found: Option<(u32, u32)>,
-        /// The function or output that it lacks.
+        /// The function or output that is missing.
         what: String,
         /// The version that introduced it.
         since: &'static str,

@@ -102,7 +102,7 @@ impl fmt::Display for UpdateRefusal {
             Self::NOT_SUPPORTED => "a node does not support it",
             Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot take the place of the old one",
             Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot be changed was changed",
-            Self(number) => return write!(f, "refused for reason {number}"),
+            Self(number) => return write!(f, "rejected for reason {number}"),
         })
     }
 }

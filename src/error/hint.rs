@@ -29,7 +29,7 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
             "a CUDA compatibility package is in the library path, and this GPU does not support it: remove it"
         }
         CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => {
-            "this driver lacks the function: update the driver"
+            "this driver does not have the function: update the driver"
         }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => "this driver or device does not support the call",
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or request less",

@@ -170,7 +170,7 @@ pub enum ErrorKind {
 pub struct DriverError {
     /// The driver function.
     pub call: &'static str,
-    /// Its answer.
+    /// Its result.
     pub code: CUresult,
     /// What was requested, with values.
     pub asked: String,
@@ -527,7 +527,7 @@ impl std::error::Error for ContextMismatch {}
 pub struct CompilerLog {
     /// The driver function.
     pub call: &'static str,
-    /// Its answer.
+    /// Its result.
     pub code: CUresult,
     /// The file, or "image in memory".
     pub origin: String,
@@ -567,7 +567,7 @@ impl std::error::Error for CompilerLog {}
 /// No kernel of this name in the module.
 #[derive(Clone, Debug)]
 pub struct KernelNotFound {
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
     /// The module.
     pub module: String,
@@ -607,7 +607,7 @@ pub struct Tried {
 /// No usable module file of this name; every path that was tried.
 #[derive(Clone, Debug)]
 pub struct ModuleNotFound {
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
     /// The paths, in the order in which they were tried.
     pub tried: Vec<Tried>,

@@ -19,7 +19,7 @@ pub enum GlobalError {
     /// The module has no variable of this name.
     #[error("no variable {name:?} in {module}{}", did_you_mean(nearest))]
     NotFound {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The module.
         module: String,
@@ -95,7 +95,7 @@ pub enum GlobalError {
     version(*since), version(*driver)
 )]
 pub struct Unsupported {
-    /// What was asked for.
+    /// What was requested.
     pub what: String,
     /// The first version that has it, in the format of `cuDriverGetVersion` (12000 is 12.0).
     pub since: u32,

@@ -49,8 +49,8 @@ pub unsafe trait DeviceCopy: Copy + 'static {
     const KIND: Kind = Kind::Other;
 }
 
-/// Types that are no device address or handle and contain none: what a `safe fn` of a typed module takes by value, and
-/// the element types of its slices.
+/// Types that neither are nor contain a device address or handle: what a `safe fn` of a typed module takes by value,
+/// and the element types of its slices.
 ///
 /// Implemented for numbers, arrays of them, and structs that derive [`DeviceCopy`] and whose fields are all
 /// `NoAddress`. Not for [`DevicePtr`], texture and surface handles and tensor maps, nor for types that contain one: the

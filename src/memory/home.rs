@@ -1,4 +1,4 @@
-//! The one owner of a piece of device memory: knows its accesses, and how it is released.
+//! The one owner of a piece of device memory: knows the accesses to it, and how it is freed.
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 

@@ -69,7 +69,8 @@ macro_rules! device_pointer {
 device_pointer! {
     /// The address of `T`s on the device that a kernel may read: one `const T*` parameter.
     ///
-    /// A number of 8 bytes that the host cannot follow; `repr(transparent)`, so it may stand in structs for kernels.
+    /// A number of 8 bytes that the host cannot dereference; `repr(transparent)`, so it may be used in structs for
+    /// kernels.
     ///
     /// ```
     /// use cuda_launch::DevicePtr;

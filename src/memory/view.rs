@@ -28,7 +28,7 @@ pub unsafe trait DeviceSlice {
     /// The element.
     type Element: DeviceCopy;
 
-    /// Where address and length stand: what the packet of a launch points at.
+    /// References to the address and the length: what the packet of a launch points at.
     fn parts(&self) -> SliceParts<'_, Self::Element>;
 
     /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`].

@@ -41,7 +41,7 @@ use tool::slot;
 /// Calls what is in a slot.
 ///
 /// # Safety
-/// 1. It takes and answers these types.
+/// 1. It takes and returns these types.
 macro_rules! invoke {
     ($function:ident($($argument:expr => $type:ty),*) $(-> $answer:ty)?) => {
         std::mem::transmute::<*mut c_void, unsafe extern "system" fn($($type),*) $(-> $answer)?>($function)(
@@ -229,7 +229,7 @@ fn pick(domain: Option<&Domain>, plain: usize, of_domain: usize) -> Option<*mut 
 /// Calls a function that takes an event.
 ///
 /// # Safety
-/// 1. It takes a domain, if there is one, and an event, and answers `R`.
+/// 1. It takes a domain, if there is one, and an event, and returns `R`.
 unsafe fn call<R>(function: *mut c_void, domain: Option<&Domain>, event: &Event<'_>) -> R {
     let name = c_string(event.name);
     let raw = RawEvent::new(event, &name);

@@ -146,7 +146,7 @@ fn unrecognized(bytes: &[u8]) -> String {
         [0xb1, 0x43, 0x62, 0x46, ..] => "this is the wrapper of a fatbin inside a program, not the fatbin",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "this is zstd-compressed",
         [0x1f, 0x8b, ..] => "this is gzip-compressed",
-        [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers refuse",
+        [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers reject",
         b if b.starts_with(b"!<arch>") => "this is an archive",
         b if b.starts_with(b"MZ") => "this is a Windows program",
         b if b.iter().take(512).all(|b| matches!(b, b' '..=b'~' | 0x80..) || b.is_ascii_whitespace()) => {

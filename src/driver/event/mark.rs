@@ -1,4 +1,4 @@
-//! Marks of where a stream stands, by events that are used again and again.
+//! Marks of how far a stream has come, with reusable events.
 
 #![allow(unsafe_code)] // Events that this crate made, which a pool owns between two uses.
 

@@ -523,7 +523,7 @@ fn every_attribute_of_the_header_is_there_and_arrives() {
     let error = unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [], attributes: of_streams }
     };
-    assert!(error.unwrap_err().to_string().contains("an attribute of streams"));
+    assert!(error.unwrap_err().to_string().contains("a stream attribute"));
     let many = vec![Attribute::ignore(); 25];
     let error = unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [], attributes: many }

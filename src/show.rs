@@ -1,4 +1,4 @@
-//! How handles print: one line each, with the device and the driver's handle, and without what they are made of.
+//! How handles are printed: one line each, with the device and the driver's handle, and without their internals.
 
 use std::any::type_name;
 use std::fmt::{Debug, Formatter, Result};

@@ -103,7 +103,7 @@ fn panics_of_all_kinds_are_kept_in_order() {
     stream.call_host(|| std::panic::panic_any(Again)).unwrap();
     stream.call_host(|| panic!("on purpose, {}", "the last")).unwrap();
     let error = stream.synchronize().unwrap_err();
-    let none = "a value that is no text";
+    let none = "a value that is not text";
     assert_eq!(panics(&error), ["on purpose", none, none, "on purpose, the last"]);
     assert!(error.to_string().contains("4 host functions"), "{error}");
 }

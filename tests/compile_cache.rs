@@ -175,7 +175,7 @@ fn a_folder_that_others_may_write_costs_only_the_cache() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
     let code = compile();
     let CacheUse::NotStored(reason) = code.cache() else { panic!("{:?}", code.cache()) };
-    assert!(reason.contains("others may write") && reason.contains("chmod go-w"), "{reason}");
+    assert!(reason.contains("other users may write") && reason.contains("chmod go-w"), "{reason}");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(word(&compile()), "hit");
     fs::remove_dir_all(folder).unwrap();

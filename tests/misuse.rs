@@ -208,10 +208,10 @@ const CASES: &[Case] = &[
     },
     Case {
         row: 30,
-        mistake: "bytes that are no whole number of elements",
+        mistake: "bytes that are not a multiple of the element size",
         make: |rig| rig.four.slice(..3).cast::<u64>().map(drop),
         is: Error::is_out_of_bounds,
-        says: &["u32", "u64", "12 bytes", "of 8", "slice the view first"],
+        says: &["u32", "u64", "12 bytes", "element size, 8", "slice the view first"],
     },
     Case {
         row: 31,
@@ -246,7 +246,7 @@ const CASES: &[Case] = &[
         mistake: "more memory than the device has",
         make: |rig| DeviceBuffer::<u64>::uninit(&rig.stream, 1 << 47).map(drop),
         is: Error::is_out_of_memory,
-        says: &["cuMemAllocAsync", "1125899906842624 bytes", "help: free device memory, or ask for less"],
+        says: &["cuMemAllocAsync", "1125899906842624 bytes", "help: free device memory, or request less"],
     },
     Case {
         row: 33,

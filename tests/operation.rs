@@ -420,7 +420,7 @@ fn a_future_that_is_over_says_so() {
     let mut future = value(1).future();
     assert!(matches!(poll_once(&mut future), Poll::Ready(Ok(1))));
     let Poll::Ready(Err(error)) = poll_once(&mut future) else { panic!("ready again") };
-    assert!(error.to_string().contains("after it had given"), "{error}");
+    assert!(error.to_string().contains("after it had completed"), "{error}");
 }
 
 #[test]

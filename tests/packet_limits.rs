@@ -37,19 +37,19 @@ fn dimensions_outside_the_limits_are_errors_with_value_and_limit() {
     let one = (1, 1, 1);
     let big = i32::MAX as u32;
     for (bad, text) in [
-        (config((0, 1, 1), one, 0), "grid x is 0 blocks; this device takes 1 to 2147483647"),
+        (config((0, 1, 1), one, 0), "grid x is 0 blocks; this device supports 1 to 2147483647"),
         (config((1, 0, 1), one, 0), "grid y is 0"),
         (config((1, 1, 0), one, 0), "grid z is 0"),
         (config((big + 1, 1, 1), one, 0), "grid x is 2147483648"),
         (config((u32::MAX, 1, 1), one, 0), "grid x is 4294967295"),
-        (config((1, 65536, 1), one, 0), "grid y is 65536 blocks; this device takes 1 to 65535"),
+        (config((1, 65536, 1), one, 0), "grid y is 65536 blocks; this device supports 1 to 65535"),
         (config((1, 1, 65536), one, 0), "grid z is 65536"),
-        (config(one, (0, 1, 1), 0), "block x is 0 threads; this device takes 1 to 1024"),
+        (config(one, (0, 1, 1), 0), "block x is 0 threads; this device supports 1 to 1024"),
         (config(one, (1, 0, 1), 0), "block y is 0"),
         (config(one, (1, 1, 0), 0), "block z is 0"),
         (config(one, (1025, 1, 1), 0), "block x is 1025"),
         (config(one, (1, 1025, 1), 0), "block y is 1025"),
-        (config(one, (1, 1, 65), 0), "block z is 65 threads; this device takes 1 to 64"),
+        (config(one, (1, 1, 65), 0), "block z is 65 threads; this device supports 1 to 64"),
         (
             config(one, (1024, 2, 1), 0),
             "2048 threads; the kernel takes at most 1024 here, as every kernel on this device",
@@ -188,7 +188,7 @@ fn every_attribute_of_the_header_is_there_and_arrives() {
     let error = unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [], attributes: of_streams }
     };
-    assert!(error.unwrap_err().to_string().contains("an attribute of streams"));
+    assert!(error.unwrap_err().to_string().contains("a stream attribute"));
     let many = vec![Attribute::ignore(); 25];
     let error = unsafe {
         cuda_launch! { function: f, stream: stream, config: ONE, args: [], attributes: many }
@@ -228,7 +228,7 @@ fn an_attribute_newer_than_the_driver_is_named_with_both_versions() {
         } else {
             let text = result.unwrap_err().to_string();
             let since =
-                format!("came with CUDA {}.{}", attribute.since() / 1000, attribute.since() % 1000 / 10);
+                format!("requires CUDA {}.{}", attribute.since() / 1000, attribute.since() % 1000 / 10);
             assert!(
                 text.contains(attribute.name()) && text.contains(&since) && text.contains("CUDA 12.3"),
                 "{text}"

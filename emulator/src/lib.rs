@@ -1,10 +1,11 @@
 //! A CUDA driver on the CPU: the C functions of `libcuda`, running real PTX.
 //!
-//! [`driver`] returns the table that a program calls instead of NVIDIA's. It behaves like driver 580 (CUDA 13.0) with devices
-//! shaped like an H200, with the same error codes; their name makes clear that they are not GPUs. Streams are asynchronous,
-//! kernels run on all cores, and a wild access is reported with kernel, thread, address, buffer and line.
+//! [`driver`] returns the table that a program calls instead of NVIDIA's. It behaves like driver 580 (CUDA 13.0) with
+//! devices modelled on an H200, with the same error codes; the device name makes clear that they are not GPUs. Streams
+//! are asynchronous, kernels run on all cores, and an invalid access is reported with kernel, thread, address,
+//! buffer and line.
 //!
-//! Let cargo optimise this crate and its parser also in debug builds, or kernels run about forty times slower:
+//! Let Cargo optimise this crate and its parser even in debug builds, otherwise kernels run about forty times slower:
 //!
 //! ```toml
 //! [profile.dev.package.cuda-emulator]
@@ -43,48 +44,52 @@
 //! # Ok::<(), cuda_driver_sys::CUresult>(())
 //! ```
 //!
-//! As in a real driver, there is one state per process, whatever table it is reached through. The same code as a shared
-//! library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the driver API
-//! run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not, because the runtime
-//! asks a driver for undocumented tables, which the emulator does not provide.
+//! As in a real driver, there is one state per process, no matter which table is used to access it. The same code as a
+//! shared library, for programs that load `libcuda.so.1`, is the package `cuda-emulator-libcuda`. Programs that use the
+//! driver API run on it; programs that use NVIDIA's runtime (`<<<>>>` through `libcudart`, CuPy, PyTorch) do not,
+//! because the runtime requests undocumented tables from the driver, which the emulator does not provide.
 //!
-//! # What is there
+//! # What is supported
 //!
 //! Initialisation and device queries; primary and other contexts; streams, events, host functions and callbacks; graphs and
-//! their capture; linear device memory, stream-ordered allocation, pools, pinned, managed and virtual memory, copies and fills
-//! of lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers, gradients or
-//! compressed formats); tensor maps, but not the instructions that take them; modules and libraries of PTX, also in
-//! fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0, clusters and cooperative
-//! grids; several devices, with access to each other's memory; green contexts; a log of the calls that failed. The other
-//! functions of the header return `CUDA_ERROR_NOT_SUPPORTED` and say so once on standard error ([`unsupported_calls`] lists
-//! them); none pretends to have worked. Those that came after CUDA 13.0 are missing.
+//! their capture; linear device memory, stream-ordered allocation, pools, pinned, managed and virtual memory, copies
+//! and fills of lines, rows and planes; arrays, textures and surfaces (`tex`, `suld.b`, `sust.b`; no cubemaps, gathers,
+//! gradients or compressed formats); tensor maps, but not the instructions that take them; modules and libraries from
+//! PTX, including PTX in fatbins; functions, parameters and occupancy; launches with every attribute of CUDA 13.0,
+//! clusters and cooperative grids; several devices, with access to each other's memory; green contexts; a log of the
+//! calls that failed. The other functions of the header return `CUDA_ERROR_NOT_SUPPORTED` and report so once on
+//! standard error ([`unsupported_calls`] lists them); none pretends to have succeeded. Functions newer than CUDA 13.0
+//! are missing.
 //!
-//! The device's limits are those of an H200. Attributes for abilities that an H200 has and the emulator lacks (memory and
-//! events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs take another way.
+//! The device's limits are those of an H200. Attributes for features that an H200 has and the emulator does not (memory
+//! and events shared between processes, access through tensor maps, sparse arrays, ..) are 0, so that programs use an
+//! alternative.
 //!
-//! # What it finds
+//! # What it detects
 //!
 //! A kernel that faults is stopped; its report goes to standard error and to [`last_fault`]. Then, as on a GPU, every
 //! call that touches a context returns the fault's code until the process ends.
 //!
-//! Three more checks are made on request, by [`set_checks`] or by a variable: reads of uninitialised memory, data races, and
-//! barriers that only part of a warp reaches. They stop nothing; [`take_findings`] returns a list with both threads, both lines and
-//! the bytes. If the variable asked for them, they are also printed on standard error, once per place in the code. Kernels are
-//! decoded differently for these checks, so that they cost nothing when they are off.
+//! Three more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
+//! memory, data races, and barriers that only part of a warp reaches. They do not stop anything; [`take_findings`]
+//! returns a list with both threads, both lines and the bytes. If the variable asked for them, they are also printed on
+//! standard error, once per place in the code. Kernels are decoded differently for these checks, so that they cost
+//! nothing when they are off.
 //!
-//! | | seen | not seen |
+//! | | detected | not detected |
 //! |---|---|---|
-//! | unwritten bytes | reads by `ld`, `atom`, `red` and `cp.async` of global memory (of any allocation but managed and host memory) and of shared memory, byte by byte | local memory, textures; a copy or a fill counts as a write, whatever it copies |
-//! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, that nothing orders; lanes of one store that write different values | stores of the value that is there already; plain reads before a `cas` or the like of the same thread, against atomics; what lies beyond the first 64 MiB that a launch accesses; local memory, textures; other launches, copies, the host; atomics of too narrow a scope; copies by `cp.async` that are not waited for |
+//! | uninitialised bytes | reads by `ld`, `atom`, `red` and `cp.async` of global memory (of any allocation except managed and host memory) and of shared memory, byte by byte | local memory, textures; a copy or a fill counts as a write, whatever it copies |
+//! | races | accesses to one byte by two threads of a launch, at least one a write, at least one neither atomic nor volatile, without any ordering; lanes of one store that write different values | stores of the value that is already there; plain reads before a `cas` or similar by the same thread, against atomics; anything beyond the first 64 MiB that a launch accesses; local memory, textures; other launches, copies, the host; atomics of too narrow a scope; copies by `cp.async` that are not waited for |
 //! | barriers | threads of a warp that are at different barriers, one of them a `bar` or an `.aligned` `barrier`, to which a warp must come together | threads that leave the kernel, or pass by a barrier, before the others of their warp wait at it; barriers of a cluster |
 //!
-//! Accesses are ordered by `bar`, `barrier`, `barrier.cluster` and the `.sync` instructions of a warp, and by what releases and
-//! what acquires. Whether a flag is the right one is not asked: fences, volatile, relaxed, acquire and release accesses,
-//! `atom.cas` and `atom.exch` release, these and all atomics acquire, whatever their address, so that no correct protocol
-//! is accused, and some that are not correct are not seen. So it is with part of a warp that meets, which counts for the whole,
-//! and with `bar.arrive`, which counts as waiting. Threads run in one order, and only what that order shows is found.
+//! Accesses are ordered by `bar`, `barrier`, `barrier.cluster` and the `.sync` instructions of a warp, and by release
+//! and acquire operations. Whether they use the right flag is not checked: fences, volatile, relaxed, acquire and
+//! release accesses, `atom.cas` and `atom.exch` release, these and all atomics acquire, whatever their address, so that
+//! no correct protocol is reported, but some incorrect ones are missed. The same holds for part of a warp that
+//! synchronises, which counts as the whole warp, and for `bar.arrive`, which counts as waiting. Threads run in one
+//! order, and only what shows in that order is found.
 //!
-//! [`live_handles`] counts what the program made and did not give back.
+//! [`live_handles`] counts what the program has created and not released.
 //!
 //! # Environment
 //!
@@ -94,13 +99,13 @@
 //! |---|---|---|
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
-//! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of memory that was never written), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
-//! | `CUDA_EMULATOR_DEVICES` (or `CUDA_LAUNCH_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` answers `CUDA_ERROR_NO_DEVICE` | `1` |
+//! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
+//! | `CUDA_EMULATOR_DEVICES` (or `CUDA_LAUNCH_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
-//! `CUDA_VISIBLE_DEVICES` concerns GPUs and has no effect here.
+//! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// The example of the page that the registry shows.
+/// The example from the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}

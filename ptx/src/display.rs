@@ -1,4 +1,4 @@
-//! Statements and operands as PTX text again, in one spelling: what was parsed from the text of a tree is that tree.
+//! Prints statements and operands as PTX text, in one spelling: parsing the text of a tree yields that tree.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -21,7 +21,7 @@ impl Display for Guard<'_> {
 }
 
 impl Display for Instruction<'_> {
-    /// As in the text, without the semicolon: `@%p1 ld.global.f32 %f1, [%rd1+4]`.
+    /// As in PTX text, without the semicolon: `@%p1 ld.global.f32 %f1, [%rd1+4]`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(guard) = self.guard {
             write!(f, "{guard} ")?;

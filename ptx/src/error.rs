@@ -5,13 +5,13 @@ use std::fmt;
 /// Longest excerpt of a source line in an error, in characters.
 const EXCERPT: usize = 100;
 
-/// Why a text was refused.
+/// Why a text was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
     /// The text does not begin as a PTX module: its first directive is not `.version`.
     NotPtx,
-    /// The text breaks the grammar.
+    /// The text violates the grammar.
     Syntax,
     /// The text is well formed but exceeds a limit of this parser: its length, nesting or the size of a variable.
     Limit,
@@ -29,11 +29,11 @@ pub struct ParseError {
     pub column: u32,
     /// What was expected and what was found.
     pub message: String,
-    /// The source line, cut to a readable width around the column.
+    /// The source line, truncated to a readable width around the column.
     pub excerpt: String,
-    /// Class of the error, for programs.
+    /// The class of the error, for programs.
     pub kind: ParseErrorKind,
-    /// Character of `excerpt` that the caret stands under, counted from 0.
+    /// The character of `excerpt` that the caret points at, counted from 0.
     caret: usize,
 }
 

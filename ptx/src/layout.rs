@@ -5,45 +5,45 @@ use crate::tree::{Function, Init, PtrAttribute, Type, Variable};
 /// One parameter of a kernel or function and its place in the parameter block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name in the PTX (`kernel_param_0` where a compiler invented it).
+    /// Name in the PTX (`kernel_param_0` if a compiler generated it).
     pub name: String,
     /// Element type. Compilers pass structures as arrays of `.b8`.
     pub ty: Type,
-    /// Bytes of the whole parameter.
+    /// The size of the whole parameter, in bytes.
     pub size: usize,
     /// Alignment in bytes.
     pub align: usize,
     /// Offset in bytes by the rules of C: each parameter at the next multiple of its alignment.
     ///
-    /// That is where the values lie for a PTX interpreter; a GPU places parameters aligned over 16 bytes elsewhere
-    /// on some architectures.
+    /// That is the layout for a PTX interpreter; on some architectures a GPU places parameters with an alignment over
+    /// 16 bytes elsewhere.
     pub offset: usize,
-    /// Declared with an array extent, as structures are.
+    /// Whether it is declared with an array extent, as structures are.
     pub array: bool,
-    /// The `.ptr` attribute, where the compiler wrote one.
+    /// The `.ptr` attribute, if the compiler wrote one.
     pub pointer: Option<PtrAttribute>,
 }
 
 impl Variable<'_> {
-    /// Bytes of one element: the type times the vector width.
+    /// The size of one element, in bytes: that of the type times the vector width.
     #[must_use]
     pub fn element_size(&self) -> usize {
         self.ty.size() * self.vector as usize
     }
 
-    /// Number of elements. `[]` counts what its initialiser lists, and 0 without one (`.extern .shared x[]`).
+    /// The number of elements. For `[]`, the number in the initialiser, or 0 without one (`.extern .shared x[]`).
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.checked_elements().unwrap_or(u64::MAX)
     }
 
-    /// Bytes in memory. For a register set `%r<n>`, of one register.
+    /// The size in memory, in bytes. For a register set `%r<n>`, that of one register.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.checked_size().unwrap_or(u64::MAX)
     }
 
-    /// Alignment in bytes: what `.align` says, else that of one element (PTX ISA, "Alignment").
+    /// Alignment in bytes: as given by `.align`, otherwise that of one element (PTX ISA, "Alignment").
     #[must_use]
     pub fn align(&self) -> usize {
         self.align.map_or(self.element_size(), |a| a as usize)
@@ -71,7 +71,7 @@ impl Function<'_> {
         layout(&self.params)
     }
 
-    /// Bytes of the parameter block: the end of the last parameter, without padding behind it.
+    /// The size of the parameter block, in bytes: the end of the last parameter, without padding after it.
     #[must_use]
     pub fn parameter_bytes(&self) -> usize {
         self.parameters().last().map_or(0, |p| p.offset.saturating_add(p.size))

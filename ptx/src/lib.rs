@@ -1,14 +1,14 @@
-//! Reads PTX, and the images that hold it, without a driver.
+//! Reads PTX, and the images that contain it, without a driver.
 //!
-//! - [`parse`] reads the structure of a PTX module: its directives, variables and functions with their signatures. Bodies
-//!   are skipped, so that a module of megabytes costs milliseconds; [`Function::statements`] reads one of them into
-//!   labels, declarations, and instructions with their operands. No instruction is known by name: a form that is newer than
-//!   this crate parses like any other.
-//! - [`Function::parameters`] gives what a launch must pass: name, type, size and C offset of every parameter.
-//! - [`image`] tells PTX, cubins and fatbins apart and checks them, whole, before a driver sees them: drivers are given no
-//!   length and crash on most files that are cut or damaged.
+//! - [`parse`] reads the structure of a PTX module: its directives, variables and functions with their signatures.
+//!   Bodies are skipped, so that a module of megabytes takes milliseconds; [`Function::statements`] parses one of them
+//!   into labels, declarations, and instructions with their operands. The parser knows no instruction names: a form
+//!   that is newer than this crate parses like any other.
+//! - [`Function::parameters`] lists what a launch must pass: name, type, size and C offset of every parameter.
+//! - [`image`] distinguishes PTX, cubins and fatbins and checks them completely before a driver sees them: drivers are
+//!   not given a length and crash on most truncated or damaged files.
 //!
-//! The crate has no dependency and no unsafe code; it neither panics nor recurses without bound, whatever the bytes.
+//! The crate has no dependencies and no unsafe code; whatever the input, it neither panics nor recurses without bound.
 //!
 //! # Example
 //!
@@ -56,7 +56,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-/// The example of the page that the registry shows.
+/// The example from the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}

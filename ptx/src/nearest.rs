@@ -1,6 +1,6 @@
-//! Names that look like one that is not there.
+//! Names similar to one that does not exist.
 
-/// Up to three of `names` that look most like `name`, best first.
+/// Up to three of `names` that are most similar to `name`, best first.
 ///
 /// ```
 /// assert_eq!(cuda_ptx::nearest("vecad", &["scan", "vecadd", "_Z6vecaddPf"]), ["_Z6vecaddPf", "vecadd"]);

@@ -12,12 +12,13 @@ const MAX_BYTES: usize = 16 << 20;
 const MAX_LABELS: usize = 1 << 18;
 
 impl<'a> Module<'a> {
-    /// The bytes of the sections of these names, in this order; nothing for one that the module does not have.
+    /// The bytes of the sections with these names, in this order; empty for one that the module does not have.
     ///
-    /// A label that stands in one of them counts from the start of its section, as references between sections of DWARF
-    /// do. What stands for an address (a label of code, a variable) is zero: only a loader knows those.
+    /// A label in one of them counts from the start of its section, as references between DWARF sections do. Addresses
+    /// (a code label, a variable) are zero: only a loader knows them.
     ///
-    /// `None` where a section holds something else than bytes, words, labels and their differences, or more than 16 MiB.
+    /// `None` if a section contains anything other than bytes, words, labels and their differences, or more than 16
+    /// MiB.
     ///
     /// ```
     /// let text = ".version 8.0\n.target sm_90\n.section .debug_info { .b8 1, 2\n .b32 name, .debug_info }\n\

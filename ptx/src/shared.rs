@@ -1,10 +1,10 @@
-//! Shared memory that kernels have without asking.
+//! The static shared memory of kernels.
 
 use std::collections::HashMap;
 
 use crate::{Linkage, Module, Operand, Space, Statement, Variable};
 
-/// The shared memory of module scope, by name: to be asked about each kernel of the module.
+/// The shared memory of module scope, by name: query it for each kernel of the module.
 ///
 /// ```
 /// let text = "
@@ -27,25 +27,26 @@ use crate::{Linkage, Module, Operand, Space, Statement, Variable};
 #[derive(Debug)]
 pub struct SharedVariables<'m, 'a> {
     by_name: HashMap<&'a str, &'m Variable<'a>>,
-    /// Largest alignment of the arrays whose size each launch chooses; `None` if there is none.
+    /// The largest alignment of the arrays whose size each launch chooses; `None` if there are none.
     dynamic_align: Option<usize>,
 }
 
 /// Where memory whose size each launch chooses may start, at least.
 const DYNAMIC_ALIGN: usize = 16;
 
-/// Shared memory of a block of one kernel.
+/// The shared memory per block of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SharedMemory {
-    /// Bytes of the variables that the kernel declares or names; in a module with dynamic arrays rounded up to their alignment, as
-    /// ptxas does for all its kernels. What only functions use that it calls is not among them.
+    /// The size in bytes of the variables that the kernel declares or names; in a module with dynamic arrays it is
+    /// rounded up to their alignment, as ptxas does for all kernels. Variables that only called functions use are not
+    /// included.
     pub bytes: u64,
     /// Whether it names memory whose size each launch chooses.
     pub dynamic: bool,
 }
 
 impl<'m, 'a> SharedVariables<'m, 'a> {
-    /// Those of a module.
+    /// The shared memory of a module.
     #[must_use]
     pub fn of(module: &'m Module<'a>) -> Self {
         let shared = || module.variables.iter().filter(|v| v.space == Space::Shared);
@@ -53,7 +54,7 @@ impl<'m, 'a> SharedVariables<'m, 'a> {
         Self { by_name: shared().map(|v| (v.name, v)).collect(), dynamic_align }
     }
 
-    /// What a kernel with this body has.
+    /// The shared memory of a kernel with this body.
     #[must_use]
     pub fn used_by(&self, statements: &[Statement<'a>]) -> SharedMemory {
         let mut names = Vec::new();
@@ -94,7 +95,7 @@ fn collect<'s, 'a>(
 }
 
 impl<'a> Operand<'a> {
-    /// Adds the names in the operand to a list: of registers, variables, functions and labels.
+    /// Adds the names in the operand to a list: registers, variables, functions and labels.
     pub fn names(&self, found: &mut Vec<&'a str>) {
         match self {
             Operand::Name(name)

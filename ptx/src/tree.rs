@@ -1,7 +1,7 @@
-//! The tree of a PTX module: what the text says, with no knowledge of any instruction.
+//! The syntax tree of a PTX module, without knowledge of any instruction.
 //!
-//! Everything borrows from the source text. Function bodies stay text until [`Function::statements`] is
-//! asked for them, so that reading the signatures of a large module costs one pass over its tokens.
+//! Everything borrows from the source text. Function bodies remain text until [`Function::statements`] parses them, so
+//! that reading the signatures of a large module takes one pass over its tokens.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ pub struct Module<'a> {
     pub version: (u32, u32),
     /// `.target` list: the architecture first (`sm_90`, `sm_90a`), then options (`debug`, `texmode_unified`).
     pub targets: Vec<&'a str>,
-    /// `.address_size`: 32 or 64 (64 where the directive is missing).
+    /// `.address_size`: 32 or 64 (64 if the directive is missing).
     pub address_size: u32,
-    /// `.file index "name"` entries; the name as it stands between its quotes, escapes included.
+    /// `.file index "name"` entries; the name as written between its quotes, including escapes.
     pub files: Vec<(u32, &'a str)>,
     /// `.alias name, function;` entries: a second name of a function.
     pub aliases: Vec<(&'a str, &'a str)>,
-    /// Variables of module scope in source order: `.global`, `.const`, `.shared`, `.extern`, texture references.
+    /// Variables at module scope in source order: `.global`, `.const`, `.shared`, `.extern`, texture references.
     pub variables: Vec<Variable<'a>>,
     /// Functions and kernels in source order; a declaration and its definition are two entries.
     pub functions: Vec<Function<'a>>,
@@ -29,9 +29,9 @@ pub struct Module<'a> {
 /// `.section name { ... }`: bytes for a debugger, as text that [`Module::section_bytes`] assembles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// With its dot: `.debug_info`. Several sections of one name are parts of one.
+    /// With its dot: `.debug_info`. Several sections with one name are parts of the same section.
     pub name: &'a str,
-    /// What stands between the braces.
+    /// The text between the braces.
     pub text: &'a str,
 }
 
@@ -65,9 +65,9 @@ pub enum FunctionKind {
 pub struct Function<'a> {
     /// `.entry` or `.func`.
     pub kind: FunctionKind,
-    /// The name as written (mangled where the compiler mangled it).
+    /// The name as written (mangled if the compiler mangled it).
     pub name: &'a str,
-    /// `.visible`, `.extern`, `.weak` or nothing.
+    /// `.visible`, `.extern`, `.weak` or none.
     pub linkage: Linkage,
     /// The return parameter of a `.func`, if any.
     pub returns: Vec<Variable<'a>>,
@@ -77,9 +77,9 @@ pub struct Function<'a> {
     pub directives: Directives,
     /// `.noreturn`
     pub noreturn: bool,
-    /// The body's text between its braces (braces included); `None` for a declaration.
+    /// The body's text, including its braces; `None` for a declaration.
     pub body: Option<&'a str>,
-    /// Bytes of the whole function in the source, from its first directive to the closing brace or semicolon.
+    /// The byte range of the whole function in the source, from its first directive to the closing brace or semicolon.
     pub span: Range<usize>,
     /// Line of the function's first token, counted from 1.
     pub line: u32,
@@ -87,7 +87,7 @@ pub struct Function<'a> {
     pub body_line: u32,
 }
 
-/// Directives that bound or shape the launches of a kernel (PTX ISA, "Performance-Tuning Directives" and
+/// Directives that limit or shape the launches of a kernel (PTX ISA, "Performance-Tuning Directives" and
 /// "Cluster Dimension Directives"). Missing dimensions are 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
@@ -200,9 +200,9 @@ pub struct Variable<'a> {
 /// `.ptr{.space}{.align n}` on a kernel parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PtrAttribute {
-    /// The space the pointer points to; `None` = generic.
+    /// The space that the pointer points to; `None` for generic.
     pub space: Option<Space>,
-    /// Alignment of what it points to (4 where the directive is missing).
+    /// Alignment of what it points to (4 if the directive is missing).
     pub align: u32,
 }
 
@@ -213,13 +213,13 @@ pub enum Init<'a> {
     Value(Literal),
     /// `symbol`, `symbol+offset`, `generic(symbol)+offset`: an address.
     Address {
-        /// The variable or function named.
+        /// The named variable or function.
         symbol: &'a str,
         /// Bytes added.
         offset: i64,
         /// `generic(..)`.
         generic: bool,
-        /// `0xff00(..)`: which byte of the address is meant, as its mask.
+        /// `0xff00(..)`: the mask of the byte of the address that is meant.
         mask: Option<u64>,
     },
     /// `{ .. }`, nested for arrays of arrays.
@@ -229,7 +229,7 @@ pub enum Init<'a> {
 /// A number as written. Floats keep their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Literal {
-    /// Any integer literal, two's complement, negated already where a `-` stood before it.
+    /// Any integer literal, in two's complement, already negated if it was preceded by `-`.
     Int(i64),
     /// `0f3F800000`
     F32(u32),
@@ -246,7 +246,7 @@ pub enum Statement<'a> {
     Variable(Variable<'a>),
     /// An instruction.
     Instruction(Instruction<'a>),
-    /// `{ .. }`: a scope of its own for registers and variables.
+    /// `{ .. }`: a nested scope for registers and variables.
     Block(Vec<Statement<'a>>),
     /// `.loc file line column`, for the instructions that follow.
     Loc {
@@ -297,7 +297,7 @@ pub enum Operand<'a> {
     Name(&'a str),
     /// `!p`
     Not(&'a str),
-    /// `-%r1` as some instructions allow.
+    /// `-%r1`, which some instructions allow.
     Negated(&'a str),
     /// A number.
     Literal(Literal),

@@ -10,7 +10,7 @@ macro_rules! types {
             /// Every type, in the order of the enum.
             pub const ALL: &'static [Type] = &[$(Type::$variant),*];
 
-            /// The type of this name, written without its dot: `f32`, `texref`.
+            /// The type with this name, written without its dot: `f32`, `texref`.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Type> {
                 match name {
@@ -27,8 +27,8 @@ macro_rules! types {
                 }
             }
 
-            /// Bytes of one element in memory (PTX ISA, "Fundamental Types"). A `.pred` has no place in memory and
-            /// counts as 1; the opaque types are 64-bit handles.
+            /// The size of one element in memory, in bytes (PTX ISA, "Fundamental Types"). A `.pred` has no memory
+            /// representation and counts as 1; the opaque types are 64-bit handles.
             #[must_use]
             pub const fn size(self) -> usize {
                 match self {
@@ -52,7 +52,7 @@ types! {
 }
 
 impl Type {
-    /// `.texref`, `.samplerref`, `.surfref`: no arithmetic, no initialiser that is data.
+    /// `.texref`, `.samplerref`, `.surfref`: no arithmetic, no data initialiser.
     #[must_use]
     pub const fn is_opaque(self) -> bool {
         matches!(self, Type::Texref | Type::Samplerref | Type::Surfref)
@@ -60,14 +60,14 @@ impl Type {
 }
 
 impl fmt::Display for Type {
-    /// As in the text: `.f32`.
+    /// As in PTX text: `.f32`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ".{}", self.name())
     }
 }
 
 impl Space {
-    /// The state space of this name, written without its dot.
+    /// The state space with this name, written without its dot.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Space> {
         Some(match name {
@@ -101,7 +101,7 @@ impl Space {
 }
 
 impl fmt::Display for Space {
-    /// As in the text: `.global`.
+    /// As in PTX text: `.global`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ".{}", self.name())
     }

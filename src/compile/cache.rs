@@ -1,8 +1,8 @@
-//! Compiled code, kept on disk.
+//! Compiled code, cached on disk.
 //!
-//! An entry is one file, named by the hash of all that its code depends on. It is written beside its place and moved
-//! there in one step, so that a reader sees a whole entry or none, and processes need no lock. Nothing in it is believed
-//! before its checksum is right.
+//! An entry is one file, named by the hash of everything that its code depends on. It is written next to its final
+//! place and moved there in one step, so that a reader sees a whole entry or none, and processes need no lock. Nothing
+//! in it is believed before its checksum is right.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -30,31 +30,32 @@ const TEMPORARY_DIGITS: usize = 32;
 /// What a process that ended in the middle left behind is swept away after this time.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// What a cache had to do with compiled code.
+/// How a cache was involved in compiled code.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CacheUse {
-    /// There is no cache.
+    /// No cache is used.
     Off,
-    /// The code was in it.
+    /// The code was found in the cache.
     Hit,
-    /// The code was compiled, and is in it now.
+    /// The code was compiled, and is now in the cache.
     Stored,
-    /// The code was compiled, and is not kept; why. A full disk is no reason to fail.
+    /// The code was compiled but not cached, for this reason. A full disk is not a reason to fail.
     NotStored(String),
 }
 
-/// A folder of compiled code, so that what was compiled once is not compiled again.
+/// A folder of compiled code, so that the same code is compiled only once.
 ///
-/// An entry is found by the source, every header that it may include, the options, the compiler (version, and size and time of
-/// its library) and the driver's version. Code that may depend on more than that is compiled each time, and not kept: with raw
-/// options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a macro. Processes of one user may share
-/// a folder. One that another user but root owns, or may write, is not used: what is in it would run in this user's name. Entries
-/// that were not used for longest go first where it gets larger than its limit.
+/// The key of an entry is made of the source, every header that it may include, the options, the compiler (its version,
+/// and the size and time of its library) and the driver's version. Code that may depend on more than that is compiled
+/// each time, and not cached: with raw options, `__DATE__` or `__TIME__`, `#embed`, or an `#include` whose name is a
+/// macro. Processes of one user may share a folder. A folder that a user other than this one or root owns or may write
+/// is not used: its contents would run in this user's name. When it exceeds its limit, the least recently used entries
+/// are removed first.
 ///
-/// A compiler has no cache unless it is given one ([`Nvrtc::with_cache`](super::Nvrtc::with_cache)): a library that is asked to
-/// compile should not write to the user's disk by itself. [`load_kernel_module`](crate::load_kernel_module), which is asked for
-/// convenience, uses [`CompileCache::user`].
+/// A compiler has no cache unless it is given one ([`Nvrtc::with_cache`](super::Nvrtc::with_cache)): a library that is
+/// asked to compile should not write to the user's disk on its own. [`load_kernel_module`](crate::load_kernel_module),
+/// which is a convenience, uses [`CompileCache::user`].
 ///
 /// ```
 /// use cuda_launch::compile::CompileCache;
@@ -65,7 +66,7 @@ pub enum CacheUse {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// What became of code is said by [`CompiledCode::cache`]:
+/// [`CompiledCode::cache`] reports what happened:
 ///
 /// ```no_run
 /// # #[cfg(feature = "nvrtc")] {
@@ -86,11 +87,11 @@ pub struct CompileCache {
 }
 
 impl CompileCache {
-    /// The user's cache; `None` where it is switched off or there is no place for it.
+    /// The user's cache; `None` if it is disabled or there is no place for it.
     ///
-    /// Its folder is in the variable `CUDA_LAUNCH_CACHE_DIR`, which switches it off if it is empty; otherwise it is
-    /// `cuda-launch` in the user's folder for caches (`XDG_CACHE_HOME`, `~/.cache`, `~/Library/Caches`, `LOCALAPPDATA`). The
-    /// variable `CUDA_LAUNCH_CACHE_BYTES` has its limit; 256 MiB if not set.
+    /// The variable `CUDA_LAUNCH_CACHE_DIR` names its folder, and disables the cache if it is empty; otherwise it is
+    /// `cuda-launch` in the user's folder for caches (`XDG_CACHE_HOME`, `~/.cache`, `~/Library/Caches`,
+    /// `LOCALAPPDATA`). The variable `CUDA_LAUNCH_CACHE_BYTES` sets its limit; 256 MiB by default.
     pub fn user() -> Option<Self> {
         let folder = match std::env::var_os(FOLDER_VARIABLE) {
             Some(folder) if folder.is_empty() => return None,
@@ -101,12 +102,12 @@ impl CompileCache {
         Some(Self::at(folder).limit(limit.unwrap_or(DEFAULT_LIMIT)))
     }
 
-    /// A cache in this folder, which is made when it is needed. The limit is 256 MiB.
+    /// A cache in this folder, which is created when it is needed. The limit is 256 MiB.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), limit: DEFAULT_LIMIT }
     }
 
-    /// Bytes that the entries may have together; an entry that is larger is not kept.
+    /// Sets the limit for the total size of the entries, in bytes; a larger entry is not cached.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
@@ -118,7 +119,7 @@ impl CompileCache {
         &self.folder
     }
 
-    /// Bytes that the entries have now; 0 where there is no folder yet.
+    /// The current total size of the entries, in bytes; 0 if the folder does not exist yet.
     ///
     /// # Errors
     /// The folder cannot be read.

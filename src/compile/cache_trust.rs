@@ -38,7 +38,7 @@ fn verdict(path: &Path, owner: u32, mode: u32, own: u32) -> io::Result<()> {
     } else if mode & OTHERS_MAY_WRITE != 0 {
         let mode = mode & 0o7777;
         format!(
-            "others may write {path} (mode {mode:04o}), so its code is not trusted: `chmod go-w` it, or use another folder"
+            "other users may write {path} (mode {mode:04o}), so its code is not trusted: `chmod go-w` it, or use another folder"
         )
     } else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What the compilers make.
+//! The output of the compilers.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::error::{CompileError, Diagnostic, Error, ErrorKind, KernelNotFound};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CodeKind {
-    /// Text for a virtual architecture, which every driver compiles for its device, and the emulator runs.
+    /// Text for a virtual architecture, which every driver compiles for its device, and which the emulator runs.
     Ptx,
     /// Machine code for one architecture.
     Cubin,
-    /// Intermediate code that is optimised when it is linked, by [`NvJitLink`](super::NvJitLink).
+    /// Intermediate code that is optimised at link time, by [`NvJitLink`](super::NvJitLink).
     LtoIr,
 }
 
@@ -29,9 +29,10 @@ impl fmt::Display for CodeKind {
     }
 }
 
-/// Compiled device code, with what the compiler said.
+/// Compiled device code, with the compiler's log.
 ///
-/// It is `AsRef<[u8]>`, so that [`CudaContext::load_module`] takes it; [`CompiledCode::load`] says more where it does not fit.
+/// It is `AsRef<[u8]>`, so that [`CudaContext::load_module`] accepts it; [`CompiledCode::load`] has better errors for
+/// code that does not fit.
 ///
 /// ```no_run
 /// # #[cfg(feature = "nvrtc")] {
@@ -65,7 +66,7 @@ impl CompiledCode {
         self.kind
     }
 
-    /// The code: text without a NUL at its end, or an image.
+    /// The code: text without a trailing NUL, or an image.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -75,12 +76,12 @@ impl CompiledCode {
         (self.kind == CodeKind::Ptx).then(|| std::str::from_utf8(&self.bytes).ok()).flatten()
     }
 
-    /// What the compiler had to say, warnings among it; often nothing.
+    /// The compiler's log, including warnings; often empty.
     pub fn log(&self) -> &str {
         &self.log
     }
 
-    /// The log taken apart.
+    /// The parsed log.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         Diagnostic::parse(&self.log)
     }
@@ -90,15 +91,15 @@ impl CompiledCode {
         &self.origin
     }
 
-    /// Whether it came from a cache, or went into one.
+    /// Whether it came from a cache, or was added to one.
     pub fn cache(&self) -> &CacheUse {
         &self.cache
     }
 
-    /// The name in the code of what a name expression (`scale<float>`) of the source means.
+    /// The lowered name that a name expression (`scale<float>`) of the source has in the code.
     ///
     /// # Errors
-    /// [`ErrorKind::Kernel`] with the expressions there are, if it was not among them.
+    /// [`ErrorKind::Kernel`] with the available expressions, if it was not among them.
     pub fn lowered_name(&self, expression: &str) -> Result<&str, Error> {
         let found = self.names.iter().find(|(asked, _)| asked == expression);
         found.map(|(_, name)| name.as_str()).ok_or_else(|| {
@@ -117,8 +118,8 @@ impl CompiledCode {
     /// Driver call: `cuModuleLoadDataEx`.
     ///
     /// # Errors
-    /// Those of [`CudaContext::load_module`], and one that says so for code that this device cannot have: LTO IR
-    /// anywhere, a cubin on the emulator.
+    /// The errors of [`CudaContext::load_module`], and an explanatory error for code that cannot run on this device:
+    /// LTO IR anywhere, a cubin on the emulator.
     pub fn load(&self, context: &CudaContext) -> Result<CudaModule, Error> {
         self.fits(context)?;
         Ok(CudaModule::load(context, &self.bytes, &self.origin, &JitOptions::new())?.0)
@@ -130,7 +131,7 @@ impl CompiledCode {
             CodeKind::LtoIr => {
                 let help = "link it with NvJitLink, to a cubin or PTX".to_string();
                 Err(ErrorKind::Compile(CompileError::Argument {
-                    what: what() + ", which no driver loads",
+                    what: what() + ", which no driver can load",
                     help,
                 })
                 .into())

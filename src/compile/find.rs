@@ -12,13 +12,13 @@ const VARIABLE: &str = "CUDA_LAUNCH_KERNEL_DIR";
 /// compiled.
 const ENDINGS: [&str; 7] = ["cubin", "fatbin", "ptx", "ltoir", "bc", "ll", "cu"];
 
-/// Loads `name.cubin`, `name.fatbin`, `name.ptx`, `name.ltoir`, `name.bc`, `name.ll` or `name.cu`, whichever comes first and
-/// serves the device.
+/// Loads `name.cubin`, `name.fatbin`, `name.ptx`, `name.ltoir`, `name.bc`, `name.ll` or `name.cu`, whichever comes
+/// first and can be used on the device.
 ///
-/// Folders in order: the variable `CUDA_LAUNCH_KERNEL_DIR`; beside the executable, and one folder up; the crate being run
-/// or tested (`CARGO_MANIFEST_DIR`), its `kernels` and its `examples/kernels`; the current folder and its `kernels`. In
-/// each folder a cubin comes first, if the device can run it. A file that is there but does not load is remembered for
-/// the error, and the search goes on. [`load_kernel_file`] says what is done with each kind.
+/// Folders in order: the variable `CUDA_LAUNCH_KERNEL_DIR`; next to the executable, and one folder up; the crate that
+/// is run or tested (`CARGO_MANIFEST_DIR`), its `kernels` and its `examples/kernels`; the current folder and its
+/// `kernels`. In each folder a cubin comes first, if the device can run it. A file that exists but does not load is
+/// remembered for the error, and the search continues. [`load_kernel_file`] lists what is done with each kind.
 ///
 /// Driver calls: those of [`CudaContext::load_module`], for each file found.
 ///
@@ -33,7 +33,7 @@ const ENDINGS: [&str; 7] = ["cubin", "fatbin", "ptx", "ltoir", "bc", "ll", "cu"]
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Module`] with every path tried and why it did not serve.
+/// [`ErrorKind::Module`] with every path that was tried and why it was not usable.
 pub fn load_kernel_module(context: &CudaContext, name: &str) -> Result<CudaModule, Error> {
     let mut tried = Vec::new();
     for folder in folders() {

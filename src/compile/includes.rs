@@ -29,7 +29,7 @@ pub(super) fn of(
             let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             bytes += text.len();
             if seen.len() > MOST_FILES || bytes > MOST_BYTES {
-                return Err("it includes too many files to look through".into());
+                return Err("it includes too many files to search".into());
             }
             wait(&String::from_utf8_lossy(&text), path.parent(), &mut waiting)?;
             found.push((path, text));
@@ -45,16 +45,17 @@ fn wait(text: &str, beside: Option<&Path>, list: &mut Vec<(String, Option<PathBu
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     for line in text.lines() {
         let Some(rest) = directive(line) else { continue };
-        let name = quoted(rest)
-            .ok_or_else(|| format!("`{}` says only to the compiler what it includes", line.trim()))?;
+        let name = quoted(rest).ok_or_else(|| {
+            format!("`{}` includes something that only the compiler can determine", line.trim())
+        })?;
         list.push((name.to_string(), beside.map(Path::to_path_buf)));
     }
     // Whether a file is there is as good as its bytes: with it comes another entry.
     for (at, word) in text.match_indices("__has_include") {
         let rest = text.get(at + word.len()..).unwrap_or_default().trim_start_matches("_next").trim_start();
         let Some(rest) = rest.strip_prefix('(') else { continue };
-        let name =
-            quoted(rest.trim_start()).ok_or("a __has_include says only to the compiler what it asks for")?;
+        let name = quoted(rest.trim_start())
+            .ok_or("a __has_include tests something that only the compiler can determine")?;
         list.push((name.to_string(), beside.map(Path::to_path_buf)));
     }
     match ["#embed", "__DATE__", "__TIME__", "__TIMESTAMP__", "#/*", "%:"]
@@ -62,7 +63,7 @@ fn wait(text: &str, beside: Option<&Path>, list: &mut Vec<(String, Option<PathBu
         .find(|word| text.contains(**word))
     {
         Some(word) => Err(format!(
-            "`{word}` stands in it: what it compiles to may depend on more than the files it includes"
+            "it contains `{word}`: what it compiles to may depend on more than the files it includes"
         )),
         None => Ok(()),
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 /// How LTO IR begins.
 pub(super) const LTO_MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
 
-/// The inputs of a link with [`NvJitLink`](super::NvJitLink), in any mix.
+/// The inputs of a link with [`NvJitLink`](super::NvJitLink), in any combination.
 ///
 /// ```
 /// use cuda_launch::compile::LinkInputs;
@@ -44,12 +44,12 @@ impl LinkInputs {
         Self::default()
     }
 
-    /// Adds PTX text, a cubin, a fatbin or LTO IR, whichever it is; `name` is what logs call it.
+    /// Adds PTX text, a cubin, a fatbin or LTO IR, detecting which it is; `name` is its name in logs.
     ///
-    /// The bytes are checked; of LTO IR only the beginning, the rest the library checks.
+    /// The bytes are checked; for LTO IR only the beginning, because the library checks the rest.
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] for bytes that are none of these, or a damaged one.
+    /// [`ErrorKind::Image`] for bytes that are none of these, or damaged.
     pub fn add(&mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Result<(), Error> {
         let (name, mut bytes) = (name.into(), bytes.into());
         let (kind, lto_inside) = match Image::read(&bytes) {
@@ -71,10 +71,10 @@ impl LinkInputs {
         Ok(())
     }
 
-    /// Adds what another compiler made.
+    /// Adds the output of another compiler.
     ///
     /// # Errors
-    /// As [`LinkInputs::add`].
+    /// As for [`LinkInputs::add`].
     pub fn add_code(&mut self, code: &CompiledCode) -> Result<(), Error> {
         self.add(code.origin(), code.bytes())
     }
@@ -90,11 +90,11 @@ impl LinkInputs {
         self.add(path.display().to_string(), bytes)
     }
 
-    /// Adds code of any kind, unseen: also object files and archives, which this crate cannot check. Where they hold LTO IR,
-    /// say so with [`NvJitLinkOption::Raw`](super::NvJitLinkOption::Raw)`("-lto")`.
+    /// Adds code of any kind, unchecked: including object files and archives, which this crate cannot check. If they
+    /// contain LTO IR, add [`NvJitLinkOption::Raw`](super::NvJitLinkOption::Raw)`("-lto")`.
     ///
     /// # Safety
-    /// 1. The bytes are a whole input of this kind; PTX ends in NUL.
+    /// 1. The bytes are a complete input of this kind; PTX ends in NUL.
     #[allow(unsafe_code)] // A promise for `NvJitLink::link` to rely on.
     pub unsafe fn add_unchecked(
         &mut self,
@@ -124,12 +124,15 @@ impl LinkInputs {
             self.list.iter().find(|input| !matches!(input.kind, LinkInput::Nvvm | LinkInput::Other(_)));
         match (output, other) {
             (CodeKind::LtoIr, _) => Err(argument_error(
-                "nvJitLink makes a cubin or PTX, not LTO IR".into(),
-                "ask for one of these",
+                "nvJitLink produces a cubin or PTX, not LTO IR".into(),
+                "request one of these",
             )),
             (CodeKind::Ptx, Some(input)) => {
-                let what =
-                    format!("nvJitLink makes PTX of LTO IR only, and {} is {}", input.name, describe(input));
+                let what = format!(
+                    "nvJitLink produces PTX only from LTO IR, and {} is {}",
+                    input.name,
+                    describe(input)
+                );
                 Err(argument_error(what, "link to a cubin, or compile the input to LTO IR"))
             }
             _ => Ok(()),

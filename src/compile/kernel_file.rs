@@ -1,4 +1,4 @@
-//! Kernel files of every kind, each brought into a form that the device runs.
+//! Kernel files of every kind, each converted into a form that the device can run.
 
 use cuda_ptx::image::{Image, ImageKind};
 use std::path::Path;
@@ -15,17 +15,17 @@ enum FileKind {
     Cuda,
 }
 
-/// Loads a kernel file of any kind, and does what it takes:
+/// Loads a kernel file of any kind, compiling or linking it if necessary:
 ///
 /// | file | what is done | feature |
 /// |---|---|---|
 /// | `.cubin`, `.fatbin`, `.ptx` | the driver loads it | |
 /// | `.ltoir` | nvJitLink links it to a cubin for the device | `nvjitlink` |
-/// | `.bc`, `.ll` | libNVVM compiles it to PTX for the device, with `libdevice` where that is used | `nvvm` |
-/// | `.cu` | NVRTC compiles it to a cubin for the device if it knows it, else to PTX; headers are found beside the file | `nvrtc` |
+/// | `.bc`, `.ll` | libNVVM compiles it to PTX for the device, with `libdevice` if it is used | `nvvm` |
+/// | `.cu` | NVRTC compiles it to a cubin for the device if it knows it, else to PTX; headers are searched for next to the file | `nvrtc` |
 ///
-/// For the emulator all of them become PTX, and a cubin cannot. What is compiled or linked goes into
-/// [`CompileCache::user`](super::CompileCache::user). A file with another ending is told by how it begins.
+/// For the emulator all of them become PTX, which is impossible for a cubin. What is compiled or linked is cached in
+/// [`CompileCache::user`](super::CompileCache::user). A file with another extension is identified by its first bytes.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, load_kernel_file};
@@ -36,8 +36,8 @@ enum FileKind {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::File`] if it cannot be read; [`CompileError`] where the compiler that it needs is not in this program or not on
-/// this machine, or refuses; those of [`CudaContext::load_module`].
+/// [`ErrorKind::File`] if it cannot be read; [`CompileError`] if the compiler that it needs is not in this program or
+/// not on this machine, or rejects it; the errors of [`CudaContext::load_module`].
 pub fn load_kernel_file(context: &CudaContext, path: impl AsRef<Path>) -> Result<CudaModule, Error> {
     let path = path.as_ref();
     let bytes = std::fs::read(path)
@@ -112,7 +112,7 @@ fn nvvm_ir(_context: &CudaContext, path: &Path, _bytes: Vec<u8>) -> Result<CudaM
     Err(not_built(path, "libNVVM", "nvvm"))
 }
 
-/// Compiles NVVM IR for the device, with `libdevice` where that is used, and loads that.
+/// Compiles NVVM IR for the device, with `libdevice` if it is used, and loads that.
 #[cfg(feature = "nvvm")]
 pub(crate) fn load_nvvm_ir(context: &CudaContext, name: &str, bytes: Vec<u8>) -> Result<CudaModule, Error> {
     use super::{Nvvm, NvvmIr, NvvmOptions};

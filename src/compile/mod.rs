@@ -1,8 +1,8 @@
 //! Device code compiled and linked while the program runs.
 //!
-//! [`load_kernel_module`] finds a kernel file of any kind and does what it takes to load it; `#[cuda_module]` embeds one. The
-//! compilers themselves come with a feature each, and are libraries that are loaded like the driver, so that a program with
-//! these features builds and starts where no toolkit is:
+//! [`load_kernel_module`] finds a kernel file of any kind and loads it, compiling or linking it if necessary;
+//! `#[cuda_module]` embeds one. Each compiler has its own feature, and is a library that is loaded at run time like the
+//! driver, so that a program with these features builds and starts without a toolkit:
 //!
 //! | feature | library | makes | of |
 //! |---|---|---|---|
@@ -11,8 +11,8 @@
 //! | `nvvm` | libNVVM, [`Nvvm`] | PTX, LTO IR | NVVM IR |
 //!
 //! They come with the CUDA toolkit and as wheels on PyPI (`nvidia-cuda-nvrtc`, `nvidia-nvjitlink`, `nvidia-nvvm`). The variables
-//! `CUDA_LAUNCH_NVRTC`, `CUDA_LAUNCH_NVJITLINK` and `CUDA_LAUNCH_NVVM` name a file or a folder where the usual places are not
-//! right.
+//! `CUDA_LAUNCH_NVRTC`, `CUDA_LAUNCH_NVJITLINK` and `CUDA_LAUNCH_NVVM` name a file or a folder if the library is not in
+//! one of the usual places.
 
 mod find;
 mod kernel_file;

@@ -1,4 +1,4 @@
-//! nvJitLink: LTO IR, PTX, cubins and more to one cubin.
+//! nvJitLink: links LTO IR, PTX, cubins and more into one cubin.
 
 #![allow(unsafe_code)] // Calls of nvJitLink with a link that `Job` owns, inputs that were checked or vouched for, and buffers.
 
@@ -33,8 +33,8 @@ const LIBRARY: Library = Library {
 
 /// The linker of the toolkit, loaded from its library at run time.
 ///
-/// It optimises LTO IR across all inputs, which the driver's own [`Linker`](crate::module::Linker) does not since CUDA 12. Cheap to
-/// clone, and may be used from every thread. No driver and no GPU is needed to link.
+/// It optimises LTO IR across all inputs, which the driver's own [`Linker`](crate::module::Linker) has not done since
+/// CUDA 12. Cheap to clone, and may be used from every thread. Linking needs neither a driver nor a GPU.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -70,21 +70,21 @@ struct Inner {
 static FOUND: Mutex<Option<NvJitLink>> = Mutex::new(None);
 
 impl NvJitLink {
-    /// Finds and loads the library, as [`Nvrtc::load`](super::Nvrtc::load) does; the variable is `CUDA_LAUNCH_NVJITLINK`.
+    /// Finds and loads the library, like [`Nvrtc::load`](super::Nvrtc::load); the variable is `CUDA_LAUNCH_NVJITLINK`.
     ///
     /// Call: `nvJitLinkVersion`.
     ///
     /// # Errors
-    /// [`CompileError::NotFound`] with everything that was tried; a library before 12.3 cannot say its version and is not
-    /// taken.
+    /// [`CompileError::NotFound`] with everything that was tried; a library before 12.3 cannot report its version and
+    /// is not used.
     pub fn load() -> Result<Self, Error> {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that someone else loaded: another version beside the first, or one of a test.
+    /// Uses a library that other code loaded: a second version next to the first, or one from a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot say its version.
+    /// [`CompileError::TooOld`] if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both outputs outlive the call.
@@ -96,7 +96,8 @@ impl NvJitLink {
                 Ok(Self { inner, cache: None })
             }
             code => {
-                let what = format!("nvJitLink does not say its version: nvJitLinkVersion answers {}", code.0);
+                let what =
+                    format!("nvJitLink does not report its version: nvJitLinkVersion returned {}", code.0);
                 Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVJITLINK"))
             }
         }
@@ -108,13 +109,13 @@ impl NvJitLink {
         self.inner.version
     }
 
-    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
         Self { cache: Some(cache), ..self }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.inner.table.file()
     }
@@ -125,8 +126,9 @@ impl NvJitLink {
     /// `nvJitLinkGetLinkedCubin` or `nvJitLinkGetLinkedPtx`, `nvJitLinkDestroy`.
     ///
     /// # Errors
-    /// [`CompileError::Refused`] with the log, for what nobody defines, an input for another architecture, or an option that the
-    /// library does not know; [`CompileError::Argument`] for no inputs, and for PTX of inputs that are not LTO IR.
+    /// [`CompileError::Refused`] with the log, for an undefined symbol, an input for another architecture, or an option
+    /// that the library does not know; [`CompileError::Argument`] for no inputs, and for PTX output from inputs that
+    /// are not LTO IR.
     #[doc(alias = "nvJitLinkComplete")]
     pub fn link(&self, inputs: &LinkInputs, options: &NvJitLinkOptions) -> Result<CompiledCode, Error> {
         inputs.check(options.output)?;
@@ -149,7 +151,7 @@ impl NvJitLink {
         options: &NvJitLinkOptions,
     ) -> Result<Key, String> {
         if options.has_raw() {
-            return Err("a raw option may name files that nobody here knows of".into());
+            return Err("a raw option may name files unknown to this crate".into());
         }
         let kinds: Vec<String> = inputs.list.iter().map(|input| format!("{:?}", input.kind)).collect();
         Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
@@ -180,7 +182,7 @@ impl NvJitLink {
         Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
     }
 
-    /// Calls a function, which this version may lack.
+    /// Calls a function, which this version may not have.
     fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
         call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
     }
@@ -323,7 +325,7 @@ fn raw_kind(kind: LinkInput) -> nvJitLinkInputType {
 fn hint(code: nvJitLinkResult) -> Option<String> {
     let text = match code {
         nvJitLinkResult::NVJITLINK_ERROR_OUTDATED_LIBRARY | nvJitLinkResult::NVJITLINK_ERROR_NVVM_COMPILE => {
-            "an input may be of a newer compiler than this library: nvJitLink must be as new as the newest"
+            "an input may come from a newer compiler than this library: nvJitLink must be as new as the newest"
         }
         nvJitLinkResult::NVJITLINK_ERROR_ARCH_MISMATCH => {
             "compile the inputs for the architecture of the link"
@@ -333,7 +335,7 @@ fn hint(code: nvJitLinkResult) -> Option<String> {
             "this library does not know the architecture: install one that does"
         }
         nvJitLinkResult::NVJITLINK_ERROR_UNRECOGNIZED_OPTION => {
-            "take the option out, or install a newer library"
+            "remove the option, or install a newer library"
         }
         _ => return None,
     };

@@ -7,29 +7,29 @@ use crate::driver::{CudaContext, JitTarget};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NvJitLinkOption {
-    /// 0 or 3, of which 3, the default, does most (`-O`).
+    /// Optimisation level, 0 or 3; the default is 3 (`-O`).
     OptimizationLevel(u32),
     /// Debug information, for `cuda-gdb` (`-g`).
     DebugInfo,
     /// Line numbers, for profilers and sanitizers (`-lineinfo`).
     LineInfo,
-    /// Contracts a multiplication and an addition to one operation; of LTO IR (`-fma`).
+    /// Contracts a multiplication and an addition into one operation; for LTO IR (`-fma`).
     FusedMultiplyAdd(bool),
-    /// Flushes denormal numbers to zero; of LTO IR (`-ftz`).
+    /// Flushes denormal numbers to zero; for LTO IR (`-ftz`).
     FlushDenormals(bool),
-    /// Divides as IEEE 754 says; of LTO IR (`-prec-div`).
+    /// Uses division that complies with IEEE 754; for LTO IR (`-prec-div`).
     PreciseDivision(bool),
-    /// Takes square roots as IEEE 754 says; of LTO IR (`-prec-sqrt`).
+    /// Uses square roots that comply with IEEE 754; for LTO IR (`-prec-sqrt`).
     PreciseSqrt(bool),
-    /// Registers that a thread may use at most (`-maxrregcount`).
+    /// Maximum number of registers per thread (`-maxrregcount`).
     MaxRegisters(u32),
-    /// The kernels that are used: what no such kernel needs is left out; of LTO IR (`-kernels-used`).
+    /// The kernels that are used: whatever no such kernel needs is left out; for LTO IR (`-kernels-used`).
     KernelsUsed(Vec<String>),
-    /// Removes variables that no kernel uses; of LTO IR (`-optimize-unused-variables`).
+    /// Removes variables that no kernel uses; for LTO IR (`-optimize-unused-variables`).
     OptimizeUnusedVariables,
-    /// Threads that compile at once; 0 for as many as there are processors; of LTO IR (`-split-compile`).
+    /// Number of threads that compile in parallel; 0 for one per processor; for LTO IR (`-split-compile`).
     SplitCompile(u32),
-    /// Any other, as the linker takes it.
+    /// Any other option, in the linker's syntax.
     Raw(String),
 }
 
@@ -53,7 +53,7 @@ impl NvJitLinkOption {
     }
 }
 
-/// What nvJitLink shall make, for which architecture, and how. `-lto` is added where an input may be LTO IR.
+/// What nvJitLink produces, for which architecture, and how. `-lto` is added if an input may be LTO IR.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -67,7 +67,7 @@ impl NvJitLinkOption {
 pub struct NvJitLinkOptions {
     /// The architecture.
     pub target: JitTarget,
-    /// What to make: a cubin, or of LTO IR PTX.
+    /// The output: a cubin, or PTX from LTO IR.
     pub output: CodeKind,
     /// The other options, in order.
     pub options: Vec<NvJitLinkOption>,
@@ -89,21 +89,21 @@ impl NvJitLinkOptions {
         Self { driver: context.driver_version(), ..Self::new(JitTarget::sm(major * 10 + minor)) }
     }
 
-    /// What to make instead of a cubin.
+    /// Sets the output, instead of a cubin.
     #[must_use]
     pub fn output(mut self, output: CodeKind) -> Self {
         self.output = output;
         self
     }
 
-    /// One more option.
+    /// Adds an option.
     #[must_use]
     pub fn option(mut self, option: NvJitLinkOption) -> Self {
         self.options.push(option);
         self
     }
 
-    /// The options as the linker gets them, but for `-lto`.
+    /// The options as passed to the linker, except for `-lto`.
     pub fn arguments(&self) -> Vec<String> {
         let ptx = (self.output == CodeKind::Ptx).then(|| "-ptx".to_string());
         let arch = format!("-arch=sm_{}", self.target);

@@ -1,4 +1,4 @@
-//! NVRTC: CUDA C++ to PTX, cubin or LTO IR.
+//! NVRTC: compiles CUDA C++ to PTX, a cubin or LTO IR.
 
 #![allow(unsafe_code)] // Calls of NVRTC with a program that `Program` owns, and strings and buffers that outlive the calls.
 
@@ -35,7 +35,7 @@ pub(super) const LIBRARY: Library = Library {
 
 /// The compiler of CUDA C++, loaded from its library at run time.
 ///
-/// Cheap to clone, and may be used from every thread. No driver and no GPU is needed to compile.
+/// Cheap to clone, and may be used from every thread. Compiling needs neither a driver nor a GPU.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -64,7 +64,7 @@ pub struct Nvrtc {
 struct Inner {
     table: Table,
     version: (u32, u32),
-    /// Architectures that it can compile for, ascending; empty where it cannot say.
+    /// The architectures that it can compile for, ascending; empty if it cannot report them.
     archs: Vec<u32>,
 }
 
@@ -74,9 +74,9 @@ static FOUND: Mutex<Option<Nvrtc>> = Mutex::new(None);
 impl Nvrtc {
     /// Finds and loads the library. It stays loaded, and later calls return the same.
     ///
-    /// Places in order: the file or folder in the variable `CUDA_LAUNCH_NVRTC`, and no other if that is set; the toolkit in
-    /// `CUDA_HOME` or `CUDA_PATH`; the virtual environment in `VIRTUAL_ENV` or `CONDA_PREFIX`, as PyPI's wheels fill it; the
-    /// usual folders of a toolkit; where the system's loader looks.
+    /// The places, in order: the file or folder in the variable `CUDA_LAUNCH_NVRTC`, and no other if it is set; the
+    /// toolkit in `CUDA_HOME` or `CUDA_PATH`; the virtual environment in `VIRTUAL_ENV` or `CONDA_PREFIX`, as PyPI's
+    /// wheels fill it; the usual folders of a toolkit; the search path of the system's loader.
     ///
     /// Calls: `nvrtcVersion`, `nvrtcGetNumSupportedArchs`, `nvrtcGetSupportedArchs`.
     ///
@@ -86,17 +86,17 @@ impl Nvrtc {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that someone else loaded: another version beside the first, or one of a test.
+    /// Uses a library that other code loaded: a second version next to the first, or one from a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) if it cannot say its version.
+    /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both outputs outlive the call.
         let code = unsafe { table.nvrtcVersion(&mut major, &mut minor) }
             .map_err(|missing| too_old(None, missing))?;
         if code != nvrtcResult::SUCCESS {
-            let what = format!("NVRTC does not say its version: nvrtcVersion answers {}", code.0);
+            let what = format!("NVRTC does not report its version: nvrtcVersion returned {}", code.0);
             return Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVRTC"));
         }
         let version = (major.unsigned_abs(), minor.unsigned_abs());
@@ -113,18 +113,19 @@ impl Nvrtc {
         self.inner.version
     }
 
-    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
         Self { cache: Some(cache), ..self }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.inner.table.file()
     }
 
-    /// The architectures that it compiles for, ascending: 90 is `compute_90`. Empty where it cannot say (before 11.2).
+    /// The architectures that it compiles for, ascending: 90 is `compute_90`. Empty if it cannot report them (before
+    /// 11.2).
     #[doc(alias = "nvrtcGetSupportedArchs")]
     pub fn architectures(&self) -> &[u32] {
         &self.inner.archs
@@ -148,7 +149,7 @@ impl Nvrtc {
     /// All that the code depends on; or why that cannot be known.
     fn key(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<Key, String> {
         if options.has_raw() {
-            return Err("a raw option may name files that nobody here knows of".into());
+            return Err("a raw option may name files unknown to this crate".into());
         }
         let texts: Vec<&str> = std::iter::once(&source.text)
             .chain(source.headers.iter().map(|(_, text)| text))
@@ -223,7 +224,7 @@ impl Nvrtc {
         Ok(CompiledCode { kind, bytes, log, names, origin, cache: CacheUse::Off })
     }
 
-    /// Calls a function, which this version may lack.
+    /// Calls a function, which this version may not have.
     fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
         call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
     }
@@ -297,7 +298,7 @@ impl<'a> Program<'a> {
         Err(refused(self.nvrtc, call, code, &source.name, options, self.log()))
     }
 
-    /// The log; empty where there is none.
+    /// The log; empty if there is none.
     fn log(&self) -> String {
         if self.raw.is_null() {
             return String::new();

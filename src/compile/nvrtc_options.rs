@@ -23,22 +23,22 @@ pub enum CppStandard {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NvrtcOption {
-    /// Faster and less exact: flushes denormals, approximates division and square roots, contracts, and takes the fast forms of
-    /// functions (`--use_fast_math`).
+    /// Faster and less precise: flushes denormals, approximates division and square roots, contracts operations, and
+    /// uses the fast versions of functions (`--use_fast_math`).
     FastMath,
-    /// Contracts a multiplication and an addition to one operation (`--fmad`).
+    /// Contracts a multiplication and an addition into one operation (`--fmad`).
     FusedMultiplyAdd(bool),
     /// Flushes denormal numbers to zero (`--ftz`).
     FlushDenormals(bool),
-    /// Divides as IEEE 754 says (`--prec-div`).
+    /// Uses division that complies with IEEE 754 (`--prec-div`).
     PreciseDivision(bool),
-    /// Takes square roots as IEEE 754 says (`--prec-sqrt`).
+    /// Uses square roots that comply with IEEE 754 (`--prec-sqrt`).
     PreciseSqrt(bool),
-    /// A folder in which `#include` looks (`--include-path`).
+    /// A folder that `#include` searches (`--include-path`).
     Include(PathBuf),
     /// A macro, with its value (`--define-macro`).
     Define(String, Option<String>),
-    /// A macro that is not defined (`--undefine-macro`).
+    /// A macro to undefine (`--undefine-macro`).
     Undefine(String),
     /// Debug information, for `cuda-gdb` (`--device-debug`).
     DebugInfo,
@@ -46,22 +46,22 @@ pub enum NvrtcOption {
     LineInfo,
     /// The dialect (`--std`).
     Standard(CppStandard),
-    /// Registers that a thread may use at most (`--maxrregcount`).
+    /// Maximum number of registers per thread (`--maxrregcount`).
     MaxRegisters(u32),
     /// Code that can be linked with other code (`--relocatable-device-code`).
     Relocatable(bool),
-    /// Functions without a mark are for the device (`--device-as-default-execution-space`).
+    /// Functions without an annotation are for the device (`--device-as-default-execution-space`).
     DeviceByDefault,
-    /// Promises that no two pointers of a kernel's parameters reach the same memory (`--restrict`).
+    /// Promises that no two pointer parameters of a kernel reach the same memory (`--restrict`).
     RestrictPointers,
-    /// Warnings are not shown (`--disable-warnings`).
+    /// Suppresses warnings (`--disable-warnings`).
     NoWarnings,
-    /// Any other, as the compiler takes it.
+    /// Any other option, in the compiler's syntax.
     Raw(String),
 }
 
 impl NvrtcOption {
-    /// As the compiler takes it.
+    /// The compiler's form.
     fn text(&self) -> String {
         match self {
             Self::FastMath => "--use_fast_math".into(),
@@ -94,7 +94,7 @@ impl NvrtcOption {
     }
 }
 
-/// What NVRTC shall make, for which architecture, and how.
+/// What NVRTC produces, for which architecture, and how.
 ///
 /// ```
 /// use cuda_launch::compile::{CodeKind, NvrtcOption, NvrtcOptions};
@@ -116,7 +116,7 @@ pub struct NvrtcOptions {
     pub target: JitTarget,
     /// Whether the target is a device's, for which the nearest architecture serves that the compiler knows.
     pub(super) nearest: bool,
-    /// What to make.
+    /// The output.
     pub output: CodeKind,
     /// The other options, in order.
     pub options: Vec<NvrtcOption>,
@@ -130,7 +130,8 @@ impl NvrtcOptions {
         Self { target, nearest: false, output: CodeKind::Ptx, options: Vec::new(), driver: 0 }
     }
 
-    /// PTX for a context's device; where the compiler is older than the device, for the newest that both know.
+    /// PTX for a context's device; if the compiler is older than the device, for the newest architecture that both
+    /// support.
     ///
     /// No driver call.
     pub fn for_context(context: &CudaContext) -> Self {
@@ -139,27 +140,27 @@ impl NvrtcOptions {
         Self { nearest: true, driver, ..Self::new(JitTarget::sm(major * 10 + minor)) }
     }
 
-    /// What to make instead of PTX.
+    /// Sets the output, instead of PTX.
     #[must_use]
     pub fn output(mut self, output: CodeKind) -> Self {
         self.output = output;
         self
     }
 
-    /// One more option.
+    /// Adds an option.
     #[must_use]
     pub fn option(mut self, option: NvrtcOption) -> Self {
         self.options.push(option);
         self
     }
 
-    /// Folders in which `#include` looks, after what is there already.
+    /// Adds folders that `#include` searches, after those already set.
     #[must_use]
     pub fn include(self, folder: impl Into<PathBuf>) -> Self {
         self.option(NvrtcOption::Include(folder.into()))
     }
 
-    /// The options as the compiler gets them.
+    /// The options as passed to the compiler.
     pub fn arguments(&self) -> Vec<String> {
         let arch = match self.output {
             CodeKind::Cubin => format!("--gpu-architecture=sm_{}", self.target),

@@ -1,4 +1,4 @@
-//! What is said where NVRTC is too old or refuses.
+//! Messages for an NVRTC that is too old or rejects its input.
 
 use cuda_driver_sys::Missing;
 use cuda_driver_sys::nvrtc::nvrtcResult;
@@ -66,5 +66,5 @@ fn hint(log: &str, options: &[String], archs: &[u32]) -> Option<String> {
 
 pub(super) fn known(archs: &[u32]) -> String {
     let list: Vec<String> = archs.iter().map(u32::to_string).collect();
-    format!("it compiles for {}", list.join(", "))
+    format!("it supports {}", list.join(", "))
 }

@@ -1,4 +1,4 @@
-//! libNVVM: NVVM IR to PTX or LTO IR.
+//! libNVVM: compiles NVVM IR to PTX or LTO IR.
 
 #![allow(unsafe_code)] // Calls of libNVVM with a program that `Program` owns, and texts and buffers that outlive the calls.
 
@@ -26,9 +26,9 @@ const LIBRARY: Library = Library {
     wheel: "nvidia-nvvm",
 };
 
-/// NVVM IR, text (`.ll`) or bitcode (`.bc`), in one module or more that become one.
+/// NVVM IR, text (`.ll`) or bitcode (`.bc`), in one or more modules that are linked into one.
 ///
-/// Kernels that go through LTO IR must be in `@llvm.used`, or the link leaves them out.
+/// Kernels that go through LTO IR must be in `@llvm.used`, or the link drops them.
 ///
 /// ```
 /// use cuda_launch::compile::NvvmIr;
@@ -50,12 +50,12 @@ pub(super) struct IrModule {
 }
 
 impl NvvmIr {
-    /// A module; its name is what messages call it.
+    /// A module; its name is used in messages.
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { modules: vec![IrModule { name: name.into(), bytes: bytes.into(), lazy: false }] }
     }
 
-    /// One more module of the same program.
+    /// Adds another module of the same program.
     #[must_use]
     #[doc(alias = "nvvmAddModuleToProgram")]
     pub fn module(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
@@ -63,7 +63,7 @@ impl NvvmIr {
         self
     }
 
-    /// A library, such as [`Nvvm::libdevice`]: only what the modules use of it is taken.
+    /// Adds a library, such as [`Nvvm::libdevice`]: only what the modules use is linked in.
     #[must_use]
     #[doc(alias = "nvvmLazyAddModuleToProgram")]
     pub fn library(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
@@ -79,9 +79,9 @@ impl NvvmIr {
 
 /// The compiler of NVVM IR, loaded from its library at run time.
 ///
-/// Cheap to clone, and may be used from every thread. No driver and no GPU is needed to compile.
+/// Cheap to clone, and may be used from every thread. Compiling needs neither a driver nor a GPU.
 ///
-/// The IR must be well formed: for some damaged modules the library ends the process.
+/// The IR must be well formed: some damaged modules make the library abort the process.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -114,7 +114,7 @@ struct Inner {
 static FOUND: Mutex<Option<Nvvm>> = Mutex::new(None);
 
 impl Nvvm {
-    /// Finds and loads the library, as [`Nvrtc::load`](super::Nvrtc::load) does; the variable is `CUDA_LAUNCH_NVVM`.
+    /// Finds and loads the library, like [`Nvrtc::load`](super::Nvrtc::load); the variable is `CUDA_LAUNCH_NVVM`.
     ///
     /// Call: `nvvmVersion`.
     ///
@@ -124,10 +124,10 @@ impl Nvvm {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
     }
 
-    /// Takes a library that someone else loaded: another version beside the first, or one of a test.
+    /// Uses a library that other code loaded: a second version next to the first, or one from a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot say its version.
+    /// [`CompileError::TooOld`] if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both outputs outlive the call.
@@ -139,13 +139,13 @@ impl Nvvm {
                 Ok(Self { inner: Arc::new(Inner { table, version }), cache: None })
             }
             code => {
-                let what = format!("libNVVM does not say its version: nvvmVersion answers {}", code.0);
+                let what = format!("libNVVM does not report its version: nvvmVersion returned {}", code.0);
                 Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVVM"))
             }
         }
     }
 
-    /// The version of its interface, which is not that of the toolkit: `(2, 0)` of CUDA 13.
+    /// The version of its interface, which differs from that of the toolkit: `(2, 0)` for CUDA 13.
     #[doc(alias = "nvvmVersion")]
     pub fn version(&self) -> (u32, u32) {
         self.inner.version
@@ -154,7 +154,7 @@ impl Nvvm {
     /// The version of the IR that it reads, as a module states it in `!nvvmir.version`: `(2, 0)`.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot say.
+    /// [`CompileError::TooOld`] if it cannot report it.
     #[doc(alias = "nvvmIRVersion")]
     pub fn ir_version(&self) -> Result<(u32, u32), Error> {
         let (mut major, mut minor, mut debug_major, mut debug_minor) = (0, 0, 0, 0);
@@ -165,18 +165,18 @@ impl Nvvm {
         Ok((major.unsigned_abs(), minor.unsigned_abs()))
     }
 
-    /// The same, with a cache for what it makes from now on; see [`CompileCache`].
+    /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
         Self { cache: Some(cache), ..self }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.inner.table.file()
     }
 
-    /// Reads `libdevice`, the functions of mathematics (`__nv_sinf`) in IR, from beside the library.
+    /// Reads `libdevice`, the mathematical functions (`__nv_sinf`) in IR, from next to the library.
     ///
     /// # Errors
     /// [`CompileError::NotFound`] with the places tried.
@@ -202,13 +202,13 @@ impl Nvvm {
     /// `nvvmCompileProgram`, `nvvmGetProgramLog`, `nvvmGetCompiledResult`, `nvvmDestroyProgram`.
     ///
     /// # Errors
-    /// [`CompileError::Refused`] with the log and the line of the IR, where it names one; [`CompileError::Argument`] for a cubin,
-    /// which this library does not make.
+    /// [`CompileError::Refused`] with the log and the line of the IR, if it names one; [`CompileError::Argument`] for a
+    /// cubin, which this library does not produce.
     #[doc(alias = "nvvmCompileProgram")]
     pub fn compile(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<CompiledCode, Error> {
         if options.output == CodeKind::Cubin {
-            let what = "libNVVM makes PTX or LTO IR, not a cubin".to_string();
-            return Err(argument_error(what, "link what it makes with NvJitLink"));
+            let what = "libNVVM produces PTX or LTO IR, not a cubin".to_string();
+            return Err(argument_error(what, "link its output with NvJitLink"));
         }
         let mut refused = None;
         for options in nvvm_arch::candidates(options) {
@@ -225,7 +225,7 @@ impl Nvvm {
     /// All that the code depends on.
     fn key(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<Key, String> {
         if options.has_raw() {
-            return Err("a raw option may name files that nobody here knows of".into());
+            return Err("a raw option may name files unknown to this crate".into());
         }
         let lazy: Vec<u8> = ir.modules.iter().map(|module| u8::from(module.lazy)).collect();
         Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
@@ -261,7 +261,7 @@ impl Nvvm {
         Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
     }
 
-    /// Calls a function, which this version may lack.
+    /// Calls a function, which this version may not have.
     fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
         call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
     }
@@ -318,7 +318,7 @@ impl<'a> Program<'a> {
         .into())
     }
 
-    /// The log taken apart, with the lines of text that it points at: libNVVM does not show them.
+    /// The log parsed, with the lines of text that it points at: libNVVM does not show them.
     fn diagnostics(&self, log: &str) -> Vec<Diagnostic> {
         let mut diagnostics = Diagnostic::parse(log);
         for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()) {
@@ -331,7 +331,7 @@ impl<'a> Program<'a> {
         diagnostics
     }
 
-    /// The log; empty where there is none.
+    /// The log; empty if there is none.
     fn log(&self) -> String {
         if self.raw.is_null() {
             return String::new();
@@ -374,12 +374,12 @@ impl Drop for Program<'_> {
 fn hint(code: nvvmResult, log: &str) -> Option<String> {
     let text = match code {
         nvvmResult::NVVM_ERROR_IR_VERSION_MISMATCH => {
-            "the module's `!nvvmir.version` is not what this library reads: `Nvvm::ir_version` tells"
+            "the module's `!nvvmir.version` is not what this library reads: see `Nvvm::ir_version`"
         }
         nvvmResult::NVVM_ERROR_INVALID_OPTION if log.contains("-arch=") => {
-            "this library does not know the architecture: ask for an older one with `NvvmOptions::new`, or install one that does"
+            "this library does not know the architecture: request an older one with `NvvmOptions::new`, or install one that does"
         }
-        nvvmResult::NVVM_ERROR_INVALID_OPTION => "take the option out, or install a newer library",
+        nvvmResult::NVVM_ERROR_INVALID_OPTION => "remove the option, or install a newer library",
         _ => return None,
     };
     Some(text.to_string())

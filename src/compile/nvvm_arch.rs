@@ -1,4 +1,4 @@
-//! Which architecture libNVVM compiles for, where the options leave that to it.
+//! Which architecture libNVVM compiles for, if the options leave the choice to it.
 
 use cuda_driver_sys::nvvm::nvvmResult;
 

@@ -7,21 +7,21 @@ use crate::driver::{CudaContext, JitTarget};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NvvmOption {
-    /// 0 or 3, of which 3, the default, does most (`-opt`).
+    /// Optimisation level, 0 or 3; the default is 3 (`-opt`).
     OptimizationLevel(u32),
     /// Debug information, for `cuda-gdb` (`-g`).
     DebugInfo,
     /// Line numbers, for profilers and sanitizers (`-generate-line-info`).
     LineInfo,
-    /// Contracts a multiplication and an addition to one operation (`-fma`).
+    /// Contracts a multiplication and an addition into one operation (`-fma`).
     FusedMultiplyAdd(bool),
     /// Flushes denormal numbers to zero (`-ftz`).
     FlushDenormals(bool),
-    /// Divides as IEEE 754 says (`-prec-div`).
+    /// Uses division that complies with IEEE 754 (`-prec-div`).
     PreciseDivision(bool),
-    /// Takes square roots as IEEE 754 says (`-prec-sqrt`).
+    /// Uses square roots that comply with IEEE 754 (`-prec-sqrt`).
     PreciseSqrt(bool),
-    /// Any other, as the compiler takes it.
+    /// Any other option, in the compiler's syntax.
     Raw(String),
 }
 
@@ -41,7 +41,7 @@ impl NvvmOption {
     }
 }
 
-/// What libNVVM shall make, for which architecture, and how.
+/// What libNVVM produces, for which architecture, and how.
 ///
 /// ```
 /// use cuda_launch::module::JitTarget;
@@ -56,7 +56,7 @@ pub struct NvvmOptions {
     pub target: JitTarget,
     /// Whether the target is a device's, for which the newest older architecture serves where the library does not know it.
     pub(super) nearest: bool,
-    /// What to make: PTX or LTO IR.
+    /// The output: PTX or LTO IR.
     pub output: CodeKind,
     /// The other options, in order.
     pub options: Vec<NvvmOption>,
@@ -70,8 +70,8 @@ impl NvvmOptions {
         Self { target, nearest: false, output: CodeKind::Ptx, options: Vec::new(), driver: 0 }
     }
 
-    /// PTX for a context's device; where the library is older than the device, for the newest architecture that it knows: PTX and
-    /// LTO IR serve every later one.
+    /// PTX for a context's device; if the library is older than the device, for the newest architecture that it
+    /// supports: PTX and LTO IR work on every later one.
     ///
     /// No driver call.
     pub fn for_context(context: &CudaContext) -> Self {
@@ -83,21 +83,21 @@ impl NvvmOptions {
         }
     }
 
-    /// What to make instead of PTX.
+    /// Sets the output, instead of PTX.
     #[must_use]
     pub fn output(mut self, output: CodeKind) -> Self {
         self.output = output;
         self
     }
 
-    /// One more option.
+    /// Adds an option.
     #[must_use]
     pub fn option(mut self, option: NvvmOption) -> Self {
         self.options.push(option);
         self
     }
 
-    /// The options as the compiler gets them.
+    /// The options as passed to the compiler.
     pub fn arguments(&self) -> Vec<String> {
         let lto = (self.output == CodeKind::LtoIr).then(|| "-gen-lto".to_string());
         let arch = format!("-arch=compute_{}", self.target);

@@ -1,4 +1,4 @@
-//! Where the compilers' libraries are looked for.
+//! Where the compilers' libraries are searched for.
 
 #![allow(unsafe_code)] // Loads libraries from where the user, the environment or the system's administrator put them.
 

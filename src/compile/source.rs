@@ -31,7 +31,7 @@ impl CudaSource {
         Self { text, name, folder: None, headers: Vec::new(), expressions: Vec::new() }
     }
 
-    /// A source on disk; `#include "x"` finds files beside it.
+    /// A source on disk; `#include "x"` finds files next to it.
     ///
     /// # Errors
     /// [`ErrorKind::File`] if it cannot be read, or is not UTF-8.
@@ -44,22 +44,22 @@ impl CudaSource {
         Ok(Self { folder, ..Self::new(text).name(path.display().to_string()) })
     }
 
-    /// What the compiler calls it in its messages; `source.cu` if not set.
+    /// Sets its name in compiler messages; `source.cu` by default.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// A header in memory: what `#include "name"` and `#include <name>` find first.
+    /// Adds a header in memory, which `#include "name"` and `#include <name>` find first.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.headers.push((name.into(), text.into()));
         self
     }
 
-    /// An instance of a template to compile (`scale<float>`), or any kernel or variable with a mangled name.
-    /// [`CompiledCode::lowered_name`](super::CompiledCode::lowered_name) tells what it is called in the code.
+    /// Adds a template instance to compile (`scale<float>`), or any kernel or variable with a mangled name.
+    /// [`CompiledCode::lowered_name`](super::CompiledCode::lowered_name) returns its name in the code.
     #[must_use]
     #[doc(alias = "nvrtcAddNameExpression")]
     pub fn expression(mut self, expression: impl Into<String>) -> Self {

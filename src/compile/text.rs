@@ -12,7 +12,7 @@ pub(super) fn c_strings<'a>(
     let convert = |text: &String| {
         CString::new(text.as_str()).map_err(|error| {
             let at = error.nul_position();
-            argument_error(format!("{what} has a NUL at byte {at}, where C would end it"), "take it out")
+            argument_error(format!("{what} has a NUL at byte {at}, where C would truncate it"), "take it out")
         })
     };
     texts.into_iter().map(convert).collect()

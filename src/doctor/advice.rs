@@ -23,7 +23,7 @@ pub(super) fn advice(found: &Doctor, wish: Option<&str>) -> Vec<String> {
     if wish == Some("emulator") && found.serving().is_none() {
         let compiled_in = found.drivers.iter().any(|driver| driver.source == DriverSource::Emulator);
         lines.push(if compiled_in {
-            "the emulator plays no device: set CUDA_EMULATOR_DEVICES to 1 or more, or unset it".into()
+            "the emulator provides no device: set CUDA_EMULATOR_DEVICES to 1 or more, or unset it".into()
         } else {
             "CUDA_LAUNCH_DRIVER is `emulator`: build the program with feature `emulator`".into()
         });
@@ -89,9 +89,9 @@ fn of_code(found: &Doctor, code: CUresult) -> String {
                 .into()
         }
         CUresult::CUDA_ERROR_MPS_CONNECTION_FAILED => {
-            "the MPS server does not answer: start nvidia-cuda-mps-control, or unset CUDA_MPS_PIPE_DIRECTORY".into()
+            "the MPS server does not respond: start nvidia-cuda-mps-control, or unset CUDA_MPS_PIPE_DIRECTORY".into()
         }
-        code => device_hint(code).unwrap_or_else(|| format!("the driver answers {code:?}: see the kernel's log")),
+        code => device_hint(code).unwrap_or_else(|| format!("the driver returns {code:?}: see the kernel's log")),
     }
 }
 

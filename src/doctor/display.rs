@@ -1,4 +1,4 @@
-//! What [`doctor`](super::doctor) found, for people.
+//! What [`doctor`](super::doctor) found, in readable form.
 
 use std::fmt;
 

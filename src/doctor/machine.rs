@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct KernelModule {
     /// Its version, such as `580.159.04`.
     pub version: String,
-    /// Whether the device files are there that programs open: in a container they must be passed in.
+    /// Whether the device files that programs open exist: in a container they must be passed in.
     pub has_device_files: bool,
 }
 

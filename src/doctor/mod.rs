@@ -29,16 +29,16 @@ pub use variables::Variable;
 pub struct Doctor {
     /// Every driver that was tried, in order: the one that `CUDA_LAUNCH_DRIVER` names, the system's, the emulator.
     pub drivers: Vec<DriverReport>,
-    /// NVIDIA's kernel module, if it is loaded. Known on Linux only.
+    /// NVIDIA's kernel module, if it is loaded. Known only on Linux.
     pub kernel_module: Option<KernelModule>,
-    /// The environment variables that are set and matter.
+    /// The relevant environment variables that are set.
     pub variables: Vec<Variable>,
-    /// What is wrong and what to do, a line each; empty if all is well.
+    /// What is wrong and what to do, one line each; empty if all is well.
     pub advice: Vec<String>,
 }
 
 impl Doctor {
-    /// The driver that programs get which name none: the one of [`default_driver`](crate::default_driver).
+    /// The driver for programs that name none: the one of [`default_driver`](crate::default_driver).
     pub fn serving(&self) -> Option<&DriverReport> {
         self.drivers.iter().find(|driver| driver.serves)
     }
@@ -48,24 +48,24 @@ impl Doctor {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DriverReport {
-    /// What was tried: a library's name or path, `system` where no name leads to one, or `emulator`.
+    /// What was tried: a library's name or path, `system` if no name led to a library, or `emulator`.
     pub name: String,
-    /// Whose idea that was.
+    /// Why it was tried.
     pub source: DriverSource,
     /// The file that was loaded.
     pub file: Option<PathBuf>,
-    /// The version in that file's name, such as `580.159.04`: that of the driver package it comes from.
+    /// The version in that file's name, such as `580.159.04`: that of the driver package that it comes from.
     pub library_version: Option<String>,
-    /// The newest CUDA version it serves, as `cuDriverGetVersion` counts: 13000 is 13.0. It is what `nvidia-smi` shows as
-    /// "CUDA Version", and says nothing about an installed toolkit.
+    /// The newest CUDA version that it supports, in the format of `cuDriverGetVersion`: 13000 is 13.0. It is what
+    /// `nvidia-smi` shows as "CUDA Version", and says nothing about an installed toolkit.
     pub cuda_version: Option<u32>,
     /// Its devices.
     pub devices: Vec<DeviceReport>,
-    /// Why it cannot serve, with every name tried.
+    /// Why it cannot be used, with every name that was tried.
     pub problem: Option<String>,
-    /// The driver's code for that, where it got so far.
+    /// The driver's result code for that, if it got that far.
     pub code: Option<CUresult>,
-    /// It is the toolkit's library for linking.
+    /// It is the toolkit's stub library for linking.
     pub is_stub: bool,
     /// Programs that name no driver get this one.
     pub serves: bool,
@@ -77,13 +77,13 @@ pub struct DriverReport {
 pub enum DriverSource {
     /// The variable `CUDA_LAUNCH_DRIVER` names its path.
     Variable,
-    /// It is this machine's.
+    /// It is the driver of this machine.
     System,
     /// It is compiled into the program.
     Emulator,
 }
 
-/// One device of a driver. What the driver does not tell is empty or zero.
+/// One device of a driver. What the driver does not report is empty or zero.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DeviceReport {
@@ -93,7 +93,7 @@ pub struct DeviceReport {
     pub name: String,
     /// Compute capability, for example `(9, 0)`.
     pub compute_capability: (u32, u32),
-    /// Bytes of memory.
+    /// The size of its memory, in bytes.
     pub memory: usize,
     /// Its UUID, as `CUDA_VISIBLE_DEVICES` takes it.
     pub uuid: String,
@@ -101,12 +101,13 @@ pub struct DeviceReport {
     pub pci_bus_id: String,
 }
 
-/// Looks at this machine: which driver library loads and from where, its version and the kernel module's, the devices, the
-/// variables that matter, everything that was tried, and what to do about what is wrong.
+/// Inspects this machine: which driver library loads and from where, its version and the kernel module's, the devices,
+/// the relevant variables, everything that was tried, and what to do about any problems.
 ///
-/// It works with nothing installed, never fails and never panics. It makes no context, so it changes nothing on a device.
+/// It works with nothing installed, never fails and never panics. It creates no context, so it changes nothing on a
+/// device.
 ///
-/// Driver calls, on each driver that loads: `cuInit`, `cuDriverGetVersion`, and those of [`CudaDevice`] that tell name,
+/// Driver calls, on each driver that loads: `cuInit`, `cuDriverGetVersion`, and those of [`CudaDevice`] for the name,
 /// memory, UUID, address and compute capability.
 ///
 /// ```

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-/// An environment variable that is set and matters.
+/// A relevant environment variable that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// Its value; of a search path, only the folders that hold a driver's library.
+    /// Its value; for a search path, only the folders that contain a driver library.
     pub value: String,
     /// What it does.
     pub effect: &'static str,
@@ -21,11 +21,11 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_NVRTC", "names NVRTC's library, or its folder"),
     ("CUDA_LAUNCH_NVJITLINK", "names nvJitLink's library, or its folder"),
     ("CUDA_LAUNCH_NVVM", "names libNVVM's library, or its folder"),
-    ("CUDA_LAUNCH_CACHE_DIR", "where compiled code is kept; empty: nowhere"),
-    ("CUDA_LAUNCH_CACHE_BYTES", "bytes of compiled code that are kept"),
-    ("CUDA_LAUNCH_QUIET", "hides the line that says that the emulator serves"),
-    ("CUDA_EMULATOR_DEVICES", "how many devices the emulator plays"),
-    ("CUDA_LAUNCH_EMULATOR_DEVICES", "how many devices the emulator plays"),
+    ("CUDA_LAUNCH_CACHE_DIR", "where compiled code is cached; empty: nowhere"),
+    ("CUDA_LAUNCH_CACHE_BYTES", "maximum size of that cache, in bytes"),
+    ("CUDA_LAUNCH_QUIET", "hides the line that says that the emulator is used"),
+    ("CUDA_EMULATOR_DEVICES", "how many devices the emulator provides"),
+    ("CUDA_LAUNCH_EMULATOR_DEVICES", "how many devices the emulator provides"),
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_WORKERS", "threads of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`, `barrier`"),
@@ -33,17 +33,17 @@ const KNOWN: &[(&str, &str)] = &[
     ("NVIDIA_VISIBLE_DEVICES", "which GPUs a container's runtime passes in"),
     ("NVIDIA_DRIVER_CAPABILITIES", "which driver libraries a container's runtime passes in"),
     ("CUDA_DEVICE_ORDER", "how devices are numbered"),
-    ("CUDA_LAUNCH_BLOCKING", "with 1, every launch waits for its end"),
+    ("CUDA_LAUNCH_BLOCKING", "with 1, every launch waits until it is done"),
     ("CUDA_DISABLE_PTX_JIT", "with 1, PTX is not compiled: images need code for the device"),
     ("CUDA_FORCE_PTX_JIT", "with 1, PTX is compiled even where there is code for the device"),
     ("CUDA_DISABLE_JIT", "with 1, nothing is compiled at run time"),
-    ("CUDA_CACHE_DISABLE", "with 1, compiled PTX is not kept"),
-    ("CUDA_CACHE_PATH", "where compiled PTX is kept"),
-    ("CUDA_CACHE_MAXSIZE", "bytes of compiled PTX that are kept"),
+    ("CUDA_CACHE_DISABLE", "with 1, compiled PTX is not cached"),
+    ("CUDA_CACHE_PATH", "where compiled PTX is cached"),
+    ("CUDA_CACHE_MAXSIZE", "maximum size of that cache, in bytes"),
     ("CUDA_MODULE_LOADING", "whether kernels are loaded at their first use"),
     ("CUDA_DEVICE_MAX_CONNECTIONS", "hardware queues for streams"),
     ("CUDA_AUTO_BOOST", "clocks above the base clock"),
-    ("CUDA_FORCE_API_VERSION", "an older driver is pretended"),
+    ("CUDA_FORCE_API_VERSION", "the driver acts as an older version"),
     ("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "with 1, a kernel's fault writes a core dump"),
     ("CUDA_COREDUMP_FILE", "where that is written"),
     ("CUDA_LOG_FILE", "where the driver writes its error log"),
@@ -55,7 +55,7 @@ const KNOWN: &[(&str, &str)] = &[
 
 /// Search paths of the system's loader.
 const PATHS: &[(&str, &str)] = &[
-    ("LD_LIBRARY_PATH", "these folders of it hold a driver's library, found before the system's"),
+    ("LD_LIBRARY_PATH", "these of its folders contain a driver library, found before the system's"),
     ("LD_PRELOAD", "these libraries come before all others"),
 ];
 

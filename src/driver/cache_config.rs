@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::CUfunc_cache;
 
-/// What a function or a context likes more where L1 cache and shared memory share their memory.
+/// What a function or a context prefers where L1 cache and shared memory use the same storage.
 ///
 /// A preference, which devices of compute capability 7 and later largely ignore.
 ///
@@ -26,10 +26,10 @@ impl CacheConfig {
     pub const PREFER_SHARED: Self = Self(CUfunc_cache::CU_FUNC_CACHE_PREFER_SHARED.0);
     /// More L1 cache.
     pub const PREFER_L1: Self = Self(CUfunc_cache::CU_FUNC_CACHE_PREFER_L1.0);
-    /// As much of the one as of the other.
+    /// Equal amounts of both.
     pub const PREFER_EQUAL: Self = Self(CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0);
 
-    /// The configuration of that number.
+    /// The configuration with that number.
     pub const fn from_raw(number: u32) -> Self {
         Self(number)
     }

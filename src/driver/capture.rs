@@ -1,4 +1,4 @@
-//! What a stream that captures remembers: everything that the captured work uses, so that the graph can keep it.
+//! What a capturing stream remembers: everything that the captured work uses, so that the graph can keep it alive.
 
 #![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
 

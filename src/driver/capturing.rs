@@ -1,7 +1,7 @@
-//! Streams that capture, and what they must not do meanwhile.
+//! Capturing streams, and what they must not do during the capture.
 //!
-//! A stream that a capture hands out carries its record: calls that would break the capture are refused before the driver
-//! sees them.
+//! A stream that a capture hands out carries its record: calls that would break the capture are rejected before they
+//! reach the driver.
 
 #![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
@@ -13,7 +13,7 @@ use super::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
 use super::stream::CudaStream;
 use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
 
-/// Whether work given to a stream runs or is recorded (`CUstreamCaptureStatus`).
+/// Whether work submitted to a stream runs or is recorded (`CUstreamCaptureStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureStatus {
@@ -21,7 +21,7 @@ pub enum CaptureStatus {
     None,
     /// Work is recorded into a graph.
     Active,
-    /// A call broke the capture; it must be ended.
+    /// A call invalidated the capture; it must be ended.
     Invalidated,
     /// A status that this crate does not know.
     Other(u32),
@@ -39,7 +39,7 @@ impl From<CUstreamCaptureStatus> for CaptureStatus {
 }
 
 impl CudaStream {
-    /// Whether work given to the stream is recorded instead of run.
+    /// Whether work submitted to the stream is recorded instead of run.
     ///
     /// ```
     /// use cuda_launch::stream::CaptureStatus;
@@ -52,7 +52,8 @@ impl CudaStream {
     /// Driver call: `cuStreamIsCapturing`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that waits for it is captured.
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that synchronises with it is being
+    /// captured.
     #[doc(alias = "cuStreamIsCapturing")]
     pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;

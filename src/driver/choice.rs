@@ -1,4 +1,4 @@
-//! Which driver serves when the program names none.
+//! Which driver is used when the program names none.
 
 use cuda_driver_sys::{CUresult, Driver};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,11 +15,12 @@ const QUIET: &str = "CUDA_LAUNCH_QUIET";
 
 static CHOSEN: Mutex<Option<Arc<Driver>>> = Mutex::new(None);
 
-/// The driver that [`CudaContext::new`](crate::CudaContext::new) uses; the first success is kept for the process.
+/// The driver that [`CudaContext::new`](crate::CudaContext::new) uses; the first success is cached for the process.
 ///
 /// The variable `CUDA_LAUNCH_DRIVER` decides: `system` is the installed libcuda, `emulator` the CPU driver (feature
-/// `emulator`), anything else the path of a library. Unset, it is the system's if that has a device, else the emulator
-/// where the program has it compiled in; a line on standard error then says so, unless `CUDA_LAUNCH_QUIET` is set.
+/// `emulator`), anything else the path of a library. If it is unset, the system's driver is used if it has a device,
+/// otherwise the emulator if it is compiled into the program; a line on
+/// standard error then says so, unless `CUDA_LAUNCH_QUIET` is set.
 ///
 /// Driver calls, once: `cuInit`, `cuDeviceGetCount`.
 ///

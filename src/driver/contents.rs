@@ -1,4 +1,4 @@
-//! What is in a module: its kernels as driver or image list them, and its variables.
+//! The contents of a module: its kernels as the driver or the image lists them, and its variables.
 
 #![allow(unsafe_code)] // Calls of the driver with a module that its handle keeps loaded.
 
@@ -11,13 +11,13 @@ use super::module::CudaModule;
 use crate::error::{Error, ErrorKind, GlobalError};
 use cuda_ptx::nearest;
 
-/// A kernel in a module, not looked up yet.
+/// A kernel in a module that has not been looked up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelEntry {
     /// Its name, as [`CudaModule::load_function`] takes it.
     pub name: String,
-    /// Whether the driver has loaded its code; `None` where it cannot tell (before CUDA 12.4).
+    /// Whether the driver has loaded its code; `None` if it cannot tell (before CUDA 12.4).
     pub loaded: Option<bool>,
 }
 
@@ -29,7 +29,7 @@ pub enum LoadingMode {
     Eager,
     /// When they are first used.
     Lazy,
-    /// A way that this crate does not know, with its number.
+    /// A mode that this crate does not know, with its number.
     Other(u32),
 }
 
@@ -40,7 +40,7 @@ impl CudaContext {
     /// Driver call: `cuModuleGetLoadingMode`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuModuleGetLoadingMode")]
     pub fn module_loading_mode(&self) -> Result<LoadingMode, Error> {
         let mut mode = CUmoduleLoadingMode(0);
@@ -59,10 +59,10 @@ impl CudaContext {
 }
 
 impl CudaModule {
-    /// The kernels, in no particular order. None is loaded by asking.
+    /// The kernels, in no particular order. Listing them loads none.
     ///
     /// Driver calls: `cuModuleGetFunctionCount`, `cuModuleEnumerateFunctions`, and `cuFuncGetName` and `cuFuncIsLoaded` for
-    /// each (CUDA 12.4). Older drivers: none, the image tells.
+    /// each (CUDA 12.4). Older drivers: none; the list comes from the image.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -74,7 +74,7 @@ impl CudaModule {
     /// ```
     ///
     /// # Errors
-    /// Whatever the driver answers; [`Error::is_unsupported`] where neither driver nor image can list them.
+    /// Any error returned by the driver; [`Error::is_unsupported`] if neither the driver nor the image can list them.
     #[doc(alias = "cuModuleEnumerateFunctions")]
     pub fn kernels(&self) -> Result<Vec<KernelEntry>, Error> {
         let mut count = 0;
@@ -123,7 +123,7 @@ impl CudaModule {
         })
     }
 
-    /// Address and size in bytes of a `__device__` or `__constant__` variable, as often as one likes.
+    /// Address and size in bytes of a `__device__` or `__constant__` variable; may be called repeatedly.
     ///
     /// [`CudaModule::global`] checks types and bounds. Driver call: `cuModuleGetGlobal`.
     ///

@@ -1,4 +1,4 @@
-//! Contexts: a device's primary one, others, and those of other code.
+//! Contexts: a device's primary one, others, and those that other code owns.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
@@ -18,11 +18,11 @@ use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
 use crate::trace;
 
-/// A context of a device, kept as long as a handle or anything made from it lives.
+/// A context of a device, kept alive as long as a handle or anything created from it exists.
 ///
-/// [`CudaContext::new`] opens the device's primary context, which all libraries of a process share; it is what you want.
-/// [`CudaDevice::create_context`] makes another one, and [`CudaContext::from_raw`] takes one that other code has.
-/// Handles are cheap to clone and may be used from every thread.
+/// [`CudaContext::new`] opens the device's primary context, which all libraries in a process share; it is almost always
+/// the right one. [`CudaDevice::create_context`] creates another one, and [`CudaContext::from_raw`] wraps one that
+/// other code owns. Handles are cheap to clone and may be used from every thread.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -62,15 +62,15 @@ impl CudaContext {
     /// Opens device `ordinal` of the [default driver](crate::default_driver).
     ///
     /// Driver calls: `cuInit`, `cuDriverGetVersion`, `cuDeviceGet`, `cuDevicePrimaryCtxRetain`,
-    /// `cuDeviceGetAttribute`. The context becomes current on no thread yet.
+    /// `cuDeviceGetAttribute`. The context does not become current on any thread yet.
     ///
     /// # Errors
-    /// No driver serves, there is no such device, or its context cannot be made.
+    /// No usable driver, no such device, or its context cannot be created.
     pub fn new(ordinal: u32) -> Result<Self, Error> {
         Self::with_driver(&default_driver()?, ordinal)
     }
 
-    /// Opens device `ordinal` of this driver, so that the emulator and a GPU can serve one process.
+    /// Opens device `ordinal` of this driver, so that one process can use both the emulator and a GPU.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -81,7 +81,7 @@ impl CudaContext {
     /// ```
     ///
     /// # Errors
-    /// As [`CudaContext::new`].
+    /// As for [`CudaContext::new`].
     pub fn with_driver(driver: &Arc<Driver>, ordinal: u32) -> Result<Self, Error> {
         let device = CudaDevice::with_driver(driver, ordinal)?;
         let mut open = Open::lock();
@@ -137,29 +137,30 @@ impl CudaContext {
         self.inner.device.clone()
     }
 
-    /// The legacy default stream: work on it waits for all work of the context's blocking streams, and they for it.
+    /// The legacy default stream: work on it waits for all work in the context's blocking streams, and vice versa.
     ///
     /// It is passed as `CU_STREAM_LEGACY`. No driver call.
     pub fn default_stream(&self) -> CudaStream {
         CudaStream::legacy(self)
     }
 
-    /// A stream of its own that does not wait for the default stream.
+    /// A new stream that does not synchronise with the default stream.
     ///
     /// Driver calls: `cuStreamCreateWithPriority`, and `cuCtxGetCurrent`/`cuCtxSetCurrent` as for every call on a context.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn new_stream(&self) -> Result<CudaStream, Error> {
         CudaStream::new(self, StreamFlags::NON_BLOCKING, 0)
     }
 
-    /// Waits for all work of this context.
+    /// Waits for all work in this context.
     ///
     /// Driver call: `cuCtxSynchronize`.
     ///
     /// # Errors
-    /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the first fault of that work, which is sticky; or a panic in a host function of one of the streams.
+    /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the
+    /// first fault of that work, which is sticky; or a panic in a host function of one of its streams.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
         // What could not be given back earlier.
@@ -176,7 +177,7 @@ impl CudaContext {
         self.settle_by(wait)
     }
 
-    /// Waits until no work of the context runs any more: a fault ends it, too.
+    /// Waits until no work in the context runs any more: a fault ends it, too.
     ///
     /// Driver call: `cuCtxSynchronize`.
     pub(crate) fn end_of_work(&self) -> Result<(), Error> {
@@ -188,7 +189,7 @@ impl CudaContext {
     /// Driver call: `cuDeviceGetName`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn device_name(&self) -> Result<String, Error> {
         self.inner.device.name()
     }
@@ -196,12 +197,12 @@ impl CudaContext {
     /// Multiprocessors of the device. No driver call.
     ///
     /// # Errors
-    /// None today; later devices may have to be asked.
+    /// None at present; later devices may have to be queried.
     pub fn multiprocessor_count(&self) -> Result<u32, Error> {
         Ok(self.limits().multiprocessors)
     }
 
-    /// Any attribute of the device; more questions are those of [`CudaContext::device`].
+    /// Any attribute of the device; see [`CudaContext::device`] for other queries.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
@@ -216,7 +217,7 @@ impl CudaContext {
     /// Driver call: `cuMemGetInfo`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
         let (mut free, mut total) = (0, 0);
         let label = || self.inner.label();
@@ -225,7 +226,7 @@ impl CudaContext {
         Ok((free, total))
     }
 
-    /// What the device allows a launch to ask for. No driver call.
+    /// The limits that the device sets for launches. No driver call.
     pub fn limits(&self) -> &DeviceLimits {
         &self.inner.limits
     }
@@ -240,12 +241,13 @@ impl CudaContext {
         &self.inner.driver
     }
 
-    /// The newest CUDA version the driver supports, as `cuDriverGetVersion` counts: 13000 is 13.0. No driver call.
+    /// The newest CUDA version that the driver supports, in the format of `cuDriverGetVersion`: 13000 is 13.0. No
+    /// driver call.
     pub fn driver_version(&self) -> u32 {
         self.inner.driver_version
     }
 
-    /// The raw context, valid as long as this handle. No driver call.
+    /// The raw context, valid as long as this handle lives. No driver call.
     pub fn raw(&self) -> CUcontext {
         self.inner.raw
     }
@@ -255,32 +257,32 @@ impl CudaContext {
         self.inner.device.raw()
     }
 
-    /// Whether both are handles of one context on one driver.
+    /// Whether both are handles to the same context on the same driver.
     #[inline(always)]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// What tells this context from all others, as long as a handle lives.
+    /// What distinguishes this context from all others, as long as a handle lives.
     #[inline(always)]
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// Makes the context current on this thread if it is not.
+    /// Makes the context current on this thread if it is not already.
     ///
-    /// Calls of this crate do so themselves; call it before raw driver calls of your own.
+    /// Calls of this crate do so themselves; call it before your own raw driver calls.
     ///
     /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` only if another context was current.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[inline]
     pub fn bind(&self) -> Result<(), Error> {
         self.inner.bind()
     }
 
-    /// As [`bind`](Self::bind), for the driver function `call`, which an error may name.
+    /// Like [`bind`](Self::bind), for the driver function `call`, which an error may name.
     #[inline]
     pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
         self.bind().or_else(|error| host_call::refuse(call).and(Err(error)))
@@ -299,8 +301,8 @@ impl CudaContext {
         self.traced(name, asked, call)
     }
 
-    /// As [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may be
-    /// current all the same, and nobody asks again. After a fork nothing is given back: some drivers crash there.
+    /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
+    /// be current all the same, and nobody asks again. After a fork nothing is released: some drivers crash there.
     pub(crate) fn give_back(
         &self,
         name: &'static str,
@@ -327,7 +329,7 @@ impl CudaContext {
         self.check(code, name, asked)
     }
 
-    /// Turns an answer of the driver to a call on this context into a `Result`; remembers a fault.
+    /// Turns the driver's result code for a call on this context into a `Result`; remembers a fault.
     #[inline]
     pub(crate) fn check(
         &self,
@@ -364,13 +366,13 @@ impl CudaContext {
         &self.inner.fault
     }
 
-    /// Releases the context now if this is the last handle to it, and says what the driver answered.
+    /// Releases the context now if this is the last handle to it, and reports any error.
     ///
     /// Driver call, for the last handle: `cuDevicePrimaryCtxRelease`, or `cuCtxDestroy` for a context that was created
     /// here. None for one that other code owns.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.debt().pay())
     }
@@ -474,7 +476,8 @@ impl ContextInner {
         }
     }
 
-    /// The error for an answer of the driver: a fault is remembered, and a fork is told from a missing `cuInit`.
+    /// The error for a result code of the driver: a fault is remembered, and a fork is distinguished from a missing
+    /// `cuInit`.
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = std::process::id();
         if code.is_sticky() {
@@ -496,7 +499,7 @@ impl ContextInner {
         format!("device {}", self.device.ordinal())
     }
 
-    /// What is held, to be given back.
+    /// What is held, to be released.
     fn debt(&mut self) -> Debt {
         let holds = std::mem::take(self.holds.get_mut().unwrap_or_else(PoisonError::into_inner));
         // Not once more after `close`, when the context is gone: to bind it then ends in a crash of the driver.

@@ -1,4 +1,4 @@
-//! Contexts beside the primary one, and contexts of other code.
+//! Contexts other than the primary one, and contexts that other code owns.
 
 #![allow(unsafe_code)] // Calls of the driver with a device that it named and outputs that outlive the call.
 
@@ -17,7 +17,7 @@ use super::device::CudaDevice;
 use super::hold::Hold;
 use crate::error::{Error, check};
 
-/// How [`CudaDevice::create_context`] makes a context.
+/// How [`CudaDevice::create_context`] creates a context.
 ///
 /// ```
 /// use cuda_launch::context::{ContextOptions, ContextSchedule};
@@ -32,23 +32,23 @@ use crate::error::{Error, check};
 pub struct ContextOptions {
     /// How threads wait.
     pub schedule: ContextSchedule,
-    /// Switches.
+    /// Flags.
     pub flags: ContextFlags,
-    /// Use about so many multiprocessors only; the driver rounds. It takes a device that
-    /// [supports it](CudaDevice::supports_multiprocessor_affinity).
+    /// Use only about this many multiprocessors; the driver rounds. Requires a device that [supports
+    /// it](CudaDevice::supports_multiprocessor_affinity).
     pub multiprocessors: Option<u32>,
 }
 
 impl CudaDevice {
-    /// Makes a context that shares nothing with the primary one, and destroys it with its last handle.
+    /// Creates a context that shares nothing with the primary one; it is destroyed with its last handle.
     ///
-    /// It costs time and device memory, and other libraries do not use it: take the primary context unless you need
-    /// limits, flags or faults apart. What is current on this thread stays so.
+    /// It costs time and device memory, and other libraries do not use it: use the primary context unless you need
+    /// separate limits, flags or faults. The current context of this thread does not change.
     ///
     /// Driver calls: `cuCtxCreate_v4`, `cuCtxPopCurrent`; at the end `cuCtxDestroy`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` where multiprocessors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if multiprocessors
     /// cannot be chosen.
     #[doc(alias = "cuCtxCreate")]
     pub fn create_context(&self, options: &ContextOptions) -> Result<CudaContext, Error> {
@@ -76,10 +76,10 @@ impl CudaDevice {
 }
 
 impl CudaContext {
-    /// A handle to a context that other code made and will destroy or release.
+    /// A handle to a context that other code created and will destroy or release.
     ///
-    /// `owner`, if given, is kept until the last handle goes: the object of the other library that keeps the context
-    /// alive. If handles of the context exist, this is one more of them. No handle destroys or releases it.
+    /// `owner`, if given, is kept until the last handle is dropped: the other library's object that keeps the context
+    /// alive. If handles to the context already exist, this adds another. No handle destroys or releases it.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, sys};
@@ -99,10 +99,10 @@ impl CudaContext {
     ///
     /// # Safety
     /// 1. `raw` is a live context of this driver.
-    /// 2. It lives as long as the handles and all that is made from them, or as long as `owner` does.
+    /// 2. It lives as long as the handles and everything created from them, or as long as `owner` does.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub unsafe fn from_raw(
         driver: &Arc<Driver>,
         raw: CUcontext,
@@ -114,7 +114,7 @@ impl CudaContext {
         Self::adopt(device, raw, Hold::Foreign(owner))
     }
 
-    /// The raw context, kept alive as if this handle still were, until it is given to [`CudaContext::reclaim_raw`].
+    /// The raw context, kept alive as if this handle still existed, until it is passed to [`CudaContext::reclaim_raw`].
     ///
     /// For code that can only carry a pointer. No driver call.
     ///
@@ -138,13 +138,13 @@ impl CudaContext {
     ///
     /// # Safety
     /// 1. `raw` comes from `into_raw` of a context of this driver.
-    /// 2. For each `into_raw` there is at most one such call.
+    /// 2. There is at most one such call for each `into_raw`.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_CONTEXT` if this crate has no such context.
     pub unsafe fn reclaim_raw(driver: &Arc<Driver>, raw: CUcontext) -> Result<Self, Error> {
         let Some(context) = Self::find(driver, raw) else {
-            let asked = format!("{raw:p} is no context of this crate");
+            let asked = format!("{raw:p} is not a context of this crate");
             let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
             return Err(crate::error::failed(code, "CudaContext::reclaim_raw", asked));
         };

@@ -1,4 +1,4 @@
-//! How a context behaves: how its threads wait, and switches.
+//! How a context behaves: how its threads wait, and flags.
 
 use bitflags::bitflags;
 
@@ -13,14 +13,14 @@ use bitflags::bitflags;
 #[non_exhaustive]
 #[doc(alias = "CU_CTX_SCHED_AUTO")]
 pub enum ContextSchedule {
-    /// The driver chooses: it spins if there are more processors than contexts, else it yields.
+    /// The driver chooses: it spins if there are more processors than contexts, otherwise it yields.
     #[default]
     Auto = 0,
-    /// Spin: least delay, a whole processor.
+    /// Spin: lowest latency, at the cost of a whole processor.
     Spin = 1,
-    /// Spin, giving way to other threads.
+    /// Spin, yielding to other threads.
     Yield = 2,
-    /// Sleep: no processor time, some microseconds more.
+    /// Sleep: no processor time, but a few microseconds of extra latency.
     BlockingSync = 4,
 }
 
@@ -41,7 +41,7 @@ impl ContextSchedule {
 }
 
 bitflags! {
-    /// Switches of a context (`CUctx_flags` without the scheduling policy, which is [`ContextSchedule`]).
+    /// Flags of a context (`CUctx_flags` without the scheduling policy, which is [`ContextSchedule`]).
     ///
     /// ```
     /// use cuda_launch::context::ContextFlags;

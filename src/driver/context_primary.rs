@@ -1,4 +1,4 @@
-//! A device's primary context as all libraries of the process see it.
+//! A device's primary context, as all libraries in the process see it.
 
 #![allow(unsafe_code)] // Calls of the driver with a device that it named and outputs that outlive the call.
 
@@ -7,7 +7,7 @@ use super::context_flags::{ContextFlags, ContextSchedule, join, split};
 use super::device::CudaDevice;
 use crate::error::{ContextInUse, Error, ErrorKind};
 
-/// What [`CudaDevice::primary_context_state`] tells.
+/// The result of [`CudaDevice::primary_context_state`].
 ///
 /// ```
 /// use cuda_launch::{CudaContext, CudaDevice};
@@ -20,21 +20,21 @@ use crate::error::{ContextInUse, Error, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrimaryContextState {
-    /// Some library of this process retains it.
+    /// Some library in this process retains it.
     pub active: bool,
     /// How threads wait.
     pub schedule: ContextSchedule,
-    /// Switches.
+    /// Flags.
     pub flags: ContextFlags,
 }
 
 impl CudaDevice {
-    /// Whether the primary context is there, and its flags.
+    /// Whether the primary context is active, and its flags.
     ///
     /// Driver call: `cuDevicePrimaryCtxGetState`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
     pub fn primary_context_state(&self) -> Result<PrimaryContextState, Error> {
         let (mut raw, mut active) = (0, 0);
@@ -46,8 +46,8 @@ impl CudaDevice {
         Ok(PrimaryContextState { active: active != 0, schedule, flags })
     }
 
-    /// Sets how threads wait for the primary context, and its switches: also for other libraries, and also where the
-    /// context is open.
+    /// Sets how threads wait for the primary context, and its flags: for other libraries too, and even if the context
+    /// is already open.
     ///
     /// Driver call: `cuDevicePrimaryCtxSetFlags`.
     ///
@@ -67,7 +67,8 @@ impl CudaDevice {
         })
     }
 
-    /// Destroys the primary context with all that is in it, whoever made that. It does not undo a kernel's fault.
+    /// Destroys the primary context with everything in it, whoever created it. It does not recover from a kernel's
+    /// fault.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -81,11 +82,12 @@ impl CudaDevice {
     /// Driver call: `cuDevicePrimaryCtxReset`.
     ///
     /// # Safety
-    /// 1. No other code of this process uses the context or anything in it, now or later; and no thread opens it meanwhile.
+    /// 1. No other code of this process uses the context or anything in it, now or later; and no thread opens it in the
+    ///    meantime.
     ///
     /// # Errors
-    /// [`is_context_in_use`](Error::is_context_in_use) while a handle of this crate is there: a [`CudaContext`], or
-    /// anything made from one.
+    /// [`is_context_in_use`](Error::is_context_in_use) while a handle of this crate exists: a [`CudaContext`], or
+    /// anything created from one.
     #[doc(alias = "cuDevicePrimaryCtxReset")]
     pub unsafe fn reset_primary_context(&self) -> Result<(), Error> {
         if CudaContext::is_primary_open(self) {

@@ -1,4 +1,4 @@
-//! What can be set on a context, and what else it tells.
+//! What can be set on a context, and what else can be queried.
 
 #![allow(unsafe_code)] // Calls of the driver with the context current and outputs that outlive the call.
 
@@ -11,7 +11,8 @@ use crate::error::Error;
 
 /// A limit of a context: the key of [`CudaContext::limit`] and [`CudaContext::set_limit`].
 ///
-/// The names are the driver's without their prefix. It is open: later numbers go in with `From<CUlimit>`.
+/// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
+/// `From<CUlimit>`.
 ///
 /// ```
 /// use cuda_launch::context::ContextLimit;
@@ -26,24 +27,24 @@ use crate::error::Error;
 pub struct ContextLimit(CUlimit);
 
 impl ContextLimit {
-    /// Bytes of stack of a thread.
+    /// Bytes of stack per thread.
     pub const STACK_SIZE: Self = Self(CUlimit::CU_LIMIT_STACK_SIZE);
     /// Bytes of the buffer that a kernel's `printf` writes to.
     pub const PRINTF_FIFO_SIZE: Self = Self(CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE);
-    /// Bytes of the heap of a kernel's `malloc`; to be set before the first kernel that uses it.
+    /// Bytes of the heap of a kernel's `malloc`; must be set before the first kernel that uses it.
     pub const MALLOC_HEAP_SIZE: Self = Self(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE);
-    /// How deep kernels that launch kernels can wait for them; not on devices from compute capability 9.0.
+    /// How deeply nested device-side launches can synchronise; not on devices of compute capability 9.0 and later.
     pub const DEV_RUNTIME_SYNC_DEPTH: Self = Self(CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH);
-    /// How many launches of kernels can wait for their start.
+    /// How many device-side launches can be pending.
     pub const DEV_RUNTIME_PENDING_LAUNCH_COUNT: Self =
         Self(CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
     /// Bytes that the L2 cache fetches at a time, at most 128; a hint.
     pub const MAX_L2_FETCH_GRANULARITY: Self = Self(CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY);
     /// Bytes of the L2 cache set aside for persisting data.
     pub const PERSISTING_L2_CACHE_SIZE: Self = Self(CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
-    /// Bytes of shared memory of a block; can only be asked.
+    /// Bytes of shared memory per block; read-only.
     pub const SHMEM_SIZE: Self = Self(CUlimit::CU_LIMIT_SHMEM_SIZE);
-    /// Whether it is a context for graphics; can only be asked.
+    /// Whether it is a context for graphics; read-only.
     pub const CIG_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_ENABLED);
     /// Whether such a context may fall back to less shared memory.
     pub const CIG_SHMEM_FALLBACK_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED);
@@ -63,7 +64,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetLimit`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` where the device has none such, `CUDA_ERROR_INVALID_VALUE` for a key that this
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device has no such limit, `CUDA_ERROR_INVALID_VALUE` for a key that this
     /// driver does not know.
     #[doc(alias = "cuCtxGetLimit")]
     pub fn limit(&self, limit: impl Into<ContextLimit>) -> Result<usize, Error> {
@@ -74,12 +75,12 @@ impl CudaContext {
         Ok(value)
     }
 
-    /// Sets a limit. The driver may round: ask for it afterwards.
+    /// Sets a limit. The driver may round it: query it afterwards.
     ///
     /// Driver call: `cuCtxSetLimit`.
     ///
     /// # Errors
-    /// As [`CudaContext::limit`]; `CUDA_ERROR_NOT_PERMITTED` for a limit that can only be asked,
+    /// As for [`CudaContext::limit`]; `CUDA_ERROR_NOT_PERMITTED` for a read-only limit,
     /// `CUDA_ERROR_INVALID_VALUE` for a value out of range.
     #[doc(alias = "cuCtxSetLimit")]
     pub fn set_limit(&self, limit: impl Into<ContextLimit>, value: usize) -> Result<(), Error> {
@@ -97,7 +98,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetCacheConfig`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
     pub fn cache_config(&self) -> Result<CacheConfig, Error> {
         let mut raw = CUfunc_cache(0);
@@ -113,7 +114,7 @@ impl CudaContext {
     /// Driver call: `cuCtxSetCacheConfig`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxSetCacheConfig")]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
         // SAFETY: the context is current.
@@ -124,12 +125,12 @@ impl CudaContext {
         )
     }
 
-    /// How threads wait for this context, and its switches.
+    /// How threads wait for this context, and its flags.
     ///
     /// Driver call: `cuCtxGetFlags`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetFlags")]
     pub fn flags(&self) -> Result<(ContextSchedule, ContextFlags), Error> {
         let mut raw = 0;
@@ -138,14 +139,15 @@ impl CudaContext {
         Ok(split(raw))
     }
 
-    /// Sets how threads wait for this context, and its switches. A primary context is better asked by
-    /// [`CudaDevice::set_primary_context_flags`](crate::CudaDevice::set_primary_context_flags), which older drivers have.
+    /// Sets how threads wait for this context, and its flags. For a primary context prefer
+    /// [`CudaDevice::set_primary_context_flags`](crate::CudaDevice::set_primary_context_flags), which older drivers
+    /// support.
     ///
     /// Driver call: `cuCtxSetFlags`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, `CUDA_ERROR_INVALID_VALUE` for flags that the driver does not
-    /// know.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, `CUDA_ERROR_INVALID_VALUE` for flags that the driver does
+    /// not know.
     #[doc(alias = "cuCtxSetFlags")]
     pub fn set_flags(&self, schedule: ContextSchedule, flags: ContextFlags) -> Result<(), Error> {
         // SAFETY: the context is current.
@@ -156,12 +158,12 @@ impl CudaContext {
         )
     }
 
-    /// A number that no other context of this process ever has.
+    /// A number that no other context in this process ever has.
     ///
     /// Driver call: `cuCtxGetId`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
@@ -170,13 +172,13 @@ impl CudaContext {
         Ok(id)
     }
 
-    /// The version of the programming interface that the context was made with, as the driver counts: 3020 for all
-    /// contexts of today. What the driver supports is [`CudaContext::driver_version`].
+    /// The API version that the context was created with, as the driver numbers it: 3020 for all current contexts. What
+    /// the driver supports is [`CudaContext::driver_version`].
     ///
     /// Driver call: `cuCtxGetApiVersion`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetApiVersion")]
     pub fn api_version(&self) -> Result<u32, Error> {
         let mut version = 0;
@@ -187,12 +189,12 @@ impl CudaContext {
         Ok(version)
     }
 
-    /// Makes what persists in the L2 cache ordinary.
+    /// Resets all persisting lines in the L2 cache to normal.
     ///
     /// Driver call: `cuCtxResetPersistingL2Cache`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
     pub fn reset_persisting_l2_cache(&self) -> Result<(), Error> {
         // SAFETY: the context is current.

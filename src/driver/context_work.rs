@@ -102,7 +102,7 @@ impl CudaContext {
         self.work().lost.fetch_add(1, Ordering::Release);
     }
 
-    /// Runs `wait`, which waits for all work of the context, and remembers that it is done.
+    /// Runs `wait`, which waits for all work in the context, and remembers that it is done.
     pub(super) fn settle_by(&self, wait: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         // Before the wait: what comes while it lasts is not waited for.
         let lost = self.work().lost.load(Ordering::Acquire);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::context::CudaContext;
 use crate::error::{Error, check};
 
-/// A switch of [`Coredump`].
+/// A setting of [`Coredump`].
 ///
 /// ```
 /// use cuda_launch::diagnostics::CoredumpSwitch;
@@ -21,13 +21,13 @@ use crate::error::{Error, check};
 #[non_exhaustive]
 #[doc(alias = "CUcoredumpSettings")]
 pub enum CoredumpSwitch {
-    /// A kernel's fault writes a dump. Set it before the context is made.
+    /// A kernel's fault writes a dump. Set it before the context is created.
     EnableOnException = 1,
-    /// The dump also ends the host process, so that it dumps too. On by default.
+    /// The dump also aborts the host process, so that it dumps core too. On by default.
     TriggerHost = 2,
-    /// The dump is without memory.
+    /// The dump omits memory.
     Lightweight = 3,
-    /// Writing to the pipe of [`Coredump::pipe`] writes a dump.
+    /// Writing to the pipe of [`Coredump::pipe`] triggers a dump.
     EnableUserTrigger = 4,
 }
 
@@ -67,8 +67,8 @@ bitflags! {
 
 /// Settings of core dumps: of one context, or what contexts start with.
 ///
-/// A dump is a file for `cuda-gdb`. The emulator writes none and answers `CUDA_ERROR_NOT_SUPPORTED`; its own report names
-/// thread, address and line.
+/// A dump is a file for `cuda-gdb`. The emulator does not write any and returns `CUDA_ERROR_NOT_SUPPORTED`; its own
+/// report names the thread, the address and the line.
 ///
 /// ```
 /// use cuda_launch::diagnostics::{Coredump, CoredumpSwitch};
@@ -102,17 +102,17 @@ impl Coredump {
         Self { scope: Scope::Driver(driver.clone()) }
     }
 
-    /// The settings of one context. Some can only be changed before it is made. No driver call.
+    /// The settings of one context. Some can only be changed before it is created. No driver call.
     pub fn of_context(context: &CudaContext) -> Self {
         Self { scope: Scope::Context(context.clone()) }
     }
 
-    /// Whether a switch is on.
+    /// Whether a setting is on.
     ///
     /// Driver call: `cuCoredumpGetAttribute` or `cuCoredumpGetAttributeGlobal`, as in all functions that ask.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, or any error returned by the driver.
     #[doc(alias = "cuCoredumpGetAttribute")]
     pub fn is_on(&self, switch: CoredumpSwitch) -> Result<bool, Error> {
         // A `bool` of C; more room, in case a driver takes an int.
@@ -121,20 +121,21 @@ impl Coredump {
         Ok(value != [0; 4])
     }
 
-    /// Switches on or off.
+    /// Turns a setting on or off.
     ///
     /// Driver call: `cuCoredumpSetAttribute` or `cuCoredumpSetAttributeGlobal`, as in all functions that set.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_PERMITTED` where it is too late for this context; else as [`Coredump::is_on`].
+    /// `CUDA_ERROR_NOT_PERMITTED` if it is too late for this context; otherwise as for [`Coredump::is_on`].
     pub fn set(&self, switch: CoredumpSwitch, on: bool) -> Result<(), Error> {
         self.put(Setting(switch as u32), &[u8::from(on), 0, 0, 0], 1)
     }
 
-    /// The file that a dump goes to. A pattern that was set may come back as it was, or with its parts replaced.
+    /// The file that a dump is written to. A pattern that was set may be returned as is, or with its placeholders
+    /// replaced.
     ///
     /// # Errors
-    /// As [`Coredump::is_on`].
+    /// As for [`Coredump::is_on`].
     pub fn file(&self) -> Result<String, Error> {
         self.text(Setting::CU_COREDUMP_FILE)
     }
@@ -142,15 +143,16 @@ impl Coredump {
     /// Sets the file, at most 1023 bytes: a pattern, in which the driver replaces `%h` (host), `%p` (process) and `%t` (time).
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a name that is too long or has a NUL inside; else as [`Coredump::set`].
+    /// `CUDA_ERROR_INVALID_VALUE` for a name that is too long or contains a NUL byte; otherwise as for
+    /// [`Coredump::set`].
     pub fn set_file(&self, pattern: &str) -> Result<(), Error> {
         self.set_text(Setting::CU_COREDUMP_FILE, pattern)
     }
 
-    /// The pipe that triggers a dump, a pattern as that of [`Coredump::set_file`].
+    /// The pipe that triggers a dump, a pattern like that of [`Coredump::set_file`].
     ///
     /// # Errors
-    /// As [`Coredump::is_on`].
+    /// As for [`Coredump::is_on`].
     pub fn pipe(&self) -> Result<String, Error> {
         self.text(Setting::CU_COREDUMP_PIPE)
     }
@@ -158,7 +160,7 @@ impl Coredump {
     /// Sets the pipe, at most 1023 bytes.
     ///
     /// # Errors
-    /// As [`Coredump::set_file`].
+    /// As for [`Coredump::set_file`].
     pub fn set_pipe(&self, pattern: &str) -> Result<(), Error> {
         self.set_text(Setting::CU_COREDUMP_PIPE, pattern)
     }
@@ -166,7 +168,7 @@ impl Coredump {
     /// What a dump leaves out.
     ///
     /// # Errors
-    /// As [`Coredump::is_on`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
+    /// As for [`Coredump::is_on`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
     pub fn flags(&self) -> Result<CoredumpFlags, Error> {
         let mut value = [0_u8; 4];
         self.get(Setting::CU_COREDUMP_GENERATION_FLAGS, &mut value, 4)?;
@@ -176,7 +178,7 @@ impl Coredump {
     /// Sets what a dump leaves out.
     ///
     /// # Errors
-    /// As [`Coredump::set`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
+    /// As for [`Coredump::set`]; `CUDA_ERROR_INVALID_VALUE` from drivers before 12.5.
     pub fn set_flags(&self, flags: CoredumpFlags) -> Result<(), Error> {
         self.put(Setting::CU_COREDUMP_GENERATION_FLAGS, &flags.bits().to_ne_bytes(), 4)
     }
@@ -199,7 +201,7 @@ impl Coredump {
         self.put(setting, bytes, bytes.len())
     }
 
-    /// Asks for a value of at most `size` bytes, for which there is room in `value`.
+    /// Queries a value of at most `size` bytes, for which there is room in `value`.
     fn get(&self, setting: Setting, value: &mut [u8], mut size: usize) -> Result<(), Error> {
         size = size.min(value.len());
         let (value, asked) = (value.as_mut_ptr().cast::<c_void>(), || format!("setting {}", setting.0));

@@ -13,7 +13,7 @@ use super::device_attribute::DeviceAttribute as A;
 use super::device_attribute::DeviceAttribute;
 use crate::error::{Error, check};
 
-/// A device of one driver. To ask it something takes no context, so it is cheap: nothing is set up on the device.
+/// A device of one driver. Queries need no context, so they are cheap: nothing is set up on the device.
 ///
 /// ```
 /// use cuda_launch::device::DeviceAttribute;
@@ -33,12 +33,12 @@ pub struct CudaDevice {
 }
 
 impl CudaDevice {
-    /// How many devices the [default driver](crate::default_driver) shows.
+    /// The number of devices that the [default driver](crate::default_driver) has.
     ///
     /// Driver calls: `cuInit`, `cuDeviceGetCount`.
     ///
     /// # Errors
-    /// No driver serves.
+    /// No usable driver.
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count() -> Result<u32, Error> {
         let driver = default_driver()?;
@@ -54,7 +54,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGetCount`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// No driver serves.
+    /// No usable driver.
     pub fn all() -> Result<Vec<Self>, Error> {
         Self::all_of(&default_driver()?)
     }
@@ -74,7 +74,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// No driver serves, or there is no such device.
+    /// No usable driver, or no such device.
     #[doc(alias = "cuDeviceGet")]
     pub fn new(ordinal: u32) -> Result<Self, Error> {
         Self::with_driver(&default_driver()?, ordinal)
@@ -85,7 +85,7 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// As [`CudaDevice::new`].
+    /// As for [`CudaDevice::new`].
     pub fn with_driver(driver: &Arc<Driver>, ordinal: u32) -> Result<Self, Error> {
         initialise(driver)?;
         let mut raw = 0;
@@ -96,8 +96,8 @@ impl CudaDevice {
         Ok(Self::of(driver, raw, ordinal))
     }
 
-    /// The device at this PCI address of this driver: `domain:bus:device.function` in hexadecimal, as
-    /// [`CudaDevice::pci_bus_id`] and the system's tools write it.
+    /// The device at this PCI address of this driver: `domain:bus:device.function` in hexadecimal, as printed by
+    /// [`CudaDevice::pci_bus_id`] and the system's tools.
     ///
     /// ```
     /// use cuda_launch::CudaDevice;
@@ -109,7 +109,8 @@ impl CudaDevice {
     /// Driver calls: `cuInit`, `cuDeviceGetByPCIBusId`, `cuDeviceGet`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_DEVICE` if this driver has no device there, `CUDA_ERROR_INVALID_VALUE` if it is no address.
+    /// `CUDA_ERROR_INVALID_DEVICE` if this driver has no device there, `CUDA_ERROR_INVALID_VALUE` if it is not an
+    /// address.
     #[doc(alias = "cuDeviceGetByPCIBusId")]
     pub fn by_pci_bus_id(driver: &Arc<Driver>, address: &str) -> Result<Self, Error> {
         let asked = || format!("PCI address {address:?}");
@@ -131,7 +132,7 @@ impl CudaDevice {
         Self { driver: driver.clone(), raw, ordinal }
     }
 
-    /// Its number on its driver. No driver call.
+    /// Its ordinal on its driver. No driver call.
     pub fn ordinal(&self) -> u32 {
         self.ordinal
     }
@@ -146,10 +147,10 @@ impl CudaDevice {
         &self.driver
     }
 
-    /// Opens its primary context, as [`CudaContext::with_driver`] does.
+    /// Opens its primary context, like [`CudaContext::with_driver`].
     ///
     /// # Errors
-    /// As [`CudaContext::new`].
+    /// As for [`CudaContext::new`].
     pub fn context(&self) -> Result<CudaContext, Error> {
         CudaContext::with_driver(&self.driver, self.ordinal)
     }
@@ -159,7 +160,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetName`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetName")]
     pub fn name(&self) -> Result<String, Error> {
         // SAFETY: the buffer has the size that is passed, and outlives the call.
@@ -173,7 +174,7 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetPCIBusId`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
     pub fn pci_bus_id(&self) -> Result<String, Error> {
         // SAFETY: the buffer has the size that is passed, and outlives the call.
@@ -182,12 +183,13 @@ impl CudaDevice {
         })
     }
 
-    /// The UUID: the same in every process and after a restart, so the key to store. A part of a GPU (MIG) has its own.
+    /// The UUID: the same in every process and after a restart, so it is suitable as a stored key. A partition of a GPU
+    /// (MIG) has its own.
     ///
     /// Driver call: `cuDeviceGetUuid`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(&self) -> Result<DeviceUuid, Error> {
         let mut uuid = CUuuid { bytes: [0; 16] };
@@ -201,19 +203,19 @@ impl CudaDevice {
     /// Driver calls: `cuDeviceGetAttribute`, twice.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn compute_capability(&self) -> Result<(u32, u32), Error> {
         let [major, minor] = [A::COMPUTE_CAPABILITY_MAJOR, A::COMPUTE_CAPABILITY_MINOR];
         let number = |attribute| self.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
         Ok((number(major)?, number(minor)?))
     }
 
-    /// Bytes of its memory.
+    /// The size of its memory, in bytes.
     ///
     /// Driver call: `cuDeviceTotalMem`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceTotalMem")]
     pub fn total_memory(&self) -> Result<usize, Error> {
         let mut bytes = 0;
@@ -222,7 +224,7 @@ impl CudaDevice {
         Ok(bytes)
     }
 
-    /// The value of an attribute: ours by name, or any raw number.
+    /// The value of an attribute: by name, or by any raw number.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
@@ -237,7 +239,7 @@ impl CudaDevice {
         Ok(value)
     }
 
-    /// The host's NUMA node that is nearest to it; `None` where the system has no such thing.
+    /// The host's NUMA node nearest to it; `None` if the system has no NUMA nodes.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
@@ -247,7 +249,7 @@ impl CudaDevice {
         self.attribute(A::HOST_NUMA_ID).map(|node| u32::try_from(node).ok())
     }
 
-    /// The NUMA node that its own memory is; `None` where the system sees the memory as none.
+    /// The NUMA node of its own memory; `None` if its memory is not a NUMA node.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
@@ -257,13 +259,13 @@ impl CudaDevice {
         self.attribute(A::NUMA_ID).map(|node| u32::try_from(node).ok())
     }
 
-    /// Whether a context can be made that uses only some of the multiprocessors
+    /// Whether a context can be created that uses only some of the multiprocessors
     /// ([`ContextOptions::multiprocessors`](crate::context::ContextOptions)). Drivers allow it under MPS only.
     ///
     /// Driver call: `cuDeviceGetExecAffinitySupport`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
     pub fn supports_multiprocessor_affinity(&self) -> Result<bool, Error> {
         let (mut supported, kind) = (0, CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT);
@@ -274,12 +276,12 @@ impl CudaDevice {
         Ok(supported != 0)
     }
 
-    /// The locally unique identifier by which Windows' graphics APIs know it, and the mask of its nodes.
+    /// The locally unique identifier (LUID) by which graphics APIs on Windows know it, and its node mask.
     ///
     /// Driver call: `cuDeviceGetLuid`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` elsewhere than on Windows.
+    /// `CUDA_ERROR_NOT_SUPPORTED` on systems other than Windows.
     #[doc(alias = "cuDeviceGetLuid")]
     pub fn luid(&self) -> Result<([u8; 8], u32), Error> {
         let (mut luid, mut mask) = ([0_u8; 8], 0);
@@ -327,7 +329,7 @@ impl fmt::Debug for CudaDevice {
     }
 }
 
-/// A device's UUID; prints as `nvidia-smi -L` and `CUDA_VISIBLE_DEVICES` write it.
+/// A device's UUID; printed in the format of `nvidia-smi -L` and `CUDA_VISIBLE_DEVICES`.
 ///
 /// ```
 /// use cuda_launch::device::DeviceUuid;

@@ -5,8 +5,8 @@ use std::fmt;
 
 /// An attribute of a device: the key of [`CudaDevice::attribute`](crate::CudaDevice::attribute).
 ///
-/// The names are the driver's without their prefix. It is open: a number that came after CUDA 13.5 goes in with
-/// `From<CUdevice_attribute>`. Its text is the driver's name, or the number where there is none.
+/// The names are the driver's without their prefix. It is non-exhaustive: a number newer than CUDA 13.5 can be made
+/// with `From<CUdevice_attribute>`. It prints as the driver's name, or as the number if there is none.
 ///
 /// ```
 /// use cuda_launch::device::DeviceAttribute;
@@ -65,29 +65,29 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// Most threads in a block.
+    /// Maximum threads in a block.
     MAX_THREADS_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
-    /// Most threads along x of a block.
+    /// Maximum threads along x in a block.
     MAX_BLOCK_DIM_X = CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X;
-    /// Most threads along y of a block.
+    /// Maximum threads along y in a block.
     MAX_BLOCK_DIM_Y = CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y;
-    /// Most threads along z of a block.
+    /// Maximum threads along z in a block.
     MAX_BLOCK_DIM_Z = CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z;
-    /// Most blocks along x of a grid.
+    /// Maximum blocks along x in a grid.
     MAX_GRID_DIM_X = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X;
-    /// Most blocks along y of a grid.
+    /// Maximum blocks along y in a grid.
     MAX_GRID_DIM_Y = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y;
-    /// Most blocks along z of a grid.
+    /// Maximum blocks along z in a grid.
     MAX_GRID_DIM_Z = CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z;
     /// Bytes of shared memory that a block gets without opting in.
     MAX_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;
     /// Bytes of constant memory that a kernel can see.
     TOTAL_CONSTANT_MEMORY = CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY;
-    /// Threads of a warp.
+    /// Threads per warp.
     WARP_SIZE = CU_DEVICE_ATTRIBUTE_WARP_SIZE;
-    /// Most bytes from one row to the next in a 2D copy.
+    /// Maximum bytes from one row to the next in a 2D copy.
     MAX_PITCH = CU_DEVICE_ATTRIBUTE_MAX_PITCH;
-    /// Most 32-bit registers of a block.
+    /// Maximum 32-bit registers per block.
     MAX_REGISTERS_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK;
     /// Highest clock in kHz.
     CLOCK_RATE = CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
@@ -95,7 +95,7 @@ attributes! {
     TEXTURE_ALIGNMENT = CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
     /// 1 if copies and kernels can run at the same time; see `ASYNC_ENGINE_COUNT`.
     GPU_OVERLAP = CU_DEVICE_ATTRIBUTE_GPU_OVERLAP;
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     MULTIPROCESSOR_COUNT = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
     /// 1 if the system stops kernels that run too long.
     KERNEL_EXEC_TIMEOUT = CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
@@ -103,7 +103,7 @@ attributes! {
     INTEGRATED = CU_DEVICE_ATTRIBUTE_INTEGRATED;
     /// 1 if host memory can be mapped for kernels.
     CAN_MAP_HOST_MEMORY = CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY;
-    /// Who may make contexts: a `CUcomputemode`.
+    /// Who may create contexts: a `CUcomputemode`.
     COMPUTE_MODE = CU_DEVICE_ATTRIBUTE_COMPUTE_MODE;
     /// Width of a 1D texture.
     MAXIMUM_TEXTURE1D_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH;
@@ -141,9 +141,9 @@ attributes! {
     GLOBAL_MEMORY_BUS_WIDTH = CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH;
     /// Bytes of the L2 cache.
     L2_CACHE_SIZE = CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
-    /// Most threads that a multiprocessor holds.
+    /// Maximum threads that a multiprocessor holds.
     MAX_THREADS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
-    /// Copies that can run beside kernels.
+    /// Copies that can run concurrently with kernels.
     ASYNC_ENGINE_COUNT = CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT;
     /// 1 if host and devices share one address space.
     UNIFIED_ADDRESSING = CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING;
@@ -157,11 +157,11 @@ attributes! {
     MAXIMUM_TEXTURE2D_GATHER_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH;
     /// Height of a 2D texture for gathers.
     MAXIMUM_TEXTURE2D_GATHER_HEIGHT = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT;
-    /// Other width of a 3D texture.
+    /// Alternate width of a 3D texture.
     MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE;
-    /// Other height of a 3D texture.
+    /// Alternate height of a 3D texture.
     MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE;
-    /// Other depth of a 3D texture.
+    /// Alternate depth of a 3D texture.
     MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE;
     /// Number of the PCI domain.
     PCI_DOMAIN_ID = CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID;
@@ -201,7 +201,7 @@ attributes! {
     MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH;
     /// Layers of a layered cubemap surface.
     MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS;
-    /// Deprecated by the driver: `cuDeviceGetTexture1DLinearMaxWidth` tells it for a format.
+    /// Deprecated by the driver: use `cuDeviceGetTexture1DLinearMaxWidth`, which depends on the format.
     MAXIMUM_TEXTURE1D_LINEAR_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
     /// Width of a 2D texture in linear memory.
     MAXIMUM_TEXTURE2D_LINEAR_WIDTH = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH;
@@ -225,9 +225,9 @@ attributes! {
     GLOBAL_L1_CACHE_SUPPORTED = CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED;
     /// 1 if local memory is cached in L1.
     LOCAL_L1_CACHE_SUPPORTED = CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED;
-    /// Bytes of shared memory of a multiprocessor.
+    /// Bytes of shared memory per multiprocessor.
     MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR;
-    /// 32-bit registers of a multiprocessor.
+    /// 32-bit registers per multiprocessor.
     MAX_REGISTERS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR;
     /// 1 if managed memory can be allocated.
     MANAGED_MEMORY = CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY;
@@ -235,11 +235,11 @@ attributes! {
     MULTI_GPU_BOARD = CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD;
     /// Number of that board, the same for its devices.
     MULTI_GPU_BOARD_GROUP_ID = CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID;
-    /// 1 if the link to the host does atomics itself.
+    /// 1 if the link to the host supports native atomics.
     HOST_NATIVE_ATOMIC_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED;
     /// Speed of single precision over that of double precision.
     SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO = CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO;
-    /// 1 if kernels reach pageable host memory that is not registered.
+    /// 1 if kernels can access pageable host memory that is not registered.
     PAGEABLE_MEMORY_ACCESS = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
     /// 1 if host and device can access managed memory at the same time.
     CONCURRENT_MANAGED_ACCESS = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
@@ -263,11 +263,12 @@ attributes! {
     CAN_FLUSH_REMOTE_WRITES = CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES;
     /// 1 if host memory can be registered.
     HOST_REGISTER_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED;
-    /// 1 if pageable host memory is reached by the host's page tables.
+    /// 1 if pageable host memory is accessed through the host's page tables.
     PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES;
-    /// 1 if the host reaches managed memory on the device without moving it.
+    /// 1 if the host can access managed memory on the device without migration.
     DIRECT_MANAGED_MEM_ACCESS_FROM_HOST = CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST;
-    /// 1 if address ranges and physical memory can be managed apart (`cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`).
+    /// 1 if address ranges and physical memory can be managed separately (`cuMemAddressReserve`, `cuMemCreate`,
+    /// `cuMemMap`).
     VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     /// 1 if memory can be exported as a file descriptor.
     HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
@@ -275,7 +276,7 @@ attributes! {
     HANDLE_TYPE_WIN32_HANDLE_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED;
     /// 1 if memory can be exported as a Win32 KMT handle.
     HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED;
-    /// Most blocks that a multiprocessor holds.
+    /// Maximum blocks that a multiprocessor holds.
     MAX_BLOCKS_PER_MULTIPROCESSOR = CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR;
     /// 1 if memory can be compressed.
     GENERIC_COMPRESSION_SUPPORTED = CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED;
@@ -283,9 +284,9 @@ attributes! {
     MAX_PERSISTING_L2_CACHE_SIZE = CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE;
     /// Bytes of the largest access policy window.
     MAX_ACCESS_POLICY_WINDOW_SIZE = CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
-    /// 1 if other devices reach memory of `cuMemCreate` by RDMA.
+    /// 1 if other devices can access memory of `cuMemCreate` by RDMA.
     GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
-    /// Bytes of shared memory that the driver keeps of each block.
+    /// Bytes of shared memory per block that the driver reserves.
     RESERVED_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK;
     /// 1 if arrays can be sparse.
     SPARSE_CUDA_ARRAY_SUPPORTED = CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED;
@@ -293,19 +294,19 @@ attributes! {
     READ_ONLY_HOST_REGISTER_SUPPORTED = CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED;
     /// 1 if timeline semaphores of other APIs can be imported.
     TIMELINE_SEMAPHORE_INTEROP_SUPPORTED = CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED;
-    /// 1 if memory can be allocated in the order of a stream.
+    /// 1 if memory can be allocated in stream order.
     MEMORY_POOLS_SUPPORTED = CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
-    /// 1 if other devices reach memory by RDMA.
+    /// 1 if other devices can access memory by RDMA.
     GPU_DIRECT_RDMA_SUPPORTED = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED;
     /// How such writes can be flushed: bits of `CUflushGPUDirectRDMAWritesOptions`.
     GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS;
-    /// Who sees such writes without a flush: a `CUGPUDirectRDMAWritesOrdering`.
+    /// Where such writes are visible without a flush: a `CUGPUDirectRDMAWritesOrdering`.
     GPU_DIRECT_RDMA_WRITES_ORDERING = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING;
     /// How pools can be shared: bits of `CUmemAllocationHandleType`.
     MEMPOOL_SUPPORTED_HANDLE_TYPES = CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES;
     /// 1 if cluster launches are possible.
     CLUSTER_LAUNCH = CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH;
-    /// 1 if arrays can be mapped later.
+    /// 1 if arrays with deferred mapping are possible.
     DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED = CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED;
     /// 1 if stream memory operations of 64 bits are possible.
     CAN_USE_64_BIT_STREAM_MEM_OPS = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
@@ -325,7 +326,7 @@ attributes! {
     UNIFIED_FUNCTION_POINTERS = CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS;
     /// Whether the device's memory is a NUMA node: a `CUdeviceNumaConfig`.
     NUMA_CONFIG = CU_DEVICE_ATTRIBUTE_NUMA_CONFIG;
-    /// Number of the NUMA node of the device's memory; -1 if it is none.
+    /// Number of the NUMA node of the device's memory; -1 if it is not a NUMA node.
     NUMA_ID = CU_DEVICE_ATTRIBUTE_NUMA_ID;
     /// 1 if multicast objects are possible.
     MULTICAST_SUPPORTED = CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
@@ -335,9 +336,9 @@ attributes! {
     HOST_NUMA_ID = CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID;
     /// 1 if contexts for graphics with Direct3D 12 are possible.
     D3D12_CIG_SUPPORTED = CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED;
-    /// What the device decompresses itself: bits of `CUmemDecompressAlgorithm`.
+    /// The decompression that the device supports in hardware: bits of `CUmemDecompressAlgorithm`.
     MEM_DECOMPRESS_ALGORITHM_MASK = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK;
-    /// Most bytes of one such decompression.
+    /// Maximum bytes of one such decompression.
     MEM_DECOMPRESS_MAXIMUM_LENGTH = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH;
     /// 1 if contexts for graphics with Vulkan are possible.
     VULKAN_CIG_SUPPORTED = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED;
@@ -357,13 +358,13 @@ attributes! {
     HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     /// 1 if pinned host memory can be exported as a dma-buf.
     HOST_ALLOC_DMA_BUF_SUPPORTED = CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED;
-    /// 1 if the link to the host does only some atomics itself.
+    /// 1 if the link to the host supports only some native atomics.
     ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED = CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED;
     /// 1 if atomic reductions in stream memory operations are possible.
     ATOMIC_REDUCTION_SUPPORTED = CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED;
     /// Locality domains of the device.
     LOCALITY_DOMAIN_COUNT = CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT;
-    /// Bytes of shared memory of a block that is oversized.
+    /// Bytes of shared memory per block that is oversized.
     MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK;
     /// 1 if streams for graphics with Direct3D 12 are possible.
     D3D12_CIG_STREAMS_SUPPORTED = CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED;
@@ -383,7 +384,7 @@ attributes! {
     LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES;
     /// 1 if streams for graphics with Vulkan are possible.
     VULKAN_CIG_STREAMS_SUPPORTED = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED;
-    /// Least bytes of a large tensor of a tensor map.
+    /// Minimum bytes of a large tensor of a tensor map.
     TENSOR_MAP_LARGE_TENSOR_MIN_SIZE = CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE;
     /// 1 if other devices reach memory of a locality domain by RDMA.
     GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED;

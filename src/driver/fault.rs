@@ -1,4 +1,5 @@
-//! The fault of a kernel: after it every call on the context answers at once, and names the launches it may have been.
+//! The fault of a kernel: after it every call on the context fails immediately, and names the launches that may have
+//! caused it.
 
 use cuda_driver_sys::CUresult;
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ impl Launches {
     }
 }
 
-/// What a context knows to tell of a fault.
+/// What a context can report about a fault.
 #[derive(Debug, Default)]
 pub(super) struct FaultState {
     fault: OnceLock<Faulted>,

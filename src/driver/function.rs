@@ -1,4 +1,4 @@
-//! Functions: kernels that were looked up.
+//! Functions: kernels that have been looked up.
 
 #![allow(unsafe_code)] // Calls of the driver with a function that its handle, or who made it, keeps loaded.
 
@@ -12,7 +12,7 @@ use super::kernel::{Kernel, Parameters};
 use super::module::CudaModule;
 use crate::error::Error;
 
-/// A kernel that was looked up; keeps its module loaded.
+/// A kernel that has been looked up; keeps its module loaded.
 ///
 /// Handles are cheap to clone and may be used from every thread.
 ///
@@ -28,7 +28,7 @@ use crate::error::Error;
 #[derive(Clone)]
 #[doc(alias = "CUfunction")]
 pub struct CudaFunction {
-    /// Keeps the function loaded; `None` where someone else does.
+    /// Keeps the function loaded; `None` where other code does.
     module: Option<CudaModule>,
     kernel: Arc<Kernel>,
 }
@@ -38,7 +38,7 @@ impl CudaFunction {
         Self { module: Some(module), kernel }
     }
 
-    /// A handle to a function that someone else loaded and keeps loaded.
+    /// A handle to a function that other code loaded and keeps loaded.
     ///
     /// Driver calls: `cuFuncGetName` (without it, the name is that of the address), and those of
     /// [`CudaModule::load_function`] that ask about a function.
@@ -55,12 +55,12 @@ impl CudaFunction {
     /// ```
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     ///
     /// # Safety
     /// 1. `raw` is a function of this context, on its driver.
-    /// 2. It stays loaded as long as this handle or a clone lives, as work that launches it runs, and as a graph that launches it, or
-    ///    what was made of one, can run: nobody here keeps its module.
+    /// 2. It stays loaded as long as this handle or a clone lives, as work that launches it runs, and as a graph that
+    ///    launches it, or anything instantiated from one, can run: this crate does not keep its module loaded.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUfunction) -> Result<Self, Error> {
         // SAFETY: 1: the caller's duties 1 and 2.
         let name = unsafe { driver_name(context, raw) };
@@ -72,12 +72,12 @@ impl CudaFunction {
         Ok(Self { module: None, kernel })
     }
 
-    /// Whether the driver has loaded its code already: it may leave that to the first launch.
+    /// Whether the driver has already loaded its code: it may defer that to the first launch.
     ///
     /// Driver call: `cuFuncIsLoaded` (CUDA 12.4).
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuFuncIsLoaded")]
     pub fn is_loaded(&self) -> Result<bool, Error> {
         let mut state = CUfunctionLoadingState(0);
@@ -90,12 +90,12 @@ impl CudaFunction {
         Ok(state == CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
     }
 
-    /// Has the driver load its code now, so that the first launch does not have to.
+    /// Makes the driver load its code now, so that the first launch does not have to.
     ///
     /// Driver call: `cuFuncLoad` (CUDA 12.4).
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuFuncLoad")]
     pub fn load(&self) -> Result<(), Error> {
         self.context().call(
@@ -106,13 +106,13 @@ impl CudaFunction {
         )
     }
 
-    /// Says whether it likes L1 cache or shared memory more; later devices take
+    /// Sets whether it prefers L1 cache or shared memory; for later devices use
     /// [`set_shared_carveout`](CudaFunction::set_shared_carveout).
     ///
     /// Driver call: `cuFuncSetCacheConfig`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a number that is no configuration.
+    /// `CUDA_ERROR_INVALID_VALUE` for a number that is not a configuration.
     #[doc(alias = "cuFuncSetCacheConfig")]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
         self.context().call(
@@ -123,12 +123,12 @@ impl CudaFunction {
         )
     }
 
-    /// The raw module that the driver says it is of.
+    /// The raw module that it belongs to, according to the driver.
     ///
     /// Driver call: `cuFuncGetModule`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuFuncGetModule")]
     pub fn raw_module(&self) -> Result<CUmodule, Error> {
         let mut module = std::ptr::null_mut();
@@ -148,28 +148,28 @@ impl CudaFunction {
         self.module.as_ref().is_some_and(CudaModule::is_last_handle)
     }
 
-    /// The name it was looked up by.
+    /// The name that it was looked up by.
     pub fn name(&self) -> &str {
         self.kernel.name()
     }
 
-    /// The kernel's parameter list as driver or image tell it, or why nobody knows it. No driver call.
+    /// The kernel's parameter list as reported by the driver or the image, or why it is unknown. No driver call.
     #[doc(alias = "cuFuncGetParamInfo")]
     pub fn parameters(&self) -> &Parameters {
         self.kernel.parameters()
     }
 
-    /// Threads that a block of this kernel can have at most on its device. No driver call.
+    /// The maximum number of threads per block for this kernel on its device. No driver call.
     pub fn max_threads_per_block(&self) -> u32 {
         self.kernel.max_threads
     }
 
-    /// Static shared memory of a block, in bytes. No driver call.
+    /// Static shared memory per block, in bytes. No driver call.
     pub fn static_shared_memory(&self) -> u32 {
         self.kernel.static_shared_memory()
     }
 
-    /// Dynamic shared memory that a launch may ask for now, in bytes. No driver call.
+    /// Dynamic shared memory that a launch may currently request, in bytes. No driver call.
     pub fn max_dynamic_shared_memory(&self) -> u32 {
         self.kernel.max_dynamic_shared_memory()
     }
@@ -184,7 +184,7 @@ impl CudaFunction {
         self.kernel.context()
     }
 
-    /// The raw function, valid as long as this handle.
+    /// The raw function, valid as long as this handle lives.
     pub fn raw(&self) -> CUfunction {
         self.kernel.raw()
     }

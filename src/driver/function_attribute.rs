@@ -1,4 +1,4 @@
-//! What can be asked of a function, and set.
+//! Attributes of functions that can be queried and set.
 
 use cuda_driver_sys::CUfunction_attribute as A;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::function::CudaFunction;
 use crate::error::Error;
 
-/// An attribute of a function: one of the constants, or any number that a newer driver knows.
+/// An attribute of a function: one of the constants, or any other number that a newer driver knows.
 ///
 /// ```
 /// use cuda_launch::module::FunctionAttribute;
@@ -26,7 +26,7 @@ macro_rules! attributes {
         impl FunctionAttribute {
             $($(#[$doc])* pub const $name: Self = Self(A::$raw.0);)*
 
-            /// The driver's name of it, without the prefix; `None` if this crate does not know it.
+            /// The driver's name for it, without the prefix; `None` if this crate does not know it.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some(stringify!($name)),)*
@@ -38,15 +38,15 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// Threads that a block of this function can have.
+    /// The maximum number of threads per block for this function.
     MAX_THREADS_PER_BLOCK = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
-    /// Static shared memory of a block, in bytes.
+    /// Static shared memory per block, in bytes.
     SHARED_SIZE_BYTES = CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-    /// Constants of the program, in bytes.
+    /// Constant memory of the program, in bytes.
     CONST_SIZE_BYTES = CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES;
-    /// Local memory of a thread, in bytes.
+    /// Local memory per thread, in bytes.
     LOCAL_SIZE_BYTES = CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES;
-    /// Registers of a thread.
+    /// Registers per thread.
     NUM_REGS = CU_FUNC_ATTRIBUTE_NUM_REGS;
     /// The virtual architecture it was compiled for: 10 times the major version, plus the minor.
     PTX_VERSION = CU_FUNC_ATTRIBUTE_PTX_VERSION;
@@ -54,13 +54,13 @@ attributes! {
     BINARY_VERSION = CU_FUNC_ATTRIBUTE_BINARY_VERSION;
     /// 1 if it was compiled to cache global loads in L1.
     CACHE_MODE_CA = CU_FUNC_ATTRIBUTE_CACHE_MODE_CA;
-    /// Dynamic shared memory that a launch may ask for, in bytes. Can be set.
+    /// Dynamic shared memory that a launch may request, in bytes. Can be set.
     MAX_DYNAMIC_SHARED_SIZE_BYTES = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    /// Share of the L1 memory that should be shared memory, in percent; -1 leaves it to the driver. Can be set.
+    /// Percentage of the L1 memory that should be shared memory; -1 leaves it to the driver. Can be set.
     PREFERRED_SHARED_MEMORY_CARVEOUT = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-    /// 1 if a launch must say the cluster's shape.
+    /// 1 if a launch must specify the cluster shape.
     CLUSTER_SIZE_MUST_BE_SET = CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET;
-    /// Blocks along x of the clusters it needs, 0 for none. Can be set where it was not compiled in.
+    /// Blocks along x of the clusters that it requires, 0 for none. Can be set if it was not compiled in.
     REQUIRED_CLUSTER_WIDTH = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
     /// The same along y.
     REQUIRED_CLUSTER_HEIGHT = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT;
@@ -68,16 +68,16 @@ attributes! {
     REQUIRED_CLUSTER_DEPTH = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH;
     /// 1 if clusters larger than every device with clusters can run are allowed. Can be set.
     NON_PORTABLE_CLUSTER_SIZE_ALLOWED = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-    /// How blocks of a cluster are spread over multiprocessors. Can be set.
+    /// How blocks of a cluster are distributed over multiprocessors. Can be set.
     CLUSTER_SCHEDULING_POLICY_PREFERENCE = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
-    /// 1 if a graph's kernel node of it can be changed from the device (CUDA 13.3).
+    /// 1 if a graph's kernel node for it can be updated from the device (CUDA 13.3).
     DEVICE_NODE_UPDATE_SUPPORTED = CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED;
-    /// How much dynamic shared memory a launch may take (CUDA 13.4). Can be set.
+    /// How much dynamic shared memory a launch may use (CUDA 13.4). Can be set.
     SHARED_MEMORY_MODE = CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
 }
 
 impl FunctionAttribute {
-    /// The attribute of that number.
+    /// The attribute with that number.
     pub const fn from_raw(number: u32) -> Self {
         Self(number)
     }
@@ -103,21 +103,21 @@ impl fmt::Debug for FunctionAttribute {
     }
 }
 
-/// How multiprocessors should divide the memory that serves as L1 cache and as shared memory.
+/// How multiprocessors should divide their memory between L1 cache and shared memory.
 ///
-/// A preference: where a block needs more shared memory than that, it gets it.
+/// A preference: a block that needs more shared memory gets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "CUshared_carveout")]
 #[non_exhaustive]
 pub enum SharedCarveout {
-    /// As the driver likes.
+    /// Left to the driver.
     #[default]
     Default,
     /// As much L1 cache as possible.
     MaxL1,
     /// As much shared memory as possible.
     MaxShared,
-    /// This share of it as shared memory, 0 to 100.
+    /// This percentage of it as shared memory, 0 to 100.
     Percent(u8),
 }
 
@@ -140,7 +140,7 @@ impl SharedCarveout {
     }
 }
 
-/// Everything that bounds a function's launches, in one table; print it with `{}`.
+/// Everything that limits a function's launches, in one table; print it with `{}`.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -154,25 +154,26 @@ impl SharedCarveout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FunctionLimits {
-    /// Threads of a block.
+    /// Threads per block.
     pub max_threads_per_block: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Static shared memory of a block, in bytes.
+    /// Static shared memory per block, in bytes.
     pub static_shared_memory: u32,
-    /// Dynamic shared memory that a launch may ask for now, in bytes.
+    /// Dynamic shared memory that a launch may currently request, in bytes.
     pub max_dynamic_shared_memory: u32,
-    /// Constants of the program, in bytes.
+    /// Constant memory of the program, in bytes.
     pub const_memory: u32,
-    /// Local memory of a thread, in bytes.
+    /// Local memory per thread, in bytes.
     pub local_memory: u32,
     /// The virtual architecture it was compiled for, as (major, minor).
     pub ptx_version: (u32, u32),
     /// The architecture of its machine code, as (major, minor).
     pub binary_version: (u32, u32),
-    /// The cluster shape it needs, in blocks; `None` where it needs none, or the driver knows no clusters.
+    /// The cluster shape that it requires, in blocks; `None` if it requires none, or the driver does not support
+    /// clusters.
     pub required_cluster: Option<(u32, u32, u32)>,
-    /// Whether a launch must say the cluster's shape.
+    /// Whether a launch must specify the cluster shape.
     pub cluster_size_must_be_set: bool,
 }
 
@@ -227,43 +228,43 @@ impl CudaFunction {
         self.number(attribute).map(|version| (version / 10, version % 10))
     }
 
-    /// Registers of a thread.
+    /// Registers per thread.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn registers(&self) -> Result<u32, Error> {
         self.number(FunctionAttribute::NUM_REGS)
     }
 
-    /// Local memory of a thread, in bytes.
+    /// Local memory per thread, in bytes.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn local_memory(&self) -> Result<u32, Error> {
         self.number(FunctionAttribute::LOCAL_SIZE_BYTES)
     }
 
-    /// Constants of the program, in bytes.
+    /// Constant memory of the program, in bytes.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn const_memory(&self) -> Result<u32, Error> {
         self.number(FunctionAttribute::CONST_SIZE_BYTES)
     }
 
-    /// Opts in to `bytes` of dynamic shared memory; together with the static part at most what the device allows
+    /// Opts in to `bytes` of dynamic shared memory; together with the static part, at most what the device allows
     /// ([`DeviceLimits::max_shared_memory_optin`](crate::device::DeviceLimits)).
     ///
     /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where the sum is over the device's limit.
+    /// `CUDA_ERROR_INVALID_VALUE` if the sum exceeds the device's limit.
     pub fn set_max_dynamic_shared_memory(&self, bytes: u32) -> Result<(), Error> {
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
         self.set_attribute(FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, value)
@@ -274,12 +275,12 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn shared_carveout(&self) -> Result<SharedCarveout, Error> {
         self.attribute(FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT).map(SharedCarveout::from_raw)
     }
 
-    /// Says how L1 memory should be divided while it runs; a launch attribute can say otherwise.
+    /// Sets how L1 memory should be divided while it runs; a launch attribute can override it.
     ///
     /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
     ///
@@ -289,12 +290,12 @@ impl CudaFunction {
         self.set_attribute(FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT, carveout.raw())
     }
 
-    /// Whether a launch must say the cluster's shape.
+    /// Whether a launch must specify the cluster shape.
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` on drivers before 11.8, which know no clusters.
+    /// `CUDA_ERROR_INVALID_VALUE` on drivers before 11.8, which do not support clusters.
     pub fn cluster_size_must_be_set(&self) -> Result<bool, Error> {
         self.number(FunctionAttribute::CLUSTER_SIZE_MUST_BE_SET).map(|value| value != 0)
     }
@@ -309,7 +310,7 @@ impl CudaFunction {
     /// Driver call: `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` on drivers before 11.8, which know no clusters.
+    /// `CUDA_ERROR_INVALID_VALUE` on drivers before 11.8, which do not support clusters.
     pub fn non_portable_cluster_size_allowed(&self) -> Result<bool, Error> {
         self.number(FunctionAttribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED).map(|value| value != 0)
     }
@@ -319,17 +320,17 @@ impl CudaFunction {
     /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` on drivers before 11.8, which know no clusters.
+    /// `CUDA_ERROR_INVALID_VALUE` on drivers before 11.8, which do not support clusters.
     pub fn set_non_portable_cluster_size_allowed(&self, allowed: bool) -> Result<(), Error> {
         self.set_attribute(FunctionAttribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED, allowed.into())
     }
 
-    /// Everything that bounds its launches.
+    /// Everything that limits its launches.
     ///
     /// Driver call: `cuFuncGetAttribute`, once for each that can change or was not asked for yet.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn limits(&self) -> Result<FunctionLimits, Error> {
         Ok(FunctionLimits {
             max_threads_per_block: self.max_threads_per_block(),

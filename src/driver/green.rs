@@ -1,4 +1,4 @@
-//! Green contexts: a device's multiprocessors in parts.
+//! Green contexts: partitions of a device's multiprocessors.
 
 #![allow(unsafe_code)] // Calls of the driver with resources that it filled and outputs that outlive the call.
 
@@ -63,12 +63,12 @@ bitflags! {
 }
 
 impl CudaDevice {
-    /// All its multiprocessors, to be split.
+    /// All its multiprocessors, for splitting.
     ///
     /// Driver call: `cuDeviceGetDevResource`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4, or any error returned by the driver.
     #[doc(alias = "cuDeviceGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
@@ -86,7 +86,7 @@ impl CudaContext {
     /// Driver call: `cuCtxGetDevResource`.
     ///
     /// # Errors
-    /// As [`CudaDevice::multiprocessors`].
+    /// As for [`CudaDevice::multiprocessors`].
     #[doc(alias = "cuCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
@@ -111,17 +111,17 @@ impl SmResource {
         &self.raw
     }
 
-    /// At most `groups` parts of at least `least` multiprocessors each, and the rest. The driver rounds up to what the
-    /// device can schedule together, 8 multiprocessors for example.
+    /// At most `groups` parts of at least `least` multiprocessors each, and the remainder. The driver rounds up to what
+    /// the device can schedule together, for example 8 multiprocessors.
     ///
-    /// A part is not split again as it is: make a green context of it, and split
-    /// [what that has](GreenContext::multiprocessors).
+    /// A part cannot be split again directly: make a green context of it, and split [its
+    /// multiprocessors](GreenContext::multiprocessors).
     ///
     /// Driver call: `cuDevSmResourceSplitByCount`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one part fits, and for a part; some drivers answer
-    /// `CUDA_ERROR_INVALID_VALUE`, as this does for no groups.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one part fits, and if this is already a part; some
+    /// drivers return `CUDA_ERROR_INVALID_VALUE` instead, as this method does for zero groups.
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     pub fn split(
         &self,
@@ -165,11 +165,11 @@ impl fmt::Debug for SmResource {
     }
 }
 
-/// A context that runs its kernels on some of the multiprocessors only.
+/// A context that runs its kernels on only some of the multiprocessors.
 ///
 /// [`GreenContext::context`] is an ordinary [`CudaContext`]: load modules and allocate memory there. Work on
 /// [streams of the green context](GreenContext::new_stream) runs on its multiprocessors. It is destroyed with the last
-/// handle, the context and what is made from it included.
+/// handle, including the context and everything created from it.
 ///
 /// ```
 /// use cuda_launch::device::{GreenContext, SmSplitFlags};
@@ -195,7 +195,7 @@ struct Green {
     raw: CUgreenCtx,
     /// The same as a context.
     context: CUcontext,
-    /// Green contexts live in the primary one.
+    /// Green contexts belong to the primary one.
     primary: CudaContext,
 }
 
@@ -205,7 +205,7 @@ unsafe impl Send for Green {}
 unsafe impl Sync for Green {}
 
 impl GreenContext {
-    /// A green context of the device of `primary`, with these multiprocessors, which come from one split.
+    /// A green context on the device of `primary`, with these multiprocessors, which must come from one split.
     ///
     /// Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
     ///
@@ -250,12 +250,12 @@ impl GreenContext {
         &self.context
     }
 
-    /// A stream whose work runs on its multiprocessors. The smaller `priority`, the sooner; 0 is the default.
+    /// A stream whose work runs on its multiprocessors. A lower `priority` goes first; 0 is the default.
     ///
     /// Driver call: `cuGreenCtxStreamCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, or any error returned by the driver.
     #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new_stream(&self, priority: i32) -> Result<CudaStream, Error> {
         let (mut raw, flags) = (null_mut(), StreamFlags::NON_BLOCKING.bits());
@@ -273,7 +273,7 @@ impl GreenContext {
     /// Driver call: `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGreenCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
@@ -284,7 +284,7 @@ impl GreenContext {
         Ok(SmResource { raw, device: self.context.device() })
     }
 
-    /// The raw green context, valid as long as this handle. No driver call.
+    /// The raw green context, valid as long as this handle lives. No driver call.
     pub fn raw(&self) -> CUgreenCtx {
         self.inner.raw
     }

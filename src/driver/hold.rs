@@ -1,4 +1,4 @@
-//! What keeps a context alive, and how that is given back.
+//! What keeps a context alive, and how that is released.
 
 #![allow(unsafe_code)] // Each hold is given back once, by the value that has it.
 
@@ -16,7 +16,7 @@ pub(super) enum Hold {
     Retained,
     /// A context that this crate created.
     Created,
-    /// A context that other code keeps; so does this, where it is given.
+    /// A context that other code keeps alive; so does this, if it is given.
     Foreign(Option<Arc<dyn Any + Send + Sync>>),
     /// Nothing is owed any more.
     Released,
@@ -54,7 +54,7 @@ impl Hold {
     }
 }
 
-/// All holds on one context, to be given back together, on any thread.
+/// All holds on one context, to be released together, on any thread.
 pub(super) struct Debt {
     holds: Vec<Hold>,
     device: CudaDevice,

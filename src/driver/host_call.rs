@@ -1,10 +1,11 @@
-//! Host functions in streams and graphs: closures that the driver calls on a thread of its own.
+//! Host functions in streams and graphs: closures that the driver calls on its own thread.
 //!
-//! The driver is given a number, not a pointer: what it stands for is in a table here. So a function that the driver never
-//! calls, because a kernel in front of it faulted, can be dropped at any time, and one that it calls after that is nothing.
+//! The driver is given a number, not a pointer: a table here maps it to the function. So a function that the driver
+//! never calls, because a kernel in front of it faulted, can be dropped at any time, and a call after that does
+//! nothing.
 //!
-//! Code of the program that runs below the driver, host functions and listeners of its log, runs in [`inside`]: nothing unwinds
-//! out of it, whatever panics, and what it drops is given back on another thread.
+//! Program code that the driver calls, host functions and listeners of its log, runs in [`inside`]: nothing unwinds
+//! out of it, whatever panics, and what it drops is released on another thread.
 
 #![allow(unsafe_code)] // Gives the driver a function of this file, which is safe to call with any number.
 
@@ -27,14 +28,14 @@ type Call = Box<dyn FnOnce() + Send>;
 /// What a panic gave.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// How a thread of the driver waits until a stream comes to a host function (`CUhostTaskSyncMode`).
+/// How a thread of the driver waits until a stream reaches a host function (`CUhostTaskSyncMode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
 pub enum HostWait {
     /// It sleeps, as with [`CudaStream::call_host`].
     Blocking = 0,
-    /// It spins: the function is called sooner, and a core is busy until then.
+    /// It spins: the function is called sooner, but a core is busy until then.
     Spin = 1,
 }
 
@@ -98,19 +99,22 @@ pub(crate) fn drop_nothing_here() {
 }
 
 impl CudaStream {
-    /// Calls `function` on a thread of the driver once all work given to the stream so far is done; work given later waits
-    /// for it.
+    /// Calls `function` on a thread of the driver once all work submitted to the stream so far is done; work submitted
+    /// later waits for it.
     ///
-    /// The function cannot use CUDA: calls of this crate answer [`InHostCallback`], and a driver call that waits could wait
-    /// for the function itself. What it owns may be dropped in it, also buffers, streams and events, which another thread
-    /// then frees; other objects, such as modules, should be dropped elsewhere, because the driver does not free them there.
+    /// The function cannot use CUDA: calls of this crate return [`InHostCallback`], and a driver call that waits could
+    /// wait for the function itself. What it owns may be dropped in it, including buffers, streams and events, which
+    /// another thread then frees; other objects, such as modules, should be dropped elsewhere, because the driver does
+    /// not free them there.
     ///
-    /// A function that waits holds back more than its stream: a driver calls those of all streams on few threads, and calls that
-    /// wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and keep other calls waiting meanwhile.
+    /// A function that blocks holds up more than its stream: a driver calls the functions of all streams on few
+    /// threads, and calls that wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and
+    /// make other calls wait in the meantime.
     ///
-    /// The context lives until the function has been called. If a kernel in front of it faults, it is dropped instead.
+    /// The context lives until the function has been called. If a kernel in front of it faults, the function is dropped
+    /// instead.
     ///
-    /// A panic stays inside: it is told, once, by the next wait for the stream or for the context
+    /// A panic is caught: it is reported, once, by the next wait for the stream or for the context
     /// ([`CudaStream::synchronize`], [`CudaStream::query`] when all is done, [`CudaContext::synchronize`]), as [`HostPanic`].
     ///
     /// Driver call: `cuLaunchHostFunc`.
@@ -129,9 +133,9 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// This handle captures: a graph runs its functions again and again, so they are given to its host nodes. Or whatever the
-    /// driver answers. The function is then dropped. (A capture that other code began on a raw stream is not seen: its graph
-    /// calls the function the first time that it runs, and never again.)
+    /// This handle is capturing: a graph runs its functions repeatedly, so they belong in its host nodes. Or any error
+    /// returned by the driver. The function is then dropped. (A capture that other code began on a raw stream is not
+    /// detected: its graph calls the function the first time that it runs, and never again.)
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
     pub fn call_host(&self, function: impl FnOnce() + Send + 'static) -> Result<(), Error> {
@@ -142,12 +146,12 @@ impl CudaStream {
         })
     }
 
-    /// As [`call_host`](Self::call_host), and says how the driver's thread waits for the stream to come so far.
+    /// Like [`call_host`](Self::call_host), and specifies how the driver's thread waits for the stream to reach it.
     ///
     /// Driver call: `cuLaunchHostFunc_v2`, in drivers since CUDA 13.1.
     ///
     /// # Errors
-    /// As [`call_host`](Self::call_host); [`Error::is_unsupported`] on older drivers. The function is then dropped.
+    /// As for [`call_host`](Self::call_host); [`Error::is_unsupported`] on older drivers. The function is then dropped.
     #[doc(alias = "cuLaunchHostFunc_v2")]
     pub fn call_host_with(
         &self,
@@ -219,7 +223,7 @@ impl GraphFunction {
         locked(&self.panic).take()
     }
 
-    /// After a panic the function is called again by the next launch: what it captured has to be fit for that.
+    /// After a panic the function is called again by the next launch: what it captured must be prepared for that.
     fn call(&self) {
         let Some(function) = &self.function else { return };
         let Err(payload) = catch_unwind(AssertUnwindSafe(function)) else { return };
@@ -273,8 +277,8 @@ impl Pending {
     }
 }
 
-/// Runs code of the program that the driver has called: calls of CUDA in it are refused by name, what it drops is given back
-/// on another thread, and a panic in it ends here.
+/// Runs code of the program that the driver has called: calls of CUDA in it are refused by name, what it drops is
+/// released on another thread, and a panic in it ends here.
 pub(super) fn inside(code: impl FnOnce()) {
     let outer = RUNNING.replace(true);
     quietly(code);
@@ -285,7 +289,7 @@ fn text(payload: &(dyn Any + Send)) -> String {
     let known = payload.downcast_ref::<&str>().map(ToString::to_string);
     known
         .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".into())
+        .unwrap_or_else(|| "a value that is not text".into())
 }
 
 /// Whether this thread is in a host function.

@@ -1,4 +1,4 @@
-//! Kernel images: looked at before the driver sees them, then loaded with both compiler logs.
+//! Kernel images: checked before the driver sees them, then loaded with both compiler logs.
 
 #![allow(unsafe_code)] // `cuModuleLoadDataEx` on bytes that were checked or end in NUL.
 
@@ -160,7 +160,7 @@ impl<'a> Image<'a> {
                 let arch = cubin.arch()?;
                 let help = format!("the cubin is for {arch}, this device is sm_{major}{minor}");
                 let runs = arch.runs_on(major, minor);
-                Some(if runs { help } else { format!("{help}: build for it, or ship PTX beside it") })
+                Some(if runs { help } else { format!("{help}: build for it, or ship PTX with it") })
             }
             _ => None,
         }

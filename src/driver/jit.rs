@@ -1,4 +1,4 @@
-//! Options of the driver's compiler, and what it reports.
+//! Options of the driver's compiler, and its reports.
 
 #![allow(unsafe_code)] // Declared here, relied on by the driver and by kernels.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::kernel::kernel_name;
 use crate::error::{Error, ErrorKind, Unsupported};
 
-/// Options for the driver's compiler: what it does where an image holds PTX, and how it links.
+/// Options for the driver's compiler: how it compiles the PTX in an image, and how it links.
 ///
 /// An option that is not set is left to the driver. Setting one again replaces it.
 ///
@@ -50,13 +50,13 @@ impl JitTarget {
         Self(number)
     }
 
-    /// The same with the features of this architecture alone, as `sm_90a`.
+    /// The same with architecture-specific features, as `sm_90a`.
     #[must_use]
     pub const fn arch_specific(self) -> Self {
         Self(self.0 & 0xffff | 0x10000)
     }
 
-    /// The same with the features of its family, as `sm_100f`.
+    /// The same with family-specific features, as `sm_100f`.
     #[must_use]
     pub const fn family(self) -> Self {
         Self(self.0 & 0xffff | 0x20000)
@@ -80,13 +80,13 @@ impl std::fmt::Display for JitTarget {
     }
 }
 
-/// What to take from a fatbin that has nothing that fits exactly.
+/// What to take from a fatbin that contains no exact match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JitFallback {
     /// Compile its PTX.
     PreferPtx,
-    /// Machine code that runs here all the same.
+    /// Compatible machine code.
     PreferBinary,
 }
 
@@ -94,7 +94,7 @@ pub enum JitFallback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JitCacheMode {
-    /// As the kernel says.
+    /// As the kernel specifies.
     None,
     /// Not in L1.
     Global,
@@ -102,17 +102,17 @@ pub enum JitCacheMode {
     All,
 }
 
-/// What the compiler had to say about an image that it accepted.
+/// What the compiler reported about an image that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct JitReport {
-    /// What it did; often empty.
+    /// The information log; often empty.
     pub info_log: String,
-    /// Warnings, where it has any.
+    /// Warnings, if any.
     pub error_log: String,
-    /// Threads of a block that it compiled for, where [`JitOptions::threads_per_block`] asked.
+    /// The number of threads per block that it compiled for, if [`JitOptions::threads_per_block`] was set.
     pub threads_per_block: Option<u32>,
-    /// How long it took, where [`JitOptions::wall_time`] asked.
+    /// How long it took, if [`JitOptions::wall_time`] was set.
     pub wall_time: Option<Duration>,
 }
 
@@ -131,15 +131,15 @@ macro_rules! options {
 }
 
 options! {
-    /// Registers that a thread may use at most.
+    /// Maximum number of registers per thread.
     max_registers(count: u32) = CU_JIT_MAX_REGISTERS count as usize;
-    /// Threads of a block to compile for, at least; the report says how many it came to.
+    /// The minimum number of threads per block to compile for; the report has the actual number.
     threads_per_block(count: u32) = CU_JIT_THREADS_PER_BLOCK count as usize;
-    /// Measures the time that compiling takes.
+    /// Measures the compile time.
     wall_time() = CU_JIT_WALL_TIME 0;
-    /// 0 to 4, of which 4, the default, does most.
+    /// Optimisation level, 0 to 4; the default is 4.
     optimization_level(level: u32) = CU_JIT_OPTIMIZATION_LEVEL level as usize;
-    /// What to take from a fatbin that has nothing that fits exactly. Not for a [`Linker`](crate::module::Linker).
+    /// What to take from a fatbin that contains no exact match. Not for a [`Linker`](crate::module::Linker).
     fallback(strategy: JitFallback) = CU_JIT_FALLBACK_STRATEGY match strategy {
         JitFallback::PreferPtx => CUjit_fallback::CU_PREFER_PTX.0 as usize,
         JitFallback::PreferBinary => CUjit_fallback::CU_PREFER_BINARY.0 as usize,
@@ -148,7 +148,7 @@ options! {
     debug_info(on: bool) = CU_JIT_GENERATE_DEBUG_INFO on.into();
     /// Line numbers, for profilers and sanitizers.
     line_info(on: bool) = CU_JIT_GENERATE_LINE_INFO on.into();
-    /// More words in the logs.
+    /// Makes the logs more verbose.
     verbose_log(on: bool) = CU_JIT_LOG_VERBOSE on.into();
     /// How loads from global memory are cached.
     cache_mode(mode: JitCacheMode) = CU_JIT_CACHE_MODE match mode {
@@ -156,33 +156,33 @@ options! {
         JitCacheMode::Global => CUjit_cacheMode::CU_JIT_CACHE_OPTION_CG.0 as usize,
         JitCacheMode::All => CUjit_cacheMode::CU_JIT_CACHE_OPTION_CA.0 as usize,
     };
-    /// Compiles faster and worse. The driver's makers call this option internal.
+    /// Compiles faster, with worse results. NVIDIA documents this option as internal.
     fast_compile(on: bool) = CU_JIT_FAST_COMPILE on.into();
-    /// Optimises across the inputs of a link. Only LTO-IR older than CUDA 12.0 minds it, as the six below.
+    /// Optimises across the inputs of a link. Affects only LTO-IR older than CUDA 12.0, like the six options below.
     lto(on: bool) = CU_JIT_LTO on.into();
     /// Flushes denormal numbers to zero.
     flush_denormals(on: bool) = CU_JIT_FTZ on.into();
-    /// Divides as IEEE 754 says.
+    /// Uses division that complies with IEEE 754.
     precise_division(on: bool) = CU_JIT_PREC_DIV on.into();
-    /// Takes square roots as IEEE 754 says.
+    /// Uses square roots that comply with IEEE 754.
     precise_sqrt(on: bool) = CU_JIT_PREC_SQRT on.into();
-    /// Contracts a multiplication and an addition to one operation.
+    /// Contracts a multiplication and an addition into one operation.
     fused_multiply_add(on: bool) = CU_JIT_FMA on.into();
     /// Removes variables that no kernel uses.
     optimize_unused_variables(on: bool) = CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES on.into();
-    /// Code that runs at any address; drivers of today always make it so.
+    /// Position-independent code; current drivers always generate it.
     position_independent(on: bool) = CU_JIT_POSITION_INDEPENDENT_CODE on.into();
-    /// Blocks that should fit on a multiprocessor at once; needs
+    /// The minimum number of blocks that should fit on a multiprocessor; requires
     /// [`max_threads_per_block`](JitOptions::max_threads_per_block) (CUDA 12.3).
     min_blocks_per_multiprocessor(count: u32) = CU_JIT_MIN_CTA_PER_SM count as usize;
-    /// Threads of a block at most; a kernel's own `.maxntid` wins unless
+    /// The maximum number of threads per block; a kernel's own `.maxntid` takes precedence unless
     /// [`override_directives`](JitOptions::override_directives) is set (CUDA 12.4).
     max_threads_per_block(count: u32) = CU_JIT_MAX_THREADS_PER_BLOCK count as usize;
-    /// Makes registers and block sizes given here win over the directives of the kernels (CUDA 12.4).
+    /// Makes registers and block sizes given here take precedence over the kernels' directives (CUDA 12.4).
     override_directives(on: bool) = CU_JIT_OVERRIDE_DIRECTIVE_VALUES on.into();
-    /// Threads that compile at once; 0 for as many as there are processors (CUDA 13.0).
+    /// Number of threads that compile in parallel; 0 for one per processor (CUDA 13.0).
     split_compile(threads: u32) = CU_JIT_SPLIT_COMPILE threads as usize;
-    /// Threads that load machine code at once; 0 for as many as there are processors (CUDA 13.1).
+    /// Number of threads that load machine code in parallel; 0 for one per processor (CUDA 13.1).
     binary_loader_threads(count: u32) = CU_JIT_BINARY_LOADER_THREAD_COUNT count as usize;
 }
 
@@ -224,52 +224,55 @@ impl JitOptions {
         self.unset(J::CU_JIT_TARGET).set(J::CU_JIT_TARGET_FROM_CUCONTEXT, 0)
     }
 
-    /// Room for each log, in bytes; 16 KiB if not set. What does not fit is cut off.
+    /// The capacity of each log, in bytes; 16 KiB by default. What does not fit is truncated.
     #[must_use]
     pub fn log_bytes(mut self, bytes: usize) -> Self {
         self.log_bytes = Some(bytes);
         self
     }
 
-    /// A variable that the image declares `.extern`, and the address where it lies.
+    /// A variable that the image declares `.extern`, and its address.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a name that is empty or has a NUL inside.
+    /// [`ErrorKind::Name`] for a name that is empty or contains a NUL byte.
     ///
     /// # Safety
-    /// 1. `address` is memory that kernels of the image can access, as large as the image declares the variable.
-    /// 2. It stays as long as a module that is loaded or linked with these options.
+    /// 1. `address` is memory that kernels in the image can access, as large as the image declares the variable.
+    /// 2. It outlives every module that is loaded or linked with these options.
     #[doc(alias = "CU_JIT_GLOBAL_SYMBOL_ADDRESSES")]
     pub unsafe fn symbol_address(mut self, name: &str, address: u64) -> Result<Self, Error> {
         self.symbols.push((kernel_name(name)?, address));
         Ok(self)
     }
 
-    /// A kernel that is used: what no such kernel needs may be left out of a link. Only LTO-IR older than CUDA 12.0.
+    /// A kernel that is used: whatever no such kernel needs may be left out of a link. Only LTO-IR older than CUDA
+    /// 12.0.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a name that is empty or has a NUL inside.
+    /// [`ErrorKind::Name`] for a name that is empty or contains a NUL byte.
     #[doc(alias = "CU_JIT_REFERENCED_KERNEL_NAMES")]
     pub fn referenced_kernel(mut self, name: &str) -> Result<Self, Error> {
         self.kernels.push(kernel_name(name)?);
         Ok(self)
     }
 
-    /// A variable that the host uses; otherwise as [`JitOptions::referenced_kernel`].
+    /// A variable that the host uses; otherwise like [`JitOptions::referenced_kernel`].
     ///
     /// # Errors
-    /// As [`JitOptions::referenced_kernel`].
+    /// As for [`JitOptions::referenced_kernel`].
     #[doc(alias = "CU_JIT_REFERENCED_VARIABLE_NAMES")]
     pub fn referenced_variable(mut self, name: &str) -> Result<Self, Error> {
         self.variables.push(kernel_name(name)?);
         Ok(self)
     }
 
-    /// An option that this crate does not know, with the value as it stands in the driver's slot.
+    /// An option that this crate does not know, with the value in the driver's representation.
     ///
     /// # Safety
-    /// 1. The driver takes this value for this option, which is none of the buffers of the logs: those are this crate's.
-    /// 2. A value that is a pointer stays valid, for any thread, as long as these options, a clone, and a link or library made with them.
+    /// 1. The driver accepts this value for this option, and the option is not one of the log buffers, which belong to
+    ///    this crate.
+    /// 2. If the value is a pointer, it stays valid, for any thread, as long as these options, a clone, or a link or
+    ///    library created with them lives.
     #[must_use]
     pub unsafe fn raw(self, option: J, value: usize) -> Self {
         self.set(option, value)

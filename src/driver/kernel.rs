@@ -1,4 +1,4 @@
-//! One kernel of a loaded module: its handle, parameter list and limits, asked for once.
+//! One kernel of a loaded module: its handle, parameter list and limits, queried once.
 
 #![allow(unsafe_code)] // Calls of the driver with a function of a live module.
 
@@ -15,7 +15,7 @@ use super::park::Keep;
 use super::shape::{KernelShape, Kind};
 use crate::error::{Error, ErrorKind, Wanted};
 
-/// Who knew a kernel's parameter list.
+/// Where a kernel's parameter list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterSource {
@@ -25,13 +25,13 @@ pub enum ParameterSource {
     Image,
 }
 
-/// A kernel's parameter list, or why nobody knows it.
+/// A kernel's parameter list, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Parameters {
-    /// The list in order, and who knew it.
+    /// The list in order, and its source.
     Known(Vec<Wanted>, ParameterSource),
-    /// Launches go ahead unchecked, for this reason.
+    /// Launches are not checked, for this reason.
     Unknown(String),
 }
 
@@ -70,7 +70,7 @@ pub struct Kernel {
     pub(crate) verified: AtomicPtr<()>,
     /// The device's limits, biased: grid x, y, z, block x, y, z.
     pub(crate) max_dims: [i32; 6],
-    /// Threads of a block that kernel and device allow together.
+    /// Threads per block that kernel and device allow together.
     pub(crate) max_threads: u32,
     /// Dynamic shared memory allowed now, in bytes; raised by opting in.
     pub(crate) max_dynamic_shared: AtomicU32,
@@ -166,7 +166,7 @@ impl Kernel {
         self.required_block.is_some() || self.required_cluster.is_some()
     }
 
-    /// The name it was looked up by.
+    /// The name that it was looked up by.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -192,17 +192,17 @@ impl Kernel {
         &self.context
     }
 
-    /// The parameter list, or why nobody knows it.
+    /// The parameter list, or why it is unknown.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Static shared memory of a block, in bytes.
+    /// Static shared memory per block, in bytes.
     pub fn static_shared_memory(&self) -> u32 {
         self.static_shared
     }
 
-    /// Dynamic shared memory that a launch may ask for now, in bytes.
+    /// Dynamic shared memory that a launch may currently request, in bytes.
     pub fn max_dynamic_shared_memory(&self) -> u32 {
         self.max_dynamic_shared.load(Ordering::Relaxed)
     }
@@ -253,7 +253,7 @@ pub(super) fn kernel_name(name: &str) -> Result<CString, Error> {
     if name.is_empty() {
         return Err(invalid("it is empty"));
     }
-    CString::new(name).map_err(|_| invalid("it has a NUL inside"))
+    CString::new(name).map_err(|_| invalid("it contains a NUL byte"))
 }
 
 fn function_attribute(

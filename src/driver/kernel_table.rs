@@ -1,4 +1,4 @@
-//! The kernels a module has been asked for: append-only, so that a call site can remember an index.
+//! The kernels that have been looked up in a module: append-only, so that a call site can remember an index.
 //!
 //! Reading by index takes no lock; only the first lookup of a name does.
 

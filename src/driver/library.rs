@@ -1,4 +1,4 @@
-//! Libraries: images that belong to no context, and are loaded into each that uses them.
+//! Libraries: images that do not belong to a context, and are loaded into each context that uses them.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: a library is unloaded only by `LibraryInner`.
 
@@ -19,13 +19,13 @@ use crate::error::{Error, ErrorKind, GlobalError, check};
 use crate::trace;
 use cuda_ptx::nearest;
 
-/// A kernel image that belongs to no context (CUDA 12.0): the driver loads it into each context that uses it.
+/// A kernel image that does not belong to a context (CUDA 12.0): the driver loads it into each context that uses it.
 ///
-/// Handles are cheap to clone; kernels, functions and variables keep their library loaded. The image is unloaded with the
-/// last of them, which waits for its kernels.
+/// Handles are cheap to clone; kernels, functions and variables keep their library loaded. The image is unloaded when
+/// the last of them is dropped, which waits for its kernels.
 ///
-/// The driver looks at an image when it is first used, and answers success for anything before. So the bytes are checked
-/// here, as for [`CudaContext::load_module`]; what its compiler minds shows with the first kernel.
+/// The driver inspects an image only when it is first used, and reports success for anything until then. So the bytes
+/// are checked here, as for [`CudaContext::load_module`]; compiler errors are reported with the first kernel.
 ///
 /// ```
 /// use cuda_launch::module::CudaLibrary;
@@ -87,9 +87,9 @@ struct InContext {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LibraryOptions {
-    /// For the compiler.
+    /// Options for the compiler.
     pub jit: JitOptions,
-    /// Keeps the image here as long as the library, so that the driver need not copy it.
+    /// Keeps the image in this process as long as the library lives, so that the driver need not copy it.
     #[doc(alias = "CU_LIBRARY_BINARY_IS_PRESERVED")]
     pub preserve: bool,
 }
@@ -100,7 +100,7 @@ impl CudaLibrary {
     /// Driver call: `cuLibraryLoadData` (CUDA 12.0).
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] for bytes that are no whole image; [`Error::is_unsupported`] on drivers before 12.0.
+    /// [`ErrorKind::Image`] for bytes that are not a complete image; [`Error::is_unsupported`] on drivers before 12.0.
     #[doc(alias = "cuLibraryLoadData")]
     pub fn load(driver: &Arc<Driver>, image: impl AsRef<[u8]>) -> Result<Self, Error> {
         Self::load_with(driver, image, &LibraryOptions::default())
@@ -109,7 +109,7 @@ impl CudaLibrary {
     /// The same with options.
     ///
     /// # Errors
-    /// As [`CudaLibrary::load`], and [`Error::is_unsupported`] for an option that is newer than the driver.
+    /// As for [`CudaLibrary::load`], and [`Error::is_unsupported`] for an option that is newer than the driver.
     pub fn load_with(
         driver: &Arc<Driver>,
         image: impl AsRef<[u8]>,
@@ -187,12 +187,12 @@ impl CudaLibrary {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Its module in a context, where it is loaded now if it was not. The library unloads it.
+    /// Its module in a context, into which it is loaded now if necessary. The library unloads it.
     ///
     /// Driver call: `cuLibraryGetModule`.
     ///
     /// # Errors
-    /// The context is of another driver, or the driver refuses the image there.
+    /// The context belongs to another driver, or the driver rejects the image there.
     #[doc(alias = "cuLibraryGetModule")]
     pub fn module(&self, context: &CudaContext) -> Result<CudaModule, Error> {
         self.same_driver(context)?;
@@ -268,12 +268,12 @@ impl CudaLibrary {
         Ok((address, bytes))
     }
 
-    /// The address of a function that host and device can both call (systems with unified function pointers).
+    /// The address of a function that both host and device can call (systems with unified function pointers).
     ///
     /// Driver call: `cuLibraryGetUnifiedFunction`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_FOUND` where there is none, or the device has no unified function pointers.
+    /// `CUDA_ERROR_NOT_FOUND` if there is none, or the device does not support unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void, Error> {
         let c_name = kernel_name(name)?;
@@ -301,12 +301,12 @@ impl CudaLibrary {
         ErrorKind::Global(GlobalError::NotFound { name, module, nearest }).into()
     }
 
-    /// What the compiler had to say when the image was loaded; drivers that look at it later say nothing.
+    /// What the compiler reported when the image was loaded; empty for drivers that inspect it later.
     pub fn report(&self) -> &JitReport {
         &self.inner.report
     }
 
-    /// The file it came from, or "image in memory".
+    /// The file it was loaded from, or "image in memory".
     pub fn origin(&self) -> &str {
         &self.inner.origin
     }
@@ -316,7 +316,7 @@ impl CudaLibrary {
         &self.inner.driver
     }
 
-    /// The raw library, valid as long as this handle.
+    /// The raw library, valid as long as this handle lives.
     pub fn raw(&self) -> CUlibrary {
         self.inner.raw
     }
@@ -330,12 +330,12 @@ impl CudaLibrary {
         context.of_driver(self.driver(), "the library", "the context")
     }
 
-    /// Unloads the library now if this is the last handle to it and what is in it, and says what the driver answered.
+    /// Unloads the library now if this is the last handle to it and what is in it, and reports any error.
     ///
     /// Driver call: `cuLibraryUnload`, for the last handle.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuLibraryUnload")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.unload())

@@ -15,7 +15,7 @@ use super::library::CudaLibrary;
 use crate::error::{Error, ErrorKind, KernelNotFound, check};
 use cuda_ptx::nearest;
 
-/// A kernel of a [`CudaLibrary`], that belongs to no context; keeps its library loaded.
+/// A kernel of a [`CudaLibrary`], which does not belong to a context; keeps its library loaded.
 ///
 /// [`LibraryKernel::function`] is what a launch takes.
 ///
@@ -49,7 +49,8 @@ impl CudaLibrary {
     /// Driver call: `cuLibraryGetKernel`.
     ///
     /// # Errors
-    /// [`ErrorKind::Kernel`] with the nearest names if there is none; what the driver's compiler minds about the image.
+    /// [`ErrorKind::Kernel`] with the nearest names if there is none; or the error of the driver's compiler for the
+    /// image.
     #[doc(alias = "cuLibraryGetKernel")]
     pub fn kernel(&self, name: &str) -> Result<LibraryKernel, Error> {
         let c_name: CString = kernel_name(name)?;
@@ -80,7 +81,7 @@ impl CudaLibrary {
     /// Driver calls: `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, and `cuKernelGetName` for each (CUDA 12.4).
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
         let asked = || self.origin().to_string();
@@ -108,12 +109,12 @@ impl CudaLibrary {
         Ok(LibraryKernel { raw, name: name.as_ref().into(), library: self.clone() })
     }
 
-    /// The names of all kernels: the driver's list (CUDA 12.4), else the image's.
+    /// The names of all kernels: the driver's list (CUDA 12.4), otherwise the image's.
     ///
     /// Driver calls: those of [`CudaLibrary::kernels`].
     ///
     /// # Errors
-    /// Whatever the driver answers; [`Error::is_unsupported`] where neither driver nor image can list them.
+    /// Any error returned by the driver; [`Error::is_unsupported`] if neither the driver nor the image can list them.
     pub fn kernel_names(&self) -> Result<Vec<String>, Error> {
         match self.kernels() {
             Err(error) if error.is_unsupported() && self.signatures().complete() => {
@@ -125,7 +126,8 @@ impl CudaLibrary {
 }
 
 impl LibraryKernel {
-    /// Its function in a context, where the library is loaded now if it was not: what `function:` of a launch takes.
+    /// Its function in a context, into which the library is loaded now if necessary: what `function:` of a launch
+    /// takes.
     ///
     /// Driver calls: `cuKernelGetFunction`, `cuLibraryGetModule`, and those of [`CudaModule::load_function`] that ask about
     /// a function; the first time for a context.
@@ -133,7 +135,7 @@ impl LibraryKernel {
     /// [`CudaModule::load_function`]: crate::CudaModule::load_function
     ///
     /// # Errors
-    /// The context is of another driver, or the driver refuses the image there.
+    /// The context belongs to another driver, or the driver rejects the image there.
     #[doc(alias = "cuKernelGetFunction")]
     pub fn function(&self, context: &CudaContext) -> Result<CudaFunction, Error> {
         let module = self.library.module(context)?;
@@ -153,11 +155,11 @@ impl LibraryKernel {
     /// The sizes of its parameters, in bytes.
     ///
     /// Driver call: `cuKernelGetParamInfo`, once for each parameter (CUDA 12.4), and once more where the image does not list
-    /// them: then the list ends where the driver answers `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than the driver,
-    /// the sizes are the image's.
+    /// them: then the list ends where the driver returns `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than
+    /// the driver, the sizes are the image's.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
         let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
@@ -208,7 +210,8 @@ impl LibraryKernel {
         Ok(value)
     }
 
-    /// Sets an attribute on the device of a context, for all contexts there. What is set on a function itself wins.
+    /// Sets an attribute on the device of a context, for all contexts there. A value set on a function itself takes
+    /// precedence.
     ///
     /// Driver calls: `cuKernelSetAttribute`, which takes locks of the whole device; `cuFuncGetAttribute` for the dynamic
     /// shared memory of each function of it.
@@ -240,12 +243,12 @@ impl LibraryKernel {
         Ok(())
     }
 
-    /// Says whether it likes L1 cache or shared memory more, on the device of a context.
+    /// Sets whether it prefers L1 cache or shared memory, on the device of a context.
     ///
     /// Driver call: `cuKernelSetCacheConfig`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a number that is no configuration.
+    /// `CUDA_ERROR_INVALID_VALUE` for a number that is not a configuration.
     #[doc(alias = "cuKernelSetCacheConfig")]
     pub fn set_cache_config(&self, context: &CudaContext, config: CacheConfig) -> Result<(), Error> {
         self.library.same_driver(context)?;
@@ -268,7 +271,7 @@ impl LibraryKernel {
         &self.library
     }
 
-    /// The raw kernel, valid as long as this handle.
+    /// The raw kernel, valid as long as this handle lives.
     pub fn raw(&self) -> CUkernel {
         self.raw
     }

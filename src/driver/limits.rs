@@ -1,4 +1,4 @@
-//! What a device allows a launch to ask for.
+//! The limits that a device sets for launches.
 
 use cuda_driver_sys::CUdevice_attribute as A;
 
@@ -10,25 +10,25 @@ use crate::error::Error;
 pub struct DeviceLimits {
     /// Compute capability, for example `(9, 0)`.
     pub compute_capability: (u32, u32),
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
     /// Blocks along x, y and z of a grid.
     pub max_grid_dim: (u32, u32, u32),
     /// Threads along x, y and z of a block.
     pub max_block_dim: (u32, u32, u32),
-    /// Threads of a block in all.
+    /// Threads per block in all.
     pub max_threads_per_block: u32,
-    /// Bytes of shared memory a block gets without opting in, static and dynamic together.
+    /// Bytes of shared memory that a block gets without opting in, static and dynamic together.
     pub max_shared_memory: u32,
-    /// Bytes of shared memory a block can opt in to, static and dynamic together.
+    /// Bytes of shared memory that a block can opt in to, static and dynamic together.
     pub max_shared_memory_optin: u32,
-    /// Threads of a warp.
+    /// Threads per warp.
     pub warp_size: u32,
     /// Cooperative launches are supported.
     pub cooperative_launch: bool,
     /// Cluster launches are supported.
     pub cluster_launch: bool,
-    /// Memory can be allocated and freed in the order of a stream.
+    /// Memory can be allocated and freed in stream order.
     pub memory_pools: bool,
 }
 

@@ -14,7 +14,7 @@ use super::kernel::kernel_name;
 use super::module::CudaModule;
 use crate::error::{Error, ErrorKind};
 
-/// What kind of code an input of a link is.
+/// The kind of code of a link input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "CUjitInputType")]
@@ -23,9 +23,9 @@ pub enum LinkInput {
     Cubin,
     /// PTX text.
     Ptx,
-    /// Several of these in one.
+    /// A container of several of these.
     Fatbin,
-    /// An object file of the host with device code in it.
+    /// A host object file with embedded device code.
     Object,
     /// An archive of such object files.
     Library,
@@ -49,7 +49,7 @@ impl LinkInput {
     }
 }
 
-/// Links device code to one image: resolves what one input declares `.extern` and another defines.
+/// Links device code into one image: resolves what one input declares `.extern` and another defines.
 ///
 /// ```
 /// use cuda_launch::module::{JitOptions, Linker};
@@ -77,25 +77,25 @@ pub struct Linker {
 // Send.
 unsafe impl Send for Linker {}
 
-/// A linked image, copied out of the driver.
+/// A linked image, copied from the driver.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LinkedImage {
-    /// The image, as [`CudaContext::load_module`] takes it: a cubin, from the emulator PTX.
+    /// The image, as [`CudaContext::load_module`] takes it: a cubin, or PTX with the emulator.
     pub bytes: Vec<u8>,
-    /// What the compiler and the linker had to say.
+    /// What the compiler and the linker reported.
     pub report: JitReport,
     /// The names of the inputs.
     pub inputs: Vec<String>,
 }
 
 impl Linker {
-    /// A link without inputs.
+    /// A link with no inputs yet.
     ///
     /// Driver call: `cuLinkCreate`.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] for an option that is newer than the driver, or whatever the driver answers.
+    /// [`Error::is_unsupported`] for an option that is newer than the driver, or any error returned by the driver.
     #[doc(alias = "cuLinkCreate")]
     pub fn new(context: &CudaContext, options: &JitOptions) -> Result<Self, Error> {
         let mut slots = Slots::new(options, context.driver_version())?;
@@ -111,14 +111,14 @@ impl Linker {
         Ok(Self { raw, context: context.clone(), slots, inputs: Vec::new() })
     }
 
-    /// Adds PTX text, a cubin or a fatbin, whichever it is; `name` is what logs call it. Compile cubins and fatbins for it
-    /// with `-rdc=true` (of `ptxas`: `--compile-only`).
+    /// Adds PTX text, a cubin or a fatbin, detecting which it is; `name` is its name in logs. Compile cubins and
+    /// fatbins for it with `-rdc=true` (of `ptxas`: `--compile-only`).
     ///
-    /// The bytes are checked before the driver sees them. Driver call: `cuLinkAddData`.
+    /// The bytes are checked before they reach the driver. Driver call: `cuLinkAddData`.
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] for bytes that are no whole image, [`ErrorKind::Compiler`] with the log where the driver
-    /// refuses them: `CUDA_ERROR_NO_BINARY_FOR_GPU` for a fatbin without code for the linker.
+    /// [`ErrorKind::Image`] for bytes that are not a complete image, [`ErrorKind::Compiler`] with the log if the driver
+    /// rejects them: `CUDA_ERROR_NO_BINARY_FOR_GPU` for a fatbin without code for the linker.
     #[doc(alias = "cuLinkAddData")]
     pub fn add(&mut self, image: impl AsRef<[u8]>, name: &str) -> Result<(), Error> {
         let image = Image::new(image.as_ref(), name)?;
@@ -139,30 +139,30 @@ impl Linker {
         self.add(bytes, &path.display().to_string())
     }
 
-    /// Adds code of any kind, unseen: also object files, archives and LTO-IR, which this crate cannot check.
+    /// Adds code of any kind, unchecked: including object files, archives and LTO-IR, which this crate cannot check.
     ///
     /// Driver call: `cuLinkAddData`.
     ///
     /// # Errors
-    /// [`ErrorKind::Compiler`] with the log where the driver refuses them.
+    /// [`ErrorKind::Compiler`] with the log if the driver rejects them.
     ///
     /// # Safety
-    /// 1. The bytes are a whole input of this kind; PTX ends in NUL. Drivers read past the end of cut ones.
+    /// 1. The bytes are a complete input of this kind; PTX ends in NUL. Drivers read past the end of truncated ones.
     #[doc(alias = "cuLinkAddData")]
     pub unsafe fn add_unchecked(&mut self, kind: LinkInput, bytes: &[u8], name: &str) -> Result<(), Error> {
         // SAFETY: the caller's duty 1.
         unsafe { self.add_data(kind, bytes.as_ptr().cast(), bytes.len(), name, None) }
     }
 
-    /// As [`Linker::add_unchecked`], from a file that the driver reads.
+    /// Like [`Linker::add_unchecked`], from a file that the driver reads.
     ///
     /// Driver call: `cuLinkAddFile`.
     ///
     /// # Errors
-    /// As [`Linker::add_unchecked`]; [`ErrorKind::Name`] for a path that is not UTF-8 or has a NUL inside.
+    /// As for [`Linker::add_unchecked`]; [`ErrorKind::Name`] for a path that is not UTF-8 or contains a NUL byte.
     ///
     /// # Safety
-    /// 1. The file is a whole input of this kind, and stays so during the call.
+    /// 1. The file is a complete input of this kind, and stays so during the call.
     #[doc(alias = "cuLinkAddFile")]
     pub unsafe fn add_file_unchecked(
         &mut self,
@@ -254,7 +254,7 @@ impl Linker {
     /// Driver calls: `cuLinkComplete`, `cuLinkDestroy`.
     ///
     /// # Errors
-    /// [`ErrorKind::Compiler`] with the log for what nobody defines, or two do.
+    /// [`ErrorKind::Compiler`] with the log for a symbol that is undefined, or defined twice.
     #[doc(alias = "cuLinkComplete")]
     pub fn complete(mut self) -> Result<LinkedImage, Error> {
         let (mut data, mut len) = (std::ptr::null_mut(), 0);
@@ -278,17 +278,17 @@ impl Linker {
         Ok(LinkedImage { bytes, report, inputs })
     }
 
-    /// The raw link, valid as long as this value.
+    /// The raw link, valid as long as this value lives.
     pub fn raw(&self) -> CUlinkState {
         self.raw
     }
 
-    /// Gives the link up without an image, and says what the driver answered.
+    /// Abandons the link without an image, and reports any error.
     ///
     /// Driver call: `cuLinkDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the link is gone in any case.
+    /// Any error returned by the driver; the link is released in any case.
     #[doc(alias = "cuLinkDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.destroy()

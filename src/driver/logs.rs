@@ -16,7 +16,7 @@ use super::choice::initialise;
 use super::host_call;
 use crate::error::{Error, ErrorKind, check};
 
-/// How bad it is (`CUlogLevel`).
+/// The severity (`CUlogLevel`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogLevel {
@@ -63,15 +63,15 @@ unsafe impl Send for LogListener {}
 unsafe impl Sync for LogListener {}
 
 impl LogListener {
-    /// Makes the driver call `listener`, on whatever thread something is logged: not on two at once.
+    /// Makes the driver call `listener`, on whichever thread logs something: never on two at once.
     ///
-    /// The listener must not call the driver. What is logged on its own thread meanwhile is told to no listener, and what it drops
-    /// is given back on another thread. If it panics, the panic ends there.
+    /// The listener must not call the driver. What its own thread logs in the meantime is not passed to any listener,
+    /// and what it drops is released on another thread. If it panics, the panic is caught.
     ///
     /// Driver call: `cuLogsRegisterCallback`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or any error returned by the driver.
     pub fn new(
         driver: &Arc<Driver>,
         listener: impl FnMut(LogLevel, &str) + Send + 'static,
@@ -88,12 +88,12 @@ impl LogListener {
         check(code, "cuLogsRegisterCallback", String::new).map(|()| made)
     }
 
-    /// Ends the calls, and says what the driver answered.
+    /// Unregisters the listener, and reports any error.
     ///
     /// Driver call: `cuLogsUnregisterCallback`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the listener is not called any more in any case.
+    /// Any error returned by the driver; the listener is not called again in any case.
     #[doc(alias = "cuLogsUnregisterCallback")]
     pub fn close(mut self) -> Result<(), Error> {
         self.end()
@@ -179,8 +179,8 @@ impl Drop for Listening {
     }
 }
 
-/// A place in the driver's log: what was logged after it can be read, as far as the driver still has it (about the last
-/// 100 lines).
+/// A position in the driver's log: what was logged after it can be read, as far as the driver still has it (about the
+/// last 100 lines).
 ///
 /// ```
 /// use cuda_launch::diagnostics::DriverLog;
@@ -201,12 +201,12 @@ pub struct DriverLog {
 const LONGEST: usize = 25_601;
 
 impl DriverLog {
-    /// The end of the log as it is now.
+    /// The current end of the log.
     ///
     /// Driver call: `cuLogsCurrent`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.9, or any error returned by the driver.
     pub fn now(driver: &Arc<Driver>) -> Result<Self, Error> {
         initialise(driver)?;
         let mut from = 0;
@@ -215,17 +215,17 @@ impl DriverLog {
         Ok(Self { driver: driver.clone(), from: Some(from) })
     }
 
-    /// The start of what the driver has. No driver call.
+    /// The start of the log that the driver still has. No driver call.
     pub fn whole(driver: &Arc<Driver>) -> Self {
         Self { driver: driver.clone(), from: None }
     }
 
-    /// What was logged after this place.
+    /// What was logged after this position.
     ///
     /// Driver call: `cuLogsDumpToMemory`.
     ///
     /// # Errors
-    /// As [`DriverLog::now`].
+    /// As for [`DriverLog::now`].
     #[doc(alias = "cuLogsDumpToMemory")]
     pub fn text(&self) -> Result<String, Error> {
         initialise(&self.driver)?;
@@ -238,18 +238,18 @@ impl DriverLog {
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Writes what was logged after this place to a file.
+    /// Writes what was logged after this position to a file.
     ///
     /// Driver call: `cuLogsDumpToFile`.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a path that is no UTF-8 or has a NUL inside; else as [`DriverLog::now`].
+    /// [`ErrorKind::Name`] for a path that is not UTF-8 or contains a NUL byte; otherwise as for [`DriverLog::now`].
     #[doc(alias = "cuLogsDumpToFile")]
     pub fn write_to(&self, path: &Path) -> Result<(), Error> {
         initialise(&self.driver)?;
         let name = |reason| ErrorKind::Name { name: path.display().to_string(), reason };
-        let text = path.to_str().ok_or_else(|| name("the driver takes UTF-8"))?;
-        let text = CString::new(text).map_err(|_| name("it has a NUL inside"))?;
+        let text = path.to_str().ok_or_else(|| name("the driver requires UTF-8"))?;
+        let text = CString::new(text).map_err(|_| name("it contains a NUL byte"))?;
         let mut from = self.from;
         let place = from.as_mut().map_or(null_mut(), |from| from);
         // SAFETY: the path ends with a NUL; it and the place outlive the call; no flags exist.

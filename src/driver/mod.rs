@@ -1,8 +1,8 @@
 //! What the driver owns: contexts, streams, events, modules and functions.
 //!
-//! Each handle is made and destroyed here alone. A handle keeps what it needs alive (a function its module, a module
+//! Handles are created and destroyed only here. A handle keeps what it needs alive (a function its module, a module
 //! its context), is cheap to clone, and may be used from every thread: a call makes its context current first.
-//! `Drop` never panics and cannot report; `close` can.
+//! `Drop` never panics and cannot report errors; `close` can.
 
 mod block_size;
 mod cache_config;

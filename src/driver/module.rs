@@ -20,8 +20,8 @@ use cuda_ptx::nearest;
 
 /// A loaded kernel image: PTX, cubin or fatbin.
 ///
-/// Handles are cheap to clone; functions keep their module loaded. The image is unloaded with the last of them, which
-/// waits for its kernels.
+/// Handles are cheap to clone; functions keep their module loaded. The image is unloaded when the last of them is
+/// dropped, which waits for its kernels.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -56,7 +56,7 @@ struct ModuleInner {
 pub(super) enum Owner {
     /// The last handle does.
     Handle,
-    /// Someone else, who promised to keep it loaded.
+    /// Other code, who promised to keep it loaded.
     Foreign,
     /// Its library, which lives as long as this.
     Library { _kept: CudaLibrary },
@@ -82,24 +82,24 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 impl CudaContext {
     /// Loads a kernel image from memory: PTX text (with or without a NUL at its end), a cubin, or a fatbin.
     ///
-    /// The bytes are checked before the driver sees them, because it reads past the end of cut images.
+    /// The bytes are checked before they reach the driver, because it reads past the end of truncated images.
     ///
     /// Driver call: `cuModuleLoadDataEx`, asking for both compiler logs.
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] for bytes that are no whole image, [`ErrorKind::Compiler`] with the log and the line it
-    /// points at where the driver refuses them.
+    /// [`ErrorKind::Image`] for bytes that are not a complete image, [`ErrorKind::Compiler`] with the log and the line
+    /// that it points at if the driver rejects them.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_module(&self, image: impl AsRef<[u8]>) -> Result<CudaModule, Error> {
         Ok(self.load_module_with(image, &JitOptions::new())?.0)
     }
 
-    /// Loads a kernel image from memory with options for the compiler, and says what it had to say.
+    /// Loads a kernel image from memory with options for the compiler, and returns the compiler's report.
     ///
     /// Driver call: `cuModuleLoadDataEx`.
     ///
     /// # Errors
-    /// As [`CudaContext::load_module`], and [`Error::is_unsupported`] for an option that is newer than the driver.
+    /// As for [`CudaContext::load_module`], and [`Error::is_unsupported`] for an option that is newer than the driver.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load_module_with(
         &self,
@@ -158,9 +158,9 @@ impl CudaModule {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A handle to a module that someone else loaded, and unloads.
+    /// A handle to a module that other code loaded and will unload.
     ///
-    /// What only an image tells, such as the names of parameters, is not known of it. No driver call.
+    /// What only an image contains, such as the names of parameters, is unknown for it. No driver call.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, CudaModule};
@@ -174,9 +174,9 @@ impl CudaModule {
     ///
     /// # Safety
     /// 1. `raw` is a module of this context, on its driver.
-    /// 2. It stays loaded as long as this handle, a clone, or a function or variable from them lives, as work that uses it runs, and as
-    ///    a graph with a launch of it, or what was made of one, can run.
-    /// 3. A variable of it that has a mutable view here has no view from another handle of the module meanwhile.
+    /// 2. It stays loaded as long as this handle, a clone, or a function or variable from them lives, as work that uses
+    ///    it runs, and as a graph with a launch of it, or anything instantiated from one, can run.
+    /// 3. While a variable of it has a mutable view here, there is no view of it from another handle to the module.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmodule) -> Self {
         let origin = format!("module at {raw:?}");
         Self::new(context, raw, &origin, String::new(), Arc::default(), Arc::default(), Owner::Foreign)
@@ -237,7 +237,7 @@ impl CudaModule {
         self.inner.kernels.known(name).map_or(Ok(()), |kernel| kernel.refresh_limits())
     }
 
-    /// Names of the kernels, where the image lists them (PTX and cubins do).
+    /// The names of the kernels, if the image lists them (PTX and cubins do).
     ///
     /// No driver call.
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
@@ -259,12 +259,12 @@ impl CudaModule {
         &self.inner.symbols
     }
 
-    /// What the driver's compiler had to say about an image that it accepted; often nothing.
+    /// What the driver's compiler reported about an image that it accepted; often nothing.
     pub fn info_log(&self) -> &str {
         &self.inner.info_log
     }
 
-    /// The file it came from, or "image in memory".
+    /// The file it was loaded from, or "image in memory".
     pub fn origin(&self) -> &str {
         &self.inner.origin
     }
@@ -274,23 +274,23 @@ impl CudaModule {
         &self.inner.context
     }
 
-    /// The raw module, valid as long as this handle.
+    /// The raw module, valid as long as this handle lives.
     pub fn raw(&self) -> CUmodule {
         self.inner.raw
     }
 
-    /// Unloads the module now if this is the last handle to it and its functions, and says what the driver answered.
+    /// Unloads the module now if this is the last handle to it and its functions, and reports any error.
     ///
     /// Driver call: `cuModuleUnload`, for the last handle.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuModuleUnload")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.unload())
     }
 
-    /// A number that no other module of this process has.
+    /// A number that no other module in this process has.
     #[inline]
     pub(crate) fn id(&self) -> u64 {
         self.inner.id

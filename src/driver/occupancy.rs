@@ -30,17 +30,17 @@ bitflags! {
     }
 }
 
-/// The block size that keeps a device busiest.
+/// The block size with the highest occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PotentialBlockSize {
-    /// Threads of a block.
+    /// Threads per block.
     pub block_threads: u32,
-    /// Blocks of the smallest grid that keeps the device busy.
+    /// The number of blocks of the smallest grid that fills the device.
     pub min_grid_blocks: u32,
 }
 
-/// The question [`CudaFunction::max_potential_block_size_with`] asks: nothing but zeros by default.
+/// The parameters of [`CudaFunction::max_potential_block_size_with`]; all zero by default.
 ///
 /// ```
 /// use cuda_launch::module::BlockSizeQuery;
@@ -55,14 +55,15 @@ pub struct PotentialBlockSize {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockSizeQuery {
-    /// Threads that a block may have at most; 0 for as many as kernel and device allow.
+    /// The maximum number of threads per block; 0 for as many as the kernel and the device allow.
     pub limit: u32,
     /// How occupancy is computed.
     pub flags: OccupancyFlags,
 }
 
 impl CudaFunction {
-    /// Blocks of `block_threads` threads and `dynamic_shared` bytes that one multiprocessor runs at once.
+    /// The number of blocks of `block_threads` threads and `dynamic_shared` bytes that one multiprocessor can run at
+    /// once.
     ///
     /// Driver call: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     ///
@@ -75,7 +76,7 @@ impl CudaFunction {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for no threads.
+    /// `CUDA_ERROR_INVALID_VALUE` for zero threads.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn max_active_blocks(&self, block_threads: u32, dynamic_shared: usize) -> Result<u32, Error> {
         let mut blocks = 0;
@@ -96,12 +97,12 @@ impl CudaFunction {
         Ok(blocks.max(0) as u32)
     }
 
-    /// As [`CudaFunction::max_active_blocks`], computed as `flags` say.
+    /// Like [`CudaFunction::max_active_blocks`], computed according to `flags`.
     ///
     /// Driver call: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for no threads, or flags that this driver does not know.
+    /// `CUDA_ERROR_INVALID_VALUE` for zero threads, or flags that this driver does not know.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
     pub fn max_active_blocks_with(
         &self,
@@ -128,12 +129,12 @@ impl CudaFunction {
         Ok(blocks.max(0) as u32)
     }
 
-    /// The block size, in threads, that keeps the device busiest, and the smallest grid that does so, in blocks.
+    /// The block size, in threads, with the highest occupancy, and the smallest grid that reaches it, in blocks.
     ///
     /// Driver call: `cuOccupancyMaxPotentialBlockSize`, with `dynamic_shared` bytes for a block of any size.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
     pub fn max_potential_block_size(&self, dynamic_shared: usize) -> Result<(u32, u32), Error> {
         let (mut grid, mut block) = (0, 0);
@@ -156,13 +157,13 @@ impl CudaFunction {
         Ok((block.max(0) as u32, grid.max(0) as u32))
     }
 
-    /// The block size that keeps the device busiest, where a block's dynamic shared memory depends on its size.
+    /// The block size with the highest occupancy, if a block's dynamic shared memory depends on its size.
     ///
-    /// `shared` tells the bytes that a block of so many threads takes; it is only called during the call, and a panic in
-    /// it goes on here. Driver call: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
+    /// `shared` returns the number of bytes that a block of the given number of threads needs; it is only called during
+    /// the call, and a panic in it is resumed here. Driver call: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
     pub fn max_potential_block_size_with(
         &self,
@@ -199,7 +200,7 @@ impl CudaFunction {
     /// Driver call: `cuOccupancyAvailableDynamicSMemPerBlock`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where so many blocks do not fit.
+    /// `CUDA_ERROR_INVALID_VALUE` if that many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
     pub fn available_dynamic_shared_memory(&self, blocks: u32, block_threads: u32) -> Result<usize, Error> {
         let mut bytes = 0;

@@ -1,8 +1,8 @@
-//! The captures that are open, on whatever thread: what must not be done meanwhile, and how to do the rest nevertheless.
+//! The open captures, on any thread: what must not be done during them, and how to do everything else.
 //!
 //! Three rules. Calls of this crate are made so that no capture minds ([`despite_captures`]). Waiting for all of a context breaks
-//! its captures all the same, so it is an error while there is one ([`forbid_anywhere`]). Memory and images are not given back on
-//! a thread that captures ([`forbid_here`]): that is put off ([`park`]).
+//! its captures all the same, so it is an error while there is one ([`forbid_anywhere`]). Memory and images are not
+//! released on a thread that captures ([`forbid_here`]): that is put off ([`park`]).
 
 #![allow(unsafe_code)] // Exchanges the calling thread's own mode.
 
@@ -76,7 +76,7 @@ impl Drop for OpenCapture {
 }
 
 impl CudaContext {
-    /// An error where nothing of this context can be given back now: in a host function, or while this thread captures.
+    /// An error where nothing of this context can be released now: in a host function, or while this thread captures.
     pub(crate) fn may_give_back(&self, call: &'static str) -> Result<(), Error> {
         host_call::refuse(call)?;
         forbid_here(self, call)
@@ -98,7 +98,7 @@ pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(
     Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
 }
 
-/// An error where a stream of `context` is captured, on whatever thread: `call` waits for all of it.
+/// An error where a stream of `context` is captured, on any thread: `call` waits for all of it.
 #[inline]
 pub(crate) fn forbid_anywhere(context: &CudaContext, call: &'static str) -> Result<(), Error> {
     if !any(|open| open.context == context.identity()) {

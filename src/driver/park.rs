@@ -1,4 +1,4 @@
-//! Things whose end has to wait, after everybody else has let go of them.
+//! Things whose release must be deferred after their last owner is gone.
 //!
 //! There are two reasons. Work may still use them: what a dropped executable graph needs is parked behind an event. Or their end
 //! failed and may be tried again: it must not be now, as in a capture, or the driver refused to wait for their work. A later
@@ -35,7 +35,7 @@ enum Until {
 }
 
 impl Until {
-    /// Whether it has come. A fault ends all work; after any other error nobody knows.
+    /// Whether it has come. A fault ends all work; after any other error it is unknown.
     fn has_come(&self) -> bool {
         let answer = match self {
             Self::Done(event) => outside_captures(event.context(), || event.query()),
@@ -50,7 +50,8 @@ static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
 /// Whether the list may hold something: one load tells that there is nothing to do.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Keeps `what` until all work given to a stream so far is done; does not wait, unless the stream is another thread's.
+/// Keeps `what` until all work submitted to a stream so far is done; does not wait, unless the stream is another
+/// thread's.
 ///
 /// Driver calls: `cuStreamIsCapturing`, `cuStreamQuery`, and for a busy stream `cuEventCreate`, `cuEventRecord`; for another
 /// thread's `cuCtxSynchronize`.

@@ -1,4 +1,4 @@
-//! Devices that reach each other's memory.
+//! Devices that access each other's memory.
 
 #![allow(unsafe_code)] // Calls of the driver with devices that it named and contexts that their handles keep.
 
@@ -9,9 +9,10 @@ use super::context::CudaContext;
 use super::device::CudaDevice;
 use crate::error::{Error, check};
 
-/// What is asked about a pair of devices: the key of [`CudaDevice::peer_attribute`].
+/// A property of a pair of devices: the key of [`CudaDevice::peer_attribute`].
 ///
-/// The names are the driver's without their prefix. It is open: later numbers go in with `From<CUdevice_P2PAttribute>`.
+/// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
+/// `From<CUdevice_P2PAttribute>`.
 ///
 /// ```
 /// use cuda_launch::device::PeerAttribute;
@@ -28,17 +29,17 @@ use crate::error::{Error, check};
 pub struct PeerAttribute(CUdevice_P2PAttribute);
 
 impl PeerAttribute {
-    /// How fast the link is against the links of the other pairs; 0 is the fastest.
+    /// The relative speed of the link among all pairs; 0 is the fastest.
     pub const PERFORMANCE_RANK: Self = Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK);
-    /// 1 if kernels of the device can reach the other's memory.
+    /// 1 if kernels on the device can access the other's memory.
     pub const ACCESS_SUPPORTED: Self = Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED);
-    /// 1 if the link does atomics itself.
+    /// 1 if the link supports native atomics.
     pub const NATIVE_ATOMIC_SUPPORTED: Self =
         Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
-    /// 1 if the device can reach the other's arrays.
+    /// 1 if the device can access the other's arrays.
     pub const CUDA_ARRAY_ACCESS_SUPPORTED: Self =
         Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED);
-    /// 1 if the link does only some atomics itself.
+    /// 1 if the link supports only some native atomics.
     pub const ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: Self =
         Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED);
 }
@@ -50,12 +51,12 @@ impl From<CUdevice_P2PAttribute> for PeerAttribute {
 }
 
 impl CudaDevice {
-    /// Whether kernels of this device can be given access to the memory of `peer`. A device is no peer of itself.
+    /// Whether kernels on this device can be granted access to the memory of `peer`. A device is not a peer of itself.
     ///
     /// Driver call: `cuDeviceCanAccessPeer`; none where the two are not of one driver: then they cannot.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuDeviceCanAccessPeer")]
     pub fn can_access_peer(&self, peer: &CudaDevice) -> Result<bool, Error> {
         if !Arc::ptr_eq(self.driver(), peer.driver()) {
@@ -68,12 +69,12 @@ impl CudaDevice {
         Ok(can != 0)
     }
 
-    /// What the link from this device to `peer` is like.
+    /// A property of the link from this device to `peer`.
     ///
     /// Driver call: `cuDeviceGetP2PAttribute`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_DEVICE` if both are the same device or not of one driver.
+    /// `CUDA_ERROR_INVALID_DEVICE` if both are the same device or belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
     pub fn peer_attribute(
         &self,
@@ -97,10 +98,10 @@ impl CudaDevice {
 }
 
 impl CudaContext {
-    /// Lets kernels of this context reach the memory of `peer`'s device; says whether they could not before.
+    /// Lets kernels in this context access the memory of `peer`'s device; returns whether they could not do so before.
     ///
-    /// It works one way: the other needs a call of its own. Memory of pools is not concerned; a pool has an access list.
-    /// Copies between devices need no access, though they are faster with it. It ends with either context.
+    /// It works in one direction: the other needs its own call. Memory from pools is not affected; a pool has an access
+    /// list. Copies between devices do not need it, though they are faster with it. It ends with either context.
     ///
     /// ```
     /// use cuda_launch::CudaDevice;
@@ -119,8 +120,8 @@ impl CudaContext {
     /// Driver call: `cuCtxEnablePeerAccess`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED` if there is no link ([`CudaDevice::can_access_peer`] tells), or both are of one
-    /// device; [`is_context_mismatch`](Error::is_context_mismatch) if they are not of one driver.
+    /// `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED` if there is no link (see [`CudaDevice::can_access_peer`]), or both belong
+    /// to the same device; [`is_context_mismatch`](Error::is_context_mismatch) if they belong to different drivers.
     #[doc(alias = "cuCtxEnablePeerAccess")]
     pub fn enable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
         self.one_driver(peer)?;
@@ -132,14 +133,15 @@ impl CudaContext {
         }
     }
 
-    /// Ends the access of [`enable_peer_access`](Self::enable_peer_access); says whether there was one.
+    /// Revokes the access granted by [`enable_peer_access`](Self::enable_peer_access); returns whether it was granted.
     ///
-    /// Kernels of this context that still use the peer's memory fault: wait for them first.
+    /// Kernels in this context that still use the peer's memory fault: wait for them first.
     ///
     /// Driver call: `cuCtxDisablePeerAccess`.
     ///
     /// # Errors
-    /// [`is_context_mismatch`](Error::is_context_mismatch) if they are not of one driver; else what the driver answers.
+    /// [`is_context_mismatch`](Error::is_context_mismatch) if they belong to different drivers; otherwise any error
+    /// returned by the driver.
     #[doc(alias = "cuCtxDisablePeerAccess")]
     pub fn disable_peer_access(&self, peer: &CudaContext) -> Result<bool, Error> {
         self.one_driver(peer)?;

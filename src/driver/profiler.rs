@@ -10,11 +10,11 @@ use std::ptr::null_mut;
 use super::context::CudaContext;
 use crate::error::Error;
 
-/// A part of the program that a profiler records, from [`Profiler::start`] until this is dropped.
+/// A section of the program that a profiler records, from [`Profiler::start`] until this is dropped.
 ///
-/// It matters under a profiler that was told to wait for it (`nsys profile -c cudaProfilerApi`,
-/// `ncu --profile-from-start off`); without one, nothing happens. One recording serves the whole process: starts are not
-/// counted, so the first end ends it.
+/// It has an effect under a profiler that was told to wait for it (`nsys profile -c cudaProfilerApi`,
+/// `ncu --profile-from-start off`); without one, nothing happens. There is one recording for the whole process: starts
+/// are not counted, so the first end stops it.
 ///
 /// ```
 /// use cuda_launch::diagnostics::Profiler;
@@ -34,25 +34,25 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Begins a recording.
+    /// Starts a recording.
     ///
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStart`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.0, or whatever the driver answers.
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.0, or any error returned by the driver.
     pub fn start(context: &CudaContext) -> Result<Self, Error> {
         call(context, "cuProfilerStart", c"cuProfilerStart")?;
         Ok(Self { context: context.clone(), running: true })
     }
 
-    /// Ends the recording, and says what the driver answered.
+    /// Stops the recording, and reports any error.
     ///
     /// Work that is still running is recorded to its end: wait for it first where that matters.
     ///
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStop`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuProfilerStop")]
     pub fn stop(mut self) -> Result<(), Error> {
         self.end()

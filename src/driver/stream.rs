@@ -29,8 +29,8 @@ bitflags! {
 
 /// A queue of device work that runs in order.
 ///
-/// Handles are cheap to clone. The stream is destroyed with its last handle, which does not wait: work already given to
-/// it still runs.
+/// Handles are cheap to clone. The stream is destroyed with its last handle, which does not wait: work already
+/// submitted to it still runs.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -49,7 +49,7 @@ pub struct CudaStream {
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
-    /// A number that no other stream has; 0 where it is somebody else's, who may have other handles.
+    /// A number that no other stream has; 0 where it is other code's, who may have other handles.
     serial: u64,
     /// The capture that this handle gives work to. Other handles of the same stream have their own.
     capture: Option<Arc<Capture>>,
@@ -96,13 +96,13 @@ impl CudaStream {
     /// Driver call: `cuStreamCreateWithPriority`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
         Self::made_for(context, flags, priority, None)
     }
 
-    /// As [`CudaStream::new`], for a capture.
+    /// Like [`CudaStream::new`], for a capture.
     pub(crate) fn made_for(
         context: &CudaContext,
         flags: StreamFlags,
@@ -171,34 +171,36 @@ impl CudaStream {
         Self { inner }
     }
 
-    /// Borrows a stream that other code made and will destroy.
+    /// Borrows a stream that other code created and will destroy.
     ///
     /// No driver call.
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
-    /// 2. It outlives every clone of the result, all work given to it through them, and the buffers which that work uses:
-    ///    these remember the stream.
-    /// 3. Where other code captures it, what is given to it here meanwhile uses only what lives as long as the graph and whatever is
-    ///    instantiated from it, and nobody relies on that work being done before the graph is launched.
+    /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
+    ///    uses: these remember the stream.
+    /// 3. If other code captures it, work submitted to it here in the meantime uses only what lives as long as the
+    ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
+    ///    launched.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, false, None)
     }
 
-    /// Takes a stream over that other code made: it is destroyed with the last handle. No driver call.
+    /// Takes ownership of a stream that other code created: it is destroyed with the last handle. No driver call.
     ///
     /// # Safety
-    /// 1. `raw` is a live stream of `context`'s context, and none of the driver's special handles.
-    /// 2. Nobody else destroys it.
+    /// 1. `raw` is a live stream of `context`'s context, and not one of the driver's special handles.
+    /// 2. Nothing else destroys it.
     /// 3. As duty 3 of [`CudaStream::from_raw`].
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
         Self::wrap(context, raw, true, None)
     }
 
-    /// Gives the stream away: the caller destroys it, by `cuStreamDestroy` or [`CudaStream::from_raw_owned`]. No driver call.
+    /// Releases ownership of the stream: the caller destroys it, by `cuStreamDestroy` or
+    /// [`CudaStream::from_raw_owned`]. No driver call.
     ///
     /// # Errors
-    /// The handle itself, where it is not the last one: buffers that the stream used last hold others.
+    /// The handle itself, if it is not the last one: buffers that the stream used last hold others.
     pub fn into_raw(self) -> Result<CUstream, Self> {
         let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
         inner.owned = false;
@@ -211,18 +213,18 @@ impl CudaStream {
         &self.inner.context
     }
 
-    /// The raw stream, valid as long as a handle to it.
+    /// The raw stream, valid as long as a handle to it lives.
     #[inline]
     pub fn raw(&self) -> CUstream {
         self.inner.queue.raw
     }
 
-    /// Waits until all work given to the stream so far is done.
+    /// Waits until all work submitted to the stream so far is done.
     ///
     /// Driver call: `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky; or a panic in a host function of this stream.
+    /// The first fault of work in the context, which is sticky; or a panic in a host function of this stream.
     #[doc(alias = "cuStreamSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;
@@ -255,12 +257,13 @@ impl CudaStream {
         })
     }
 
-    /// Whether all work given to the stream so far is done.
+    /// Whether all work submitted to the stream so far is done.
     ///
     /// Driver call: `cuStreamQuery`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky; when all is done, a panic in a host function of this stream.
+    /// The first fault of work in the context, which is sticky; when all is done, a panic in a host function of this
+    /// stream.
     #[doc(alias = "cuStreamQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         let done = self.is_done()?;
@@ -282,24 +285,24 @@ impl CudaStream {
         }
     }
 
-    /// Makes work given to this stream from now on wait for `event`.
+    /// Makes work submitted to this stream from now on wait for `event`.
     ///
-    /// The event may be of another context, and of any kind; it may be recorded anew, or dropped, as soon as this returns.
-    /// Driver call: `cuStreamWaitEvent`.
+    /// The event may belong to another context, and be of any kind; it may be recorded again, or dropped, as soon as
+    /// this returns. Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
         self.wait_with(event, EventWaitFlags::empty())
     }
 
-    /// As [`wait`](Self::wait), with flags.
+    /// Like [`wait`](Self::wait), with flags.
     ///
     /// Driver call: `cuStreamWaitEvent`.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
+    /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
     pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
@@ -309,25 +312,25 @@ impl CudaStream {
         })
     }
 
-    /// Makes work given to this stream from now on wait for what `other` has been given so far.
+    /// Makes work submitted to this stream from now on wait for all work submitted to `other` so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
-    /// Where the two are streams of different drivers, the host waits instead: `cuStreamSynchronize`.
+    /// If the two belong to different drivers, the host waits instead: `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
         self.after(other)
     }
 
-    /// A new stream whose work waits for what this one has been given so far.
+    /// A new stream whose work waits for all work submitted to this one so far.
     ///
-    /// The fork of a stream that captures is part of the capture, and joined at its end if it was not before.
+    /// The fork of a capturing stream is part of the capture, and is joined at its end if it was not joined before.
     ///
     /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn fork(&self) -> Result<CudaStream, Error> {
         self.capture_is_open("cuStreamWaitEvent")?;
         let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
@@ -338,18 +341,18 @@ impl CudaStream {
         Ok(fork)
     }
 
-    /// Destroys the stream now if this is the last handle to it, and says what the driver answered.
+    /// Destroys the stream now if this is the last handle to it, and reports any error.
     ///
     /// Driver call: `cuStreamDestroy`, for the last handle of a stream that this crate created.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
     }
 
-    /// What tells this stream from all others, as long as a handle lives.
+    /// What distinguishes this stream from all others, as long as a handle lives.
     #[inline(always)]
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
@@ -389,7 +392,7 @@ impl CudaStream {
         }
     }
 
-    /// Whether the host has not seen the end of all that it was given, on whatever thread.
+    /// Whether the host has not seen the end of all that it was given, on any thread.
     pub(super) fn is_unsettled(&self) -> bool {
         self.inner.is_unsettled()
     }
@@ -409,7 +412,7 @@ impl CudaStream {
         self.context().is_same(other.context())
     }
 
-    /// The capture that work given to this handle becomes part of.
+    /// The capture that work submitted to this handle becomes part of.
     #[inline]
     pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
         self.inner.capture.as_ref()
@@ -443,7 +446,7 @@ impl CudaStream {
         Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
-    /// Makes work given to this stream from now on wait for what `earlier` has been given so far.
+    /// Makes work submitted to this stream from now on wait for what `earlier` has been given so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
     /// `cuStreamSynchronize`.

@@ -1,4 +1,4 @@
-//! What a stream is: flags, priority, number, device; and the default stream of a thread.
+//! Properties of a stream: flags, priority, number, device; and the default stream of a thread.
 
 #![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
@@ -22,18 +22,18 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamPriorities {
-    /// The number of the lowest priority, which streams have unless told otherwise: 0.
+    /// The number of the lowest priority, which streams have by default: 0.
     pub least: i32,
     /// The number of the highest priority: 0 or negative.
     pub greatest: i32,
 }
 
 impl CudaContext {
-    /// The default stream of the thread that uses the handle: another one on each thread.
+    /// The default stream of the thread that uses the handle: a different one on each thread.
     ///
-    /// It waits for the legacy stream, and that for it. A handle that moves to another thread means that thread's stream
-    /// there; buffers tell the two apart, and wait for the context where they cannot wait for the stream. It is passed as
-    /// `CU_STREAM_PER_THREAD`. No driver call.
+    /// It synchronises with the legacy stream. A handle that moves to another thread refers to that thread's stream
+    /// there; buffers distinguish the two, and wait for the context where they cannot wait for the stream. It is passed
+    /// as `CU_STREAM_PER_THREAD`. No driver call.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -46,12 +46,12 @@ impl CudaContext {
         CudaStream::wrap(self, sys::CU_STREAM_PER_THREAD, false, None)
     }
 
-    /// The priorities that streams can have; both numbers are 0 where the device knows none.
+    /// The priorities that streams can have; both numbers are 0 if the device does not support priorities.
     ///
     /// Driver call: `cuCtxGetStreamPriorityRange`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<StreamPriorities, Error> {
         let (mut least, mut greatest) = (0, 0);
@@ -64,12 +64,12 @@ impl CudaContext {
 }
 
 impl CudaStream {
-    /// The flags that the stream was made with.
+    /// The flags that the stream was created with.
     ///
     /// Driver call: `cuStreamGetFlags`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetFlags")]
     pub fn flags(&self) -> Result<StreamFlags, Error> {
         let mut flags = 0;
@@ -85,7 +85,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetPriority`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetPriority")]
     pub fn priority(&self) -> Result<i32, Error> {
         let mut priority = 0;
@@ -96,12 +96,12 @@ impl CudaStream {
         Ok(priority)
     }
 
-    /// A number that no other stream of the process has, also after this one is gone.
+    /// A number that no other stream in the process has, even after this one is destroyed.
     ///
     /// Driver call: `cuStreamGetId`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuStreamGetId")]
     pub fn id(&self) -> Result<u64, Error> {
         let mut id = 0;
@@ -112,13 +112,13 @@ impl CudaStream {
         Ok(id)
     }
 
-    /// The device as the driver tells it: that of [`context`](Self::context), unless the handle was made from a raw one that
-    /// was something else.
+    /// The device as the driver reports it: that of [`context`](Self::context), unless the handle was created from a
+    /// raw one that belonged to something else.
     ///
     /// Driver call: `cuStreamGetDevice`, in drivers since CUDA 12.8.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers, or whatever the driver answers.
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuStreamGetDevice")]
     pub fn device(&self) -> Result<CUdevice, Error> {
         let mut device = 0;
@@ -129,12 +129,12 @@ impl CudaStream {
         Ok(device)
     }
 
-    /// Whether the driver says that the stream belongs to `context`: a check for handles made from raw ones.
+    /// Whether the stream belongs to `context` according to the driver: a check for handles created from raw ones.
     ///
     /// Driver call: `cuStreamGetCtx`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetCtx")]
     pub fn belongs_to(&self, context: &CudaContext) -> Result<bool, Error> {
         let mut raw = std::ptr::null_mut();

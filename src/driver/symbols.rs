@@ -1,4 +1,4 @@
-//! Which variables of a module have a handle, and their accesses.
+//! Which variables of a module have a handle, and the accesses to them.
 //!
 //! There is one handle at a time, so that a mutable view of a variable is the only one. What is known of its accesses outlives
 //! the handle: the next one goes on from there.

@@ -1,4 +1,4 @@
-//! Which objects may meet in one driver call.
+//! Which objects may be used together in one driver call.
 //!
 //! A driver follows a handle as a pointer, so that one of another driver crashes it; most calls want one context, too. Here alone it
 //! is decided and worded; `tests/two_drivers.rs` finds every public function that takes two objects, and calls it with those of two

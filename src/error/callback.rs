@@ -3,7 +3,8 @@
 use std::fmt;
 use thiserror::Error;
 
-/// A call that was made in a host function of a stream or graph, or in a listener of the driver's log, where CUDA cannot be used.
+/// A call made inside a host function of a stream or graph, or inside a listener of the driver's log, where CUDA cannot
+/// be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), \
@@ -11,15 +12,15 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct InHostCallback {
-    /// The driver function that was to be called.
+    /// The driver function that would have been called.
     pub call: &'static str,
 }
 
-/// Host functions of a stream panicked since it was last waited for.
+/// Host functions of a stream that panicked since the stream was last waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostPanic {
-    /// What each said, in the order of the panics; never empty.
+    /// The message of each panic, in order; never empty.
     pub messages: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What a stream capture does not allow. The driver was not called, so the capture goes on.
+/// Something that a stream capture does not allow. The driver was not called, so the capture continues.
 ///
 /// ```
 /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph};
@@ -18,24 +18,24 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// The stream was made for a capture, and the capture is over.
+    /// The stream was made for a capture that has ended.
     #[error(
         "{call}: {stream} was made for a capture that has ended\n  help: use a stream of the context; streams given to a \
          capture's closure, and their forks, serve until it returns"
     )]
     Ended {
-        /// The driver call that was asked for.
+        /// The driver call that was requested.
         call: &'static str,
         /// The stream.
         stream: String,
     },
-    /// A stream waits for an event that its capture does not contain, or for one that only a capture contains.
+    /// A stream was told to wait for an event outside its capture, or for one that exists only inside a capture.
     #[error(
         "{call}: {stream} cannot wait for this event: one is part of a capture, the other is not\n  help: inside a capture \
          fork the captured stream (`stream.fork()`), record the event there, and wait for it on a stream of the same capture"
     )]
     Isolated {
-        /// The driver call that was asked for.
+        /// The driver call that was requested.
         call: &'static str,
         /// The stream.
         stream: String,

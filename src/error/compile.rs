@@ -1,11 +1,11 @@
-//! What can go wrong with the run-time compilers: they are not there, too old, or refuse.
+//! What can go wrong with the run-time compilers: they are missing, too old, or reject their input.
 
 use std::fmt;
 use thiserror::Error;
 
 use super::kinds::Tried;
 
-/// A run-time compiler that cannot serve, or refuses what it was given.
+/// A run-time compiler that cannot be used, or that rejects its input.
 ///
 /// ```
 /// use cuda_launch::error::{CompileError, Diagnostic, Refusal, Severity};
@@ -17,28 +17,28 @@ use super::kinds::Tried;
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The library is not on this machine, or cannot be loaded.
+    /// The library is not installed on this machine, or cannot be loaded.
     #[error("{library} could not be loaded; tried:{}\n  help: {help}", lines(tried))]
     NotFound {
         /// `NVRTC`, `nvJitLink` or `libNVVM`.
         library: &'static str,
         /// Every file and name tried, in order.
         tried: Vec<Tried>,
-        /// How to get it, or to say where it is.
+        /// How to install it, or how to specify where it is.
         help: String,
     },
-    /// The library that was found is older than what was asked of it.
+    /// The library that was found is too old for the request.
     #[error(
         "{library}{} has no {what}\n  help: {since}; install a newer one, or name it with {variable}", version(*found)
     )]
     TooOld {
         /// The library.
         library: &'static str,
-        /// Its version, where it can say.
+        /// Its version, if it reports one.
         found: Option<(u32, u32)>,
-        /// The function or output that it lacks.
+        /// The function or output that is missing.
         what: String,
-        /// Which version brought that.
+        /// The version that introduced it.
         since: &'static str,
         /// The variable that names another library.
         variable: &'static str,
@@ -53,17 +53,17 @@ pub enum CompileError {
         /// The feature.
         feature: &'static str,
     },
-    /// The device runs another kind of code than this.
+    /// The device runs a different kind of code.
     #[error("{what}; {device} runs PTX only\n  help: {help}")]
     PtxOnly {
-        /// What was to be loaded.
+        /// What was being loaded.
         what: String,
         /// The device's name.
         device: String,
         /// What to load instead.
         help: &'static str,
     },
-    /// An argument that the library would misread or crash on.
+    /// An argument that the library would misread, or that would crash it.
     #[error("{what}\n  help: {help}")]
     Argument {
         /// What is wrong, with the value.
@@ -71,12 +71,12 @@ pub enum CompileError {
         /// What to do.
         help: String,
     },
-    /// The compiler refused, and this is what it said.
+    /// The compiler rejected its input, with this report.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// What a compiler said when it refused, in its own words and taken apart.
+/// What a compiler reported when it rejected its input: the log as it stands, and parsed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -86,15 +86,15 @@ pub struct Refusal {
     pub version: (u32, u32),
     /// The function that failed.
     pub call: &'static str,
-    /// Its answer.
+    /// Its result.
     pub code: u32,
     /// The name of the code in the library's header; `unknown code` for a newer library's.
     pub code_name: &'static str,
-    /// The source file, or what stands for it.
+    /// The source file, or the name given to the source.
     pub origin: String,
-    /// The options as the compiler got them.
+    /// The options as passed to the compiler.
     pub options: Vec<String>,
-    /// The errors, warnings and remarks that were found in the log.
+    /// The errors, warnings and remarks found in the log.
     pub diagnostics: Vec<Diagnostic>,
     /// The whole log.
     pub log: String,
@@ -133,31 +133,31 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// How bad a compiler's remark is.
+/// How severe a compiler's diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Severity {
-    /// It stops the compilation.
+    /// It stops compilation.
     Error,
-    /// It does not.
+    /// It does not stop compilation.
     Warning,
-    /// Neither.
+    /// Information only.
     Remark,
 }
 
-/// One remark of a compiler.
+/// One diagnostic of a compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How bad.
+    /// Its severity.
     pub severity: Severity,
-    /// The file it is in, where it is in one.
+    /// The file it refers to, if any.
     pub file: Option<String>,
     /// The line, counted from 1.
     pub line: Option<u32>,
-    /// The compiler's words.
+    /// The compiler's message.
     pub message: String,
-    /// The line of the source with a mark below it, as the compiler shows it.
+    /// The source line with a marker below it, as the compiler shows it.
     pub excerpt: Option<String>,
 }
 
@@ -180,7 +180,8 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// Takes a log of NVRTC, nvJitLink (with what `ptxas` says in it) or libNVVM apart. What is not understood is left out.
+    /// Parses a log of NVRTC, nvJitLink (including `ptxas` messages) or libNVVM. Lines that are not understood are left
+    /// out.
     pub fn parse(log: &str) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let mut open = false;

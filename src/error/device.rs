@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A primary context that was to be reset while handles of it are there.
+/// An attempt to reset a primary context while handles to it exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextInUse {

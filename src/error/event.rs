@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Two events between which there is no time.
+/// Two events between which no time can be measured.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventError {
@@ -14,7 +14,7 @@ pub enum EventError {
         /// Which of the two: `start` or `end`.
         event: &'static str,
     },
-    /// The work before the event is not done.
+    /// The work before the event is not done yet.
     #[error("cuEventElapsedTime: the {event} event is not done yet\n  help: call `synchronize` on it first")]
     NotReady {
         /// Which of the two: `start` or `end`.

@@ -20,43 +20,44 @@ pub enum GraphError {
         /// The node.
         node: String,
     },
-    /// The node does something else than what it is to be changed to.
-    #[error("{node} is no {wanted} node; a node keeps its kind")]
+    /// The node is of a different kind than the change requires.
+    #[error("{node}: expected a node of kind {wanted}; a node cannot change its kind")]
     WrongKind {
         /// The node.
         node: String,
-        /// The kind it would have to be.
+        /// The kind that was required.
         wanted: &'static str,
     },
-    /// A value that a node of this kind cannot have.
+    /// A value that is invalid for a node of this kind.
     #[error("{node}: {why}")]
     Unfit {
-        /// What the node was to be.
+        /// The kind of node being made.
         node: &'static str,
         /// The rule that is broken.
         why: String,
     },
-    /// A capture records into the graph, or into another one of its family: one with the graphs inside it.
+    /// A capture is recording into the graph, or into another one of its family: a graph together with the graphs
+    /// nested in it.
     #[error(
-        "a capture records into the graph, or into one inside or around it\n  help: wait for the end of `CudaGraph::capture_into`"
+        "a capture is recording into the graph, or into one nested in it or around it\n  help: wait until `CudaGraph::capture_into` has returned"
     )]
     Recording,
     /// The driver cannot make the graph executable.
     #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
     Instantiate {
-        /// The driver's answer.
+        /// The driver's result.
         code: CUresult,
         /// Why.
         reason: &'static str,
-        /// The node it stumbled over, where the driver names one.
+        /// The offending node, if the driver names one.
         node: Option<String>,
     },
-    /// The executable graph cannot take over what was changed; it stays as it was.
+    /// The executable graph cannot adopt the changes; it is left unchanged.
     #[error("cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph", at(node.as_deref()))]
     Update {
         /// Why.
         refusal: UpdateRefusal,
-        /// The node of the new graph that does not fit, where the driver names one.
+        /// The node of the new graph that does not fit, if the driver names one.
         node: Option<String>,
     },
 }
@@ -65,7 +66,7 @@ fn at(node: Option<&str>) -> String {
     node.map_or_else(String::new, |node| format!(", at {node}"))
 }
 
-/// Why an executable graph cannot be updated (`CUgraphExecUpdateResult`); newer drivers may have more reasons.
+/// Why an executable graph cannot be updated (`CUgraphExecUpdateResult`); newer drivers may report others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateRefusal(
     /// The driver's number.
@@ -73,7 +74,7 @@ pub struct UpdateRefusal(
 );
 
 impl UpdateRefusal {
-    /// For a reason that the driver does not tell.
+    /// For a reason that the driver does not report.
     pub const ERROR: Self = Self(1);
     /// Nodes or dependencies were added or removed.
     pub const TOPOLOGY_CHANGED: Self = Self(2);
@@ -81,13 +82,13 @@ impl UpdateRefusal {
     pub const NODE_TYPE_CHANGED: Self = Self(3);
     /// A kernel node has another function (older drivers).
     pub const FUNCTION_CHANGED: Self = Self(4);
-    /// A parameter that cannot change did.
+    /// A parameter that cannot be changed was changed.
     pub const PARAMETERS_CHANGED: Self = Self(5);
-    /// Something about a node is not supported.
+    /// Something about a node is unsupported.
     pub const NOT_SUPPORTED: Self = Self(6);
-    /// A kernel node's new function cannot take the place of the old one.
+    /// A kernel node's new function cannot replace the old one.
     pub const UNSUPPORTED_FUNCTION_CHANGE: Self = Self(7);
-    /// A launch attribute that cannot change did.
+    /// A launch attribute that cannot be changed was changed.
     pub const ATTRIBUTES_CHANGED: Self = Self(8);
 }
 
@@ -97,11 +98,11 @@ impl fmt::Display for UpdateRefusal {
             Self::TOPOLOGY_CHANGED => "nodes or dependencies were added, removed or added in another order",
             Self::NODE_TYPE_CHANGED => "a node is of another kind",
             Self::FUNCTION_CHANGED => "a kernel node has another function",
-            Self::PARAMETERS_CHANGED => "a parameter that cannot change did",
+            Self::PARAMETERS_CHANGED => "a parameter that cannot be changed was changed",
             Self::NOT_SUPPORTED => "a node does not support it",
             Self::UNSUPPORTED_FUNCTION_CHANGE => "the new function cannot take the place of the old one",
-            Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot change did",
-            Self(number) => return write!(f, "refused for reason {number}"),
+            Self::ATTRIBUTES_CHANGED => "a launch attribute that cannot be changed was changed",
+            Self(number) => return write!(f, "rejected for reason {number}"),
         })
     }
 }
@@ -113,9 +114,9 @@ pub enum PlanError {
     /// No launch has an argument of this name.
     #[error("there is no argument {name:?} to set; {}", listed(names))]
     NoSuchArgument {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The available names.
         names: Vec<String>,
     },
     /// The argument was given as a value of another type.
@@ -123,7 +124,7 @@ pub enum PlanError {
     ArgumentType {
         /// The argument's name.
         name: String,
-        /// The kernel it belongs to.
+        /// The kernel that it belongs to.
         kernel: String,
         /// Its type when it was recorded or prepared.
         recorded: String,
@@ -134,7 +135,7 @@ pub enum PlanError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "none has a name: give one as `named(\"alpha\", 2.0f32)`, in a builder as `.named(\"alpha\", &2.0f32)`".into();
+        return "no argument has a name: give one as `named(\"alpha\", 2.0f32)`, in a builder as `.named(\"alpha\", &2.0f32)`".into();
     }
     format!("the names are {}", names.join(", "))
 }

@@ -1,4 +1,5 @@
-//! Next steps that follow from a code alone. Launches compute theirs from the launch (`launch::check`).
+//! Suggested next steps that depend on the result code alone. Launches compute theirs from the launch
+//! (`launch::check`).
 
 use cuda_driver_sys::CUresult;
 
@@ -28,15 +29,15 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
             "a CUDA compatibility package is in the library path, and this GPU does not support it: remove it"
         }
         CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => {
-            "this driver lacks the function: update the driver"
+            "this driver does not have the function: update the driver"
         }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => "this driver or device does not support the call",
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or ask for less",
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or request less",
         CUresult::CUDA_ERROR_INVALID_CONTEXT => {
             "the context was destroyed, or none is current on this thread: `CudaContext::bind` makes one current"
         }
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
-            "the image holds no code for this device: build for its architecture, or ship PTX beside it"
+            "the image holds no code for this device: build for its architecture, or ship PTX with it"
         }
         CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => {
             "the driver's PTX compiler library is missing: install the full driver package, or ship a cubin"
@@ -49,7 +50,7 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
         CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => {
             "an earlier call broke the capture: look for the first error inside it"
         }
-        CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE => "two captures cannot become one: end one of them first",
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE => "two captures cannot be merged: end one of them first",
         CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED => {
             "the capture began on another stream: end it on the stream it began on"
         }

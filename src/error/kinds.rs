@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 use super::state::{Faulted, Forked, NotInCapture};
-/// What an [`Error`](crate::Error) holds.
+/// The contents of an [`Error`](crate::Error).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -18,45 +18,45 @@ pub enum ErrorKind {
     /// A driver library could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// No driver serves: none was found, or none has a device.
+    /// No usable driver: none was found, or none has a device.
     #[error(transparent)]
     NoDriver(#[from] NoDriver),
     /// The argument list does not fit the kernel.
     #[error(transparent)]
     Arguments(#[from] ArgumentMismatch),
-    /// Grid, block, cluster or shared memory are not allowed.
+    /// The grid, block, cluster or shared memory size is not allowed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// A launch attribute cannot be used here.
     #[error(transparent)]
     Attribute(#[from] AttributeError),
-    /// Objects of two contexts in one call.
+    /// Objects of two different contexts in one call.
     #[error(transparent)]
     Context(#[from] ContextMismatch),
-    /// A call in a host function of a stream.
+    /// A call inside a host function of a stream.
     #[error(transparent)]
     InHostCallback(#[from] super::InHostCallback),
     /// Host functions of a stream panicked.
     #[error(transparent)]
     HostPanic(#[from] super::HostPanic),
-    /// Two events between which there is no time.
+    /// Two events between which no time can be measured.
     #[error(transparent)]
     Event(#[from] super::EventError),
-    /// A context that cannot be reset while it is used.
+    /// A context that cannot be reset because it is in use.
     #[error(transparent)]
     ContextInUse(#[from] super::ContextInUse),
-    /// The bytes are no kernel image, or a damaged one.
+    /// The bytes are not a kernel image, or are a damaged one.
     #[error("{origin}: {error}")]
     Image {
         /// The file, or "image in memory".
         origin: String,
-        /// What is wrong, with its place.
+        /// What is wrong, and where.
         error: ImageError,
     },
-    /// The driver's compiler refused the image.
+    /// The driver's compiler rejected the image.
     #[error(transparent)]
     Compiler(#[from] CompilerLog),
-    /// A run-time compiler is not there, or refuses.
+    /// A run-time compiler is missing, or rejected its input.
     #[error(transparent)]
     Compile(#[from] super::CompileError),
     /// No kernel of this name.
@@ -65,10 +65,10 @@ pub enum ErrorKind {
     /// No module file of this name.
     #[error(transparent)]
     Module(#[from] ModuleNotFound),
-    /// A variable of a module cannot be had as asked for.
+    /// A variable of a module cannot be accessed as requested.
     #[error(transparent)]
     Global(#[from] super::module::GlobalError),
-    /// The driver is older than what was asked of it.
+    /// The driver is too old for the request.
     #[error(transparent)]
     Unsupported(#[from] super::module::Unsupported),
     /// A file could not be read.
@@ -92,7 +92,7 @@ pub enum ErrorKind {
     #[cfg(feature = "async")]
     #[error(transparent)]
     Operation(#[from] super::OperationError),
-    /// Two lengths that must be equal are not.
+    /// Two lengths that must be equal differ.
     #[error(transparent)]
     Length(#[from] LengthMismatch),
     /// A region of rows and planes that is not inside its memory.
@@ -101,25 +101,25 @@ pub enum ErrorKind {
     /// A texture or surface that cannot be made.
     #[error(transparent)]
     Texture(#[from] super::texture::TextureError),
-    /// A tensor map that the hardware cannot have.
+    /// A tensor map that the hardware does not support.
     #[error(transparent)]
     TensorMap(#[from] super::texture::TensorMapError),
     /// A range that is not inside its buffer.
     #[error(transparent)]
     Range(#[from] super::region::IndexRange),
-    /// Device memory cannot be seen as elements of this type.
+    /// Device memory cannot be viewed as elements of this type.
     #[error(transparent)]
     Cast(#[from] super::region::CastError),
-    /// A buffer of this many elements has more bytes than an address can count.
+    /// A buffer of this many elements would exceed the address space.
     #[error(
-        "{len} elements of {size} bytes are more than an address can count, {} bytes\n  help: check the length; a negative number \
+        "{len} elements of {size} bytes exceed the address space of {} bytes\n  help: check the length; a negative number \
          made unsigned looks like this",
         usize::MAX
     )]
     Capacity {
-        /// Elements asked for.
+        /// Number of elements requested.
         len: usize,
-        /// Bytes of one element.
+        /// Size of one element, in bytes.
         size: usize,
     },
     /// A kernel faulted, in this call or an earlier one.
@@ -131,36 +131,36 @@ pub enum ErrorKind {
     /// A stream that captures cannot do this.
     #[error(transparent)]
     NotInCapture(#[from] NotInCapture),
-    /// The host may not look at memory that it shares with the device.
+    /// The host may not access memory that it shares with the device.
     #[error(transparent)]
     HostAccess(#[from] HostAccess),
-    /// A tensor of another library is not what was asked for.
+    /// A tensor from another library does not match the request.
     #[error(transparent)]
     DlPack(#[from] DlPackError),
     /// Memory cannot be mapped there.
     #[error(transparent)]
     Mapping(#[from] BadMapping),
-    /// Memory that does not start where its elements must.
+    /// Memory that is misaligned for its elements.
     #[error(transparent)]
     Alignment(#[from] Misaligned),
-    /// Memory that another buffer has or may have.
+    /// Memory that another buffer owns or may own.
     #[error(transparent)]
     Aliased(#[from] AliasedMemory),
-    /// None of the images of a typed module is for the device.
+    /// None of the images of a typed module fits the device.
     #[error(transparent)]
     Artifacts(#[from] super::NoArtifact),
     /// A launch that the contract of its kernel does not allow.
     #[error(transparent)]
     Contract(#[from] super::ContractError),
-    /// A texture, surface or tensor map that does not go with the other arguments.
+    /// A texture, surface or tensor map that conflicts with the other arguments.
     #[error(transparent)]
     Object(#[from] super::ObjectError),
     /// A name that cannot be passed to the driver.
-    #[error("{name:?} is no valid name: {reason}")]
+    #[error("{name:?} is not a valid name: {reason}")]
     Name {
         /// The name as given.
         name: String,
-        /// Empty, or a NUL inside.
+        /// It is empty, or contains a NUL byte.
         reason: &'static str,
     },
 }
@@ -171,11 +171,11 @@ pub enum ErrorKind {
 pub struct DriverError {
     /// The driver function.
     pub call: &'static str,
-    /// Its answer.
+    /// Its result.
     pub code: CUresult,
-    /// What was asked of it, with values.
+    /// What was requested, with values.
     pub asked: String,
-    /// What to do next, where that is known.
+    /// What to do next, if known.
     pub hint: Option<String>,
 }
 
@@ -194,7 +194,7 @@ impl fmt::Display for DriverError {
 
 impl std::error::Error for DriverError {}
 
-/// No driver can serve; every way that was tried and why it failed.
+/// No usable driver: everything that was tried, and why it failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NoDriver {
@@ -204,7 +204,7 @@ pub struct NoDriver {
 
 impl fmt::Display for NoDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no CUDA driver can serve:")?;
+        f.write_str("no usable CUDA driver:")?;
         for line in &self.tried {
             write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
         }
@@ -235,11 +235,11 @@ impl fmt::Display for Axis {
     }
 }
 
-/// One argument as the caller gave it; a slice is two of them, its address and its length.
+/// One argument as the caller passed it; a slice counts as two, its address and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Given {
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: usize,
     /// The Rust type, `address of [f32]`, or `length of [f32]`.
     pub type_name: String,
@@ -249,9 +249,9 @@ pub struct Given {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wanted {
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// The PTX type (`.f32`, `.b8[40]`), where the image says it.
+    /// The PTX type (`.f32`, `.b8[40]`), if the image states it.
     pub ty: Option<String>,
     /// Name in the image, if any.
     pub name: Option<String>,
@@ -263,7 +263,7 @@ pub struct Wanted {
 pub struct ArgumentMismatch {
     /// The kernel.
     pub kernel: String,
-    /// The arguments, one entry a parameter (a slice is two).
+    /// The arguments, one entry per parameter (a slice takes two).
     pub given: Vec<Given>,
     /// The kernel's parameters.
     pub wanted: Vec<Wanted>,
@@ -334,7 +334,7 @@ impl ArgumentMismatch {
 impl std::error::Error for ArgumentMismatch {}
 
 impl Wanted {
-    /// In words, of one that is known to be either.
+    /// In words, for one that is known to be either.
     fn kind(&self) -> &'static str {
         let is_float = self.ty.as_deref().is_some_and(|ty| ty.starts_with(".f") || ty.starts_with(".bf"));
         if is_float { "a floating-point number" } else { "an integer" }
@@ -356,35 +356,35 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// A launch that kernel or device do not allow; nothing was submitted.
+/// A launch that the kernel or the device does not allow; nothing was submitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A grid dimension is zero or over the device's limit.
-    #[error("{kernel}: grid {axis} is {value} blocks; this device takes 1 to {limit}{}", zero_help(*value))]
+    /// A grid dimension is zero or exceeds the device's limit.
+    #[error("{kernel}: grid {axis} is {value} blocks; this device supports 1 to {limit}{}", zero_help(*value))]
     Grid {
         /// The kernel.
         kernel: String,
         /// Which dimension.
         axis: Axis,
-        /// Blocks asked for.
+        /// Number of blocks requested.
         value: u32,
         /// The device's limit, in blocks.
         limit: u32,
     },
-    /// A block dimension is zero or over the device's limit.
-    #[error("{kernel}: block {axis} is {value} threads; this device takes 1 to {limit}{}", zero_help(*value))]
+    /// A block dimension is zero or exceeds the device's limit.
+    #[error("{kernel}: block {axis} is {value} threads; this device supports 1 to {limit}{}", zero_help(*value))]
     Block {
         /// The kernel.
         kernel: String,
         /// Which dimension.
         axis: Axis,
-        /// Threads asked for.
+        /// Number of threads requested.
         value: u32,
         /// The device's limit, in threads.
         limit: u32,
     },
-    /// The block has more threads than kernel and device allow together.
+    /// The block has more threads than the kernel and the device allow.
     #[error(
         "{kernel}: a block of {x} x {y} x {z} = {threads} threads; the kernel takes at most {limit} here{why}",
         x = block.0, y = block.1, z = block.2
@@ -392,13 +392,13 @@ pub enum LaunchError {
     Threads {
         /// The kernel.
         kernel: String,
-        /// The block asked for.
+        /// The block size requested.
         block: (u32, u32, u32),
-        /// Threads in it.
+        /// The number of threads in it.
         threads: u64,
         /// The limit.
         limit: u32,
-        /// Where the limit comes from and what to do.
+        /// Where the limit comes from, and what to do.
         why: String,
     },
     /// The kernel was compiled for one block size (`.reqntid`) and got another.
@@ -406,33 +406,33 @@ pub enum LaunchError {
     RequiredBlock {
         /// The kernel.
         kernel: String,
-        /// The block asked for.
+        /// The block size requested.
         given: (u32, u32, u32),
-        /// The only one allowed.
+        /// The only block size allowed.
         required: (u32, u32, u32),
     },
-    /// More dynamic shared memory than the kernel may use now.
+    /// More dynamic shared memory than the kernel may currently use.
     #[error(
         "{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}"
     )]
     SharedMemory {
         /// The kernel.
         kernel: String,
-        /// Dynamic bytes asked for.
+        /// Dynamic bytes requested.
         value: u32,
-        /// Static bytes of the kernel.
+        /// Static bytes used by the kernel.
         fixed: u32,
-        /// Dynamic bytes allowed now.
+        /// Dynamic bytes currently allowed.
         limit: u32,
         /// How to raise the limit, or that it cannot be raised.
         help: String,
     },
-    /// A cluster shape that the launch or the device cannot have.
+    /// A cluster shape that the launch or the device does not support.
     #[error("{kernel}: cluster {cluster:?} over grid {grid:?}: {why}")]
     Cluster {
         /// The kernel.
         kernel: String,
-        /// The cluster asked for, in blocks.
+        /// The cluster shape requested, in blocks.
         cluster: (u32, u32, u32),
         /// The grid, in blocks.
         grid: (u32, u32, u32),
@@ -445,27 +445,27 @@ fn zero_help(value: u32) -> &'static str {
     if value == 0 { "; skip the launch when there is nothing to do" } else { "" }
 }
 
-/// A launch attribute that this driver or this launch cannot take.
+/// A launch attribute that this driver or this launch does not support.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttributeError {
     /// The driver is older than the attribute.
     #[error(
-        "{kernel}: launch attribute {attribute} came with CUDA {}; this driver is for CUDA {}: update it, or leave the attribute out",
+        "{kernel}: launch attribute {attribute} requires CUDA {}; this driver supports CUDA {}: update it, or omit the attribute",
         version(*since), version(*driver)
     )]
     TooNew {
         /// The kernel.
         kernel: String,
-        /// The attribute's name, as the driver has it without its prefix.
+        /// The attribute's name in the driver, without its prefix.
         attribute: &'static str,
-        /// First version, as `cuDriverGetVersion` counts (12030 = 12.3).
+        /// The first version that has it, in the format of `cuDriverGetVersion` (12030 is 12.3).
         since: u32,
         /// This driver's version.
         driver: u32,
     },
     /// The attribute belongs to streams, not to launches.
-    #[error("{kernel}: {attribute} is an attribute of streams; a launch cannot have it")]
+    #[error("{kernel}: {attribute} is a stream attribute; a launch cannot have it")]
     StreamOnly {
         /// The kernel.
         kernel: String,
@@ -474,7 +474,7 @@ pub enum AttributeError {
     },
     /// The attribute belongs to launches, not to streams.
     #[error(
-        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
+        "{attribute} is a launch attribute; a stream cannot have it\n  help: list it in `attributes:` of each launch"
     )]
     LaunchOnly {
         /// The attribute's name.
@@ -487,7 +487,7 @@ pub enum AttributeError {
         kernel: String,
         /// Attributes given.
         count: usize,
-        /// How many are taken.
+        /// The maximum number.
         limit: usize,
     },
 }
@@ -496,7 +496,7 @@ fn version(v: u32) -> String {
     format!("{}.{}", v / 1000, v % 1000 / 10)
 }
 
-/// Objects of two contexts in one call.
+/// Objects of two different contexts in one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextMismatch {
@@ -508,7 +508,7 @@ pub struct ContextMismatch {
     pub object: u32,
     /// Ordinal of the device that the call runs on.
     pub stream: u32,
-    /// Whether they are of two drivers: then the ordinals have nothing to do with each other.
+    /// Whether they belong to two different drivers: their ordinals are then unrelated.
     pub other_driver: bool,
 }
 
@@ -528,13 +528,13 @@ impl fmt::Display for ContextMismatch {
 
 impl std::error::Error for ContextMismatch {}
 
-/// The driver's compiler or loader refused an image.
+/// The driver's compiler or loader rejected an image.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompilerLog {
     /// The driver function.
     pub call: &'static str,
-    /// Its answer.
+    /// Its result.
     pub code: CUresult,
     /// The file, or "image in memory".
     pub origin: String,
@@ -575,13 +575,13 @@ impl std::error::Error for CompilerLog {}
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KernelNotFound {
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
     /// The module.
     pub module: String,
-    /// The names that look most like it, best first.
+    /// The most similar names, best first.
     pub nearest: Vec<String>,
-    /// How many kernels the module has, where that is known.
+    /// How many kernels the module has, if known.
     pub available: Option<usize>,
 }
 
@@ -603,23 +603,23 @@ impl fmt::Display for KernelNotFound {
 
 impl std::error::Error for KernelNotFound {}
 
-/// One place where a module file was looked for.
+/// One place that was searched for a module file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tried {
     /// The file.
     pub path: PathBuf,
-    /// Why it did not serve.
+    /// Why it could not be used.
     pub reason: String,
 }
 
-/// No module file of this name served; every path tried.
+/// No usable module file of this name; every path that was tried.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModuleNotFound {
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
-    /// Paths in the order they were tried.
+    /// The paths, in the order in which they were tried.
     pub tried: Vec<Tried>,
 }
 
@@ -643,15 +643,15 @@ impl fmt::Display for ModuleNotFound {
 
 impl std::error::Error for ModuleNotFound {}
 
-/// Two lengths that must be equal are not.
+/// Two lengths that must be equal differ.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
 #[non_exhaustive]
 pub struct LengthMismatch {
     /// The function of this crate.
     pub call: &'static str,
-    /// Elements in the source.
+    /// The number of elements in the source.
     pub source_len: usize,
-    /// Elements in the destination.
+    /// The number of elements in the destination.
     pub destination_len: usize,
 }

@@ -1,8 +1,8 @@
-//! Errors about memory that the host cannot use as it was asked to, and about addresses that do not fit.
+//! Errors about memory that the host cannot use as requested, and about addresses that do not fit.
 
 use thiserror::Error;
 
-/// Why the host may not look at memory that it shares with the device.
+/// Why the host may not access memory that it shares with the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HostAccess {
@@ -12,7 +12,7 @@ pub enum HostAccess {
          that the graph does not run meanwhile"
     )]
     Graph,
-    /// The device does not let the host at managed memory while it works.
+    /// The device does not let the host access managed memory while kernels run.
     #[error(
         "this device cannot share managed memory with the host while kernels run (no concurrent managed access)\n  help: copy \
          with `to_host_vec` or `copy_from_host`; or synchronise the context and use `as_host_ptr`"
@@ -20,7 +20,7 @@ pub enum HostAccess {
     Managed,
 }
 
-/// Memory that does not start where its elements must.
+/// Memory that is misaligned for its elements.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call}: memory at {address:#x} for elements of {element}, which start at multiples of {align} bytes\n  help: {help}"
@@ -39,63 +39,63 @@ pub struct Misaligned {
     pub help: &'static str,
 }
 
-/// Memory that another buffer has already, or may have.
+/// Memory that another buffer already owns, or may own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AliasedMemory {
-    /// A buffer was made of another mapping of the same memory.
+    /// A buffer was already made from another mapping of the same memory.
     #[error(
         "a buffer has this memory at another address: {bytes} bytes, mapped at {address:#x} too\n  help: drop that buffer first, or \
          make this one with `from_shared_mapping`, and see to it that nobody else uses the bytes meanwhile"
     )]
     Mapped {
-        /// Where the memory was to become a buffer.
+        /// The address of the memory that was to become a buffer.
         address: u64,
-        /// Its bytes.
+        /// Its size in bytes.
         bytes: usize,
     },
-    /// It is a multicast object: its bytes are those of the memory that is bound to it.
+    /// It is a multicast object: its bytes are those of the memory bound to it.
     #[error(
         "a multicast object, mapped at {address:#x}, has the bytes of the memory that is bound to it\n  help: make the buffer with \
          `from_shared_mapping`, and see to it that nobody else uses the bytes meanwhile"
     )]
     Multicast {
-        /// Where it was to become a buffer.
+        /// The address at which it was to become a buffer.
         address: u64,
     },
 }
 
-/// A tensor of another library that is not what was asked for.
+/// A tensor from another library that does not match the request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the {what} of a DLPack tensor: {wanted} wanted, {found} found\n  help: let its library copy it into such a tensor first"
+    "the {what} of a DLPack tensor: expected {wanted}, found {found}\n  help: let its library copy it into such a tensor first"
 )]
 #[non_exhaustive]
 pub struct DlPackError {
     /// What does not fit.
     pub what: &'static str,
-    /// What was asked for.
+    /// What was requested.
     pub wanted: String,
     /// What the tensor has.
     pub found: String,
 }
 
-/// A range of addresses or memory that is none.
+/// An invalid range of addresses or memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are no multiples of {granularity}\n  help: {help}"
+    "{what}: {offset} + {bytes} bytes do not fit into {limit}, or are not multiples of {granularity}\n  help: {help}"
 )]
 #[non_exhaustive]
 pub struct BadMapping {
-    /// What was to be done.
+    /// The operation.
     pub what: &'static str,
     /// Where it was to start, in bytes.
     pub offset: usize,
     /// Its length in bytes.
     pub bytes: usize,
-    /// Bytes that there are.
+    /// The number of bytes available.
     pub limit: usize,
-    /// What all of them must be multiples of.
+    /// The granularity: all of them must be multiples of it.
     pub granularity: usize,
     /// What to do instead.
     pub help: &'static str,

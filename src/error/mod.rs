@@ -1,6 +1,6 @@
-//! What went wrong: which driver call, its code, what was asked of it, and what to do next.
+//! What went wrong: which driver call, its result code, what was requested, and what to do next.
 //!
-//! [`Error`] is one pointer wide. Ask it with the `is_*` predicates, or match on [`Error::kind`] for the values.
+//! [`Error`] is the size of one pointer. Use the `is_*` predicates, or match on [`Error::kind`] for the values.
 
 mod callback;
 mod capture;
@@ -62,7 +62,7 @@ impl Error {
         &self.kind
     }
 
-    /// The driver's code, if a driver call failed.
+    /// The driver's result code, if a driver call failed.
     pub fn code(&self) -> Option<CUresult> {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
@@ -73,7 +73,7 @@ impl Error {
         }
     }
 
-    /// The same error with a next step, where the driver answered `code`.
+    /// The same error with a suggested next step, if the driver returned `code`.
     #[cold]
     pub(crate) fn with_hint_for(mut self, code: CUresult, hint: &str) -> Self {
         if let ErrorKind::Driver(error) = &mut *self.kind
@@ -103,8 +103,8 @@ impl Error {
         matches!(self.kind(), ErrorKind::Arguments(_))
     }
 
-    /// Grid, block, cluster, shared memory or an attribute is not what kernel and device allow, or the launch contract of a
-    /// typed kernel is not met; nothing was launched.
+    /// The kernel or the device does not allow the grid, block, cluster, shared memory or an attribute, or the launch
+    /// contract of a typed kernel is not met; nothing was launched.
     pub fn is_launch_refused(&self) -> bool {
         matches!(
             self.kind(),
@@ -117,7 +117,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Contract(_))
     }
 
-    /// Objects of two contexts, or of two drivers, met in one call.
+    /// Objects of two different contexts, or of two different drivers, were used in one call.
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
     }
@@ -128,17 +128,17 @@ impl Error {
             || self.code().is_some_and(|code| (900..=908).contains(&code.0))
     }
 
-    /// A graph, a node or an update that the driver or this crate refuses.
+    /// The driver or this crate rejected a graph, a node or an update.
     pub fn is_graph_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Graph(_))
     }
 
-    /// An argument of a launch plan has another name or type.
+    /// No argument of the launch plan has this name, or it is of another type.
     pub fn is_plan_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Plan(_))
     }
 
-    /// The time between two events was asked for, and one of them was never recorded or is not done.
+    /// The time between two events was requested, but one of them was never recorded or is not done.
     pub fn is_event_unfit(&self) -> bool {
         matches!(self.kind(), ErrorKind::Event(_))
     }
@@ -148,17 +148,17 @@ impl Error {
         matches!(self.kind(), ErrorKind::HostPanic(_))
     }
 
-    /// The call was made in a host function of a stream.
+    /// The call was made inside a host function of a stream.
     pub fn is_in_host_callback(&self) -> bool {
         matches!(self.kind(), ErrorKind::InHostCallback(_))
     }
 
-    /// Objects of two devices met in one call; [`ContextMismatch`] has both ordinals.
+    /// Objects of two different devices were used in one call; [`ContextMismatch`] has both ordinals.
     pub fn is_wrong_device(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(e) if !e.other_driver && e.object != e.stream)
     }
 
-    /// A primary context was to be reset while handles of it are there.
+    /// A primary context cannot be reset while handles to it exist.
     pub fn is_context_in_use(&self) -> bool {
         matches!(self.kind(), ErrorKind::ContextInUse(_))
     }
@@ -168,7 +168,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::NoDriver(_) | ErrorKind::Load(_))
     }
 
-    /// A kernel, global or module file of this name does not exist.
+    /// No kernel, global variable or module file has this name.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self.kind(),
@@ -176,17 +176,17 @@ impl Error {
         ) || self.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
-    /// The image could not be understood or assembled.
+    /// The image could not be parsed or assembled.
     pub fn is_invalid_image(&self) -> bool {
         matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_) | ErrorKind::Artifacts(_))
     }
 
-    /// A run-time compiler refused its source, its options or its inputs; [`Refusal`] has its log.
+    /// A run-time compiler rejected its source, its options or its inputs; [`Refusal`] has its log.
     pub fn is_compile_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Compile(CompileError::Refused(_) | CompileError::Argument { .. }))
     }
 
-    /// A run-time compiler is not there, too old, or not compiled into this program.
+    /// A run-time compiler is missing, too old, or not compiled into this program.
     pub fn is_no_compiler(&self) -> bool {
         use CompileError as C;
         matches!(self.kind(), ErrorKind::Compile(C::NotFound { .. } | C::TooOld { .. } | C::NotBuilt { .. }))
@@ -198,19 +198,19 @@ impl Error {
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
-    /// A copy, range or cast does not fit the memory it is asked for; nothing was submitted.
+    /// A copy, range or cast is out of bounds for its memory; nothing was submitted.
     pub fn is_out_of_bounds(&self) -> bool {
         use ErrorKind as K;
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
     }
 
-    /// The driver gave memory at an address that the elements cannot start at; it was given back.
+    /// The driver allocated memory at an address that is misaligned for the elements; it was freed.
     pub fn is_misaligned(&self) -> bool {
         matches!(self.kind(), ErrorKind::Alignment(_))
     }
 
-    /// The driver or the device is older than what was asked of it, or lacks it: a program may do without, or in another way. A
-    /// mistake in what was asked is something else, such as an attribute that no launch has.
+    /// The driver or the device is too old for the request, or does not support it: a program may do without, or take
+    /// another way. A mistake in the request itself, such as an attribute that launches do not have, does not count.
     pub fn is_unsupported(&self) -> bool {
         use ErrorKind as K;
         matches!(
@@ -222,7 +222,7 @@ impl Error {
             || self.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
-    /// A kernel faulted: from now on every driver call of this process fails with the same code.
+    /// A kernel faulted: from now on every driver call in this process fails with the same code.
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(CUresult::is_sticky)
     }
@@ -232,18 +232,18 @@ impl Error {
         matches!(self.kind(), ErrorKind::Forked(_))
     }
 
-    /// A stream that captures was asked for what it cannot do; the capture goes on.
+    /// A stream cannot do this while it is being captured; the capture continues.
     pub fn is_not_in_capture(&self) -> bool {
         matches!(self.kind(), ErrorKind::NotInCapture(_))
     }
 
-    /// The work of an operation was not done in the time it was given; it goes on.
+    /// The work of an operation was not done within the time limit; it continues.
     #[cfg(feature = "async")]
     pub fn is_timed_out(&self) -> bool {
         matches!(self.kind(), ErrorKind::Operation(OperationError::TimedOut { .. }))
     }
 
-    /// The host may not look at memory that it shares with the device now.
+    /// The host may not currently access memory that it shares with the device.
     pub fn is_host_access(&self) -> bool {
         matches!(self.kind(), ErrorKind::HostAccess(_))
     }
@@ -281,7 +281,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Turns a driver's answer into a `Result`. `asked` is only evaluated for an error.
+/// Turns a driver's result code into a `Result`. `asked` is only evaluated for an error.
 #[inline(always)]
 pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> String) -> Result<(), Error> {
     if code == CUresult::SUCCESS { Ok(()) } else { Err(failed(code, call, asked())) }

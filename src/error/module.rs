@@ -1,8 +1,8 @@
-//! What can be wrong with a variable of a module, and with a driver that is older than a function.
+//! Errors about variables of a module, and about functions that a driver is too old for.
 
 use thiserror::Error;
 
-/// A variable of a module that cannot be had as asked for; nothing was read or written.
+/// A variable of a module that cannot be accessed as requested; nothing was read or written.
 ///
 /// ```
 /// use cuda_launch::error::GlobalError;
@@ -19,30 +19,30 @@ pub enum GlobalError {
     /// The module has no variable of this name.
     #[error("no variable {name:?} in {module}{}", did_you_mean(nearest))]
     NotFound {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The module.
         module: String,
-        /// The names that look most like it, best first.
+        /// The most similar names, best first.
         nearest: Vec<String>,
     },
-    /// The variable is no whole number of such elements.
+    /// The size of the variable is not a multiple of the element size.
     #[error(
-        "variable {name:?} of {module} has {bytes} bytes, which is no whole number of {type_name} ({size} bytes each)"
+        "variable {name:?} of {module} has {bytes} bytes, which is not a multiple of the size of {type_name} ({size} bytes)"
     )]
     Size {
         /// The variable.
         name: String,
         /// The module.
         module: String,
-        /// Its bytes.
+        /// Its size in bytes.
         bytes: usize,
-        /// Bytes of one element.
+        /// Size of one element, in bytes.
         size: usize,
-        /// The element type asked for.
+        /// The requested element type.
         type_name: &'static str,
     },
-    /// The variable does not lie where such elements may.
+    /// The variable is misaligned for such elements.
     #[error(
         "variable {name:?} of {module} lies at {address:#x}; {type_name} must be aligned to {align} bytes\n  help: give the \
          variable an alignment of {align} in the kernel's source, or read it as smaller elements"
@@ -56,10 +56,10 @@ pub enum GlobalError {
         address: u64,
         /// The alignment that the elements need, in bytes.
         align: usize,
-        /// The element type asked for.
+        /// The requested element type.
         type_name: &'static str,
     },
-    /// The variable has a handle already. There is one at a time, so that a mutable view is the only one.
+    /// A handle to the variable already exists. There is only one at a time, so that mutable views are exclusive.
     #[error(
         "variable {name:?} of {module} has a handle already\n  help: drop that one first, or share it; \
          `raw_global` tells the address as often as one likes"
@@ -70,7 +70,7 @@ pub enum GlobalError {
         /// The module.
         module: String,
     },
-    /// Asked for as a variable that kernels write, and it is a constant.
+    /// It was requested as a variable that kernels can write, but it is a constant.
     #[error("variable {name:?} of {module} is a constant, which kernels only read\n  help: use `constant`")]
     Constant {
         /// The variable.
@@ -78,7 +78,7 @@ pub enum GlobalError {
         /// The module.
         module: String,
     },
-    /// Asked for as a constant, and it is none, as far as the image tells.
+    /// It was requested as a constant, but the image says that it is not one.
     #[error("variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`")]
     NotConstant {
         /// The variable.
@@ -88,17 +88,17 @@ pub enum GlobalError {
     },
 }
 
-/// Something that came with a newer driver than this one.
+/// Something that requires a newer driver than this one.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{what} came with CUDA {}; this driver is for CUDA {}: update it, or go without",
+    "{what} requires CUDA {}; this driver supports CUDA {}: update it, or do without",
     version(*since), version(*driver)
 )]
 #[non_exhaustive]
 pub struct Unsupported {
-    /// What was asked for.
+    /// What was requested.
     pub what: String,
-    /// First version, as `cuDriverGetVersion` counts (12000 = 12.0).
+    /// The first version that has it, in the format of `cuDriverGetVersion` (12000 is 12.0).
     pub since: u32,
     /// This driver's version.
     pub driver: u32,

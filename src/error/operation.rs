@@ -3,45 +3,45 @@
 use std::time::Duration;
 use thiserror::Error;
 
-/// What is wrong with an operation, apart from what the driver says of its work.
+/// What is wrong with an operation, apart from errors that the driver reports for its work.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OperationError {
-    /// The devices of the process were initialised before.
+    /// The devices of the process were already initialised.
     #[error(
         "init_device_contexts was called before, with default device {default} of {count}; nothing was changed\n  help: call it \
          once, early in `main`; `set_default_device` changes the default"
     )]
     AlreadyInitialised {
-        /// The default device then.
+        /// The default device at that time.
         default: u32,
-        /// The number of devices then.
+        /// The number of devices at that time.
         count: u32,
     },
-    /// A device that operations were not told of.
+    /// A device that operations were not initialised with.
     #[error("there is no device {device}: operations have devices 0 to {}", count.saturating_sub(1))]
     NoSuchDevice {
-        /// The device asked for.
+        /// The requested device.
         device: u32,
-        /// How many there are.
+        /// The number of devices.
         count: u32,
     },
     /// A policy without a stream.
     #[error("a scheduling policy needs at least one stream")]
     NoStreams,
-    /// The work was not done in time. It goes on, and what it uses is kept until it is done.
+    /// The work was not done in time. It continues, and what it uses is kept alive until it is done.
     #[error(
         "the work was not done within {limit:?}; it goes on, and what it uses is kept until it is done\n  help: nothing stops a \
          kernel but the end of the process"
     )]
     TimedOut {
-        /// The time it was given.
+        /// The time limit.
         limit: Duration,
     },
-    /// The operation that several share failed when another of them ran it.
+    /// A shared operation failed when another of its users ran it.
     #[error("the operation behind this one failed before: {message}")]
     SharedFailed {
-        /// What it said then.
+        /// The message of that failure.
         message: String,
     },
     /// A launch whose dimensions were not set.
@@ -52,7 +52,7 @@ pub enum OperationError {
         /// The kernel.
         kernel: String,
     },
-    /// A launch that a graph cannot take.
+    /// A launch that a graph cannot contain.
     #[error(
         "{kernel}: an address was given as a number (push_device_ptr): a graph cannot keep its memory\n  help: push_buffer or \
          push_slice, and their `_mut` forms"
@@ -61,7 +61,7 @@ pub enum OperationError {
         /// The kernel.
         kernel: String,
     },
-    /// A future was polled again after it was ready.
-    #[error("the future was polled after it had given its output")]
+    /// A future was polled again after it had completed.
+    #[error("the future was polled after it had completed")]
     Finished,
 }

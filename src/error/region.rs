@@ -1,38 +1,38 @@
-//! Copies, fills and views that do not fit the memory they are asked for.
+//! Copies, fills and views that are out of bounds for their memory.
 
 use thiserror::Error;
 
 use super::kinds::Axis;
 
-/// A copy of rows and planes that would leave the memory of one side; nothing was submitted.
+/// A copy of rows and planes that would be out of bounds on one side; nothing was submitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionError {
     /// The region reaches past the end of a row, plane or volume.
     #[error(
-        "copy_region: the {side} has {limit} elements along {axis}; {count} from {start} on end at {}",
+        "copy_region: the {side} has {limit} elements along {axis}; {count} starting at {start} end at {}",
         start.saturating_add(*count)
     )]
     OutOfBounds {
         /// "source" or "target".
         side: &'static str,
-        /// The direction in which it does not fit.
+        /// The axis along which it does not fit.
         axis: Axis,
         /// Where the region starts, in elements.
         start: usize,
-        /// How far it goes, in elements.
+        /// Its extent, in elements.
         count: usize,
-        /// How many elements there are.
+        /// The number of elements available.
         limit: usize,
     },
-    /// A pitch that the driver counts in elements is no whole number of them.
-    #[error("the {side}'s pitch of {pitch} bytes is no whole number of elements of {size} bytes")]
+    /// A pitch that the driver counts in elements is not a multiple of the element size.
+    #[error("the {side}'s pitch of {pitch} bytes is not a multiple of the element size, {size} bytes")]
     Pitch {
         /// "source" or "target".
         side: &'static str,
         /// Bytes from one row to the next.
         pitch: usize,
-        /// Bytes of an element.
+        /// Size of an element, in bytes.
         size: usize,
     },
     /// The memory behind a row layout is too short for the region.
@@ -42,7 +42,7 @@ pub enum RegionError {
     TooShort {
         /// "source" or "target".
         side: &'static str,
-        /// Bytes of memory.
+        /// Size of the memory, in bytes.
         len: usize,
         /// Bytes from one row to the next.
         pitch: usize,
@@ -51,47 +51,47 @@ pub enum RegionError {
     },
 }
 
-/// A range that is not inside a buffer.
+/// A range that is out of bounds for a buffer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("range {range} is not inside a buffer of {len} elements")]
 #[non_exhaustive]
 pub struct IndexRange {
     /// The range, as it was written.
     pub range: String,
-    /// Elements that there are.
+    /// The number of elements available.
     pub len: usize,
 }
 
-/// Device memory that cannot be seen as elements of another type.
+/// Device memory that cannot be viewed as elements of another type.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CastError {
-    /// The bytes are no whole number of elements.
+    /// The number of bytes is not a multiple of the element size.
     #[error(
-        "cannot cast {from} to {to}: {bytes} bytes are no whole number of elements of {size}; slice the view first"
+        "cannot cast {from} to {to}: {bytes} bytes are not a multiple of the element size, {size}; slice the view first"
     )]
     Size {
-        /// The element it has.
+        /// The current element type.
         from: &'static str,
-        /// The element asked for.
+        /// The requested element type.
         to: &'static str,
-        /// Bytes of the view.
+        /// Size of the view, in bytes.
         bytes: usize,
-        /// Bytes of the element asked for.
+        /// Size of the requested element, in bytes.
         size: usize,
     },
-    /// The address is not aligned for the element.
+    /// The address is misaligned for the element.
     #[error(
         "cannot cast {from} to {to}: the view starts at {address:#x}, its elements at multiples of {align} bytes"
     )]
     Alignment {
-        /// The element it has.
+        /// The current element type.
         from: &'static str,
-        /// The element asked for.
+        /// The requested element type.
         to: &'static str,
         /// Where the view starts.
         address: u64,
-        /// Alignment of the element asked for, in bytes.
+        /// Alignment of the requested element, in bytes.
         align: usize,
     },
 }

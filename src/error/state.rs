@@ -4,25 +4,25 @@ use cuda_driver_sys::CUresult;
 use std::fmt;
 use thiserror::Error;
 
-/// A kernel faulted: CUDA is of no use to this process any more.
+/// A kernel faulted: this process can no longer use CUDA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Faulted {
-    /// What the driver answered first.
+    /// The first error that the driver returned.
     pub code: CUresult,
-    /// The driver function that answered it; seldom the one that is to blame.
+    /// The driver function that returned it; rarely the one to blame.
     pub call: &'static str,
-    /// The launches that may have been it, on each stream the oldest first.
+    /// The launches that may have caused it, the oldest first for each stream.
     pub suspects: Vec<Suspect>,
 }
 
-/// A launch that had not ended when a fault was seen.
+/// A launch that had not finished when a fault was detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Suspect {
     /// A launch of this kernel.
     Kernel(String),
-    /// A launch of a kernel whose module was unloaded since.
+    /// A launch of a kernel whose module has been unloaded since.
     Unloaded,
     /// Launches of the stream before those that are named.
     Earlier,
@@ -45,7 +45,7 @@ impl fmt::Display for Faulted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
         match self.suspects.as_slice() {
-            [] => f.write_str("; none of the launches that this crate knows was still running")?,
+            [] => f.write_str("; none of the launches known to this crate was still running")?,
             [one] => write!(f, "; it was {one}, the only launch known that had not ended")?,
             more => {
                 f.write_str("; it was one of these launches:")?;
@@ -69,7 +69,7 @@ impl std::error::Error for Faulted {}
 )]
 #[non_exhaustive]
 pub struct Forked {
-    /// The driver function that refused.
+    /// The driver function that failed.
     pub call: &'static str,
     /// The process that initialised CUDA.
     pub parent: u32,
@@ -77,7 +77,7 @@ pub struct Forked {
     pub child: u32,
 }
 
-/// Something that cannot be done while a stream is captured; the capture goes on.
+/// Something that cannot be done while a stream is being captured; the capture continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \

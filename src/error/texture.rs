@@ -1,4 +1,4 @@
-//! Textures, surfaces and tensor maps that cannot be made; the driver was not asked.
+//! Textures, surfaces and tensor maps that cannot be made; the driver was not called.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextureError {
-    /// Only floats can be filtered.
+    /// Only floating-point elements can be filtered.
     #[error(
         "linear filtering of {element}, which is read as an integer\n  help: filter with FilterMode::Point, or read it \
          as a fraction (8 and 16 bits, without TextureFlags::READ_AS_INTEGER)"
@@ -15,12 +15,12 @@ pub enum TextureError {
         /// The element.
         element: &'static str,
     },
-    /// The array was not made for surfaces.
+    /// The array was not created for surfaces.
     #[error("the array was made without ArrayFlags::SURFACE, so that no kernel can write to it")]
     NoSurface,
 }
 
-/// A tensor map that the hardware cannot have.
+/// A tensor map that the hardware does not support.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("tensor map: {what} is {value}; {rule}")]
 #[non_exhaustive]
@@ -29,6 +29,6 @@ pub struct TensorMapError {
     pub what: String,
     /// The value.
     pub value: String,
-    /// What it must be.
+    /// What it is required to be.
     pub rule: String,
 }

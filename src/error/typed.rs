@@ -1,27 +1,27 @@
-//! What can be wrong with a typed module and its launches.
+//! Errors of typed modules and their launches.
 
 use std::fmt;
 use thiserror::Error;
 
-/// None of the images of a typed module serves the device.
+/// None of the images of a typed module fits the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoArtifact {
-    /// The device's, major and minor.
+    /// The device's compute capability, major and minor.
     pub compute_capability: (u32, u32),
-    /// Every image, in the order in which the module names them.
+    /// Every image, in the order in which the module lists them.
     pub artifacts: Vec<ArtifactRefusal>,
 }
 
-/// An image that does not serve.
+/// An image that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArtifactRefusal {
-    /// The file, as the module names it.
+    /// The file, as the module lists it.
     pub path: String,
-    /// What is in it: `PTX for sm_90a`.
+    /// What it contains: `PTX for sm_90a`.
     pub holds: Vec<String>,
-    /// What the driver said, if it was asked.
+    /// What the driver reported, if it was called.
     pub answer: Option<String>,
 }
 
@@ -55,15 +55,16 @@ pub struct ContractError {
     pub kernel: String,
     /// What is required.
     pub required: String,
-    /// What the launch has.
+    /// What the launch specifies.
     pub given: String,
 }
 
-/// A texture, surface or tensor map that a typed kernel cannot be given beside its other arguments; nothing was submitted.
+/// A texture, surface or tensor map that cannot be passed to a typed kernel together with its other arguments; nothing
+/// was submitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// The kernel writes what another argument reaches too.
+    /// The kernel may write memory that another argument also reaches.
     #[error(
         "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
          help: give it two arrays or buffers, or declare a kernel that only reads both as `&`"
@@ -76,7 +77,7 @@ pub enum ObjectError {
         /// The other one.
         second: &'static str,
     },
-    /// The host may have a reference to the memory, and write it while the kernel runs.
+    /// The host may have a reference to the memory, and may write it while the kernel runs.
     #[error(
         "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
          help: make it of a `DeviceBuffer`, or declare a kernel that takes a `TextureHandle`, whose method is `unsafe`"

@@ -12,9 +12,9 @@ use super::node::{GraphNode, NodeKind};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
 
-/// Memory that exists between a graph's allocation node and its free node, at a fixed address.
+/// Memory that exists from a graph's allocation node to its free node, at a fixed address.
 ///
-/// Kernels of the graph that use it depend on the allocation node, and the free node depends on them.
+/// Kernels in the graph that use it must depend on the allocation node, and the free node must depend on them.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphMemory<T: DeviceCopy> {
     node: GraphNode,
@@ -28,29 +28,30 @@ impl<T: DeviceCopy> GraphMemory<T> {
         self.node
     }
 
-    /// The address for a kernel of the graph to write to.
+    /// The address for a kernel in the graph to write to.
     pub fn as_mut_device_ptr(&self) -> DevicePtrMut<T> {
         self.address
     }
 
-    /// The address for a kernel of the graph to read from.
+    /// The address for a kernel in the graph to read from.
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
         self.address.into()
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no elements; there always are some.
+    /// Whether there are no elements; always false.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
 impl CudaGraph {
-    /// Adds an allocation of `len` elements. A graph that has one can be instantiated once at a time, and not be cloned.
+    /// Adds an allocation of `len` elements. A graph that has one can have only one instantiation at a time, and cannot
+    /// be cloned.
     ///
     /// ```
     /// use cuda_launch::graph::{InstantiateFlags, KernelNode};
@@ -74,8 +75,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddMemAllocNode`.
     ///
     /// # Errors
-    /// No elements, more bytes than an address can count, a node of `after` that is not of this graph, or whatever the driver
-    /// answers.
+    /// No elements, a size that exceeds the address space, a node of `after` that is not of this graph, or any error
+    /// returned by the driver.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn add_alloc<T: DeviceCopy>(
         &mut self,
@@ -97,16 +98,16 @@ impl CudaGraph {
         Ok(GraphMemory { node, address: DevicePtrMut::from_raw(params.dptr), len })
     }
 
-    /// Adds a node that frees what an allocation node of this graph allocated.
+    /// Adds a node that frees the memory of an allocation node of this graph.
     ///
-    /// Memory that is not freed by the graph stays until it is launched again, and then needs
+    /// Memory that the graph does not free stays allocated until the graph is launched again, which then requires
     /// [`InstantiateFlags::AUTO_FREE_ON_LAUNCH`](super::InstantiateFlags::AUTO_FREE_ON_LAUNCH).
     ///
     /// Driver call: `cuGraphAddMemFreeNode`.
     ///
     /// # Errors
-    /// The memory or a node of `after` is not of this graph, or whatever the driver answers: the free does not depend on the
-    /// allocation, or is not the only one.
+    /// The memory or a node in `after` is not part of this graph, or any error returned by the driver: the free does
+    /// not depend on the allocation, or is not the only one.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     pub fn add_free<T: DeviceCopy>(
         &mut self,

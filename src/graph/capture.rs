@@ -10,16 +10,17 @@ use super::node::{Share, Use, lock};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 
-/// Which other calls a capture forbids while it lasts (`CUstreamCaptureMode`): those of other code, which break it. Calls of
-/// this crate never do: what would break a capture is refused, and all else is made in the relaxed mode.
+/// Which calls a capture forbids while it lasts (`CUstreamCaptureMode`): calls by other code, which would break it.
+/// Calls of this crate never do: anything that would break a capture is rejected, and everything else uses the relaxed
+/// mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaptureMode {
-    /// No thread may allocate, free or do what else cannot be recorded.
+    /// No thread may allocate, free, or do anything else that cannot be recorded.
     Global,
-    /// This thread may not; others may.
+    /// This thread may not; other threads may.
     ThreadLocal,
-    /// All may; the capture may be ended on another thread than it began on.
+    /// All threads may; the capture may be ended on a different thread than it began on.
     Relaxed,
 }
 
@@ -33,29 +34,30 @@ impl CaptureMode {
     }
 }
 
-/// What the driver tells of a capture on a stream.
+/// What the driver reports about a capture on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaptureInfo {
-    /// Whether work is recorded. Nothing below means anything unless it is.
+    /// Whether work is recorded. The other fields are meaningful only if it is.
     pub status: CaptureStatus,
-    /// A number that no other capture of the process has.
+    /// A number that no other capture in the process has.
     pub id: u64,
-    /// The graph that is recorded into; the driver's own, not to be destroyed.
+    /// The graph that is being recorded; it belongs to the driver and must not be destroyed.
     pub graph: CUgraph,
     /// The nodes that the next work on the stream will wait for.
     pub dependencies: Vec<CUgraphNode>,
 }
 
 impl CudaGraph {
-    /// Records the work that `record` gives to a stream, without running it.
+    /// Records the work that `record` submits to a stream, without running it.
     ///
-    /// The stream is made for this; `record` may fork it, and forks that it has not joined are joined at the end. Whatever
-    /// happens inside, an error or a panic, the capture is ended. What the work uses is kept as long as the graph can run: the
-    /// modules of kernels, and buffers that are passed as `slice`, `slice_mut`, `ptr` or `ptr_mut` or that are copied or set.
+    /// The stream is created for this; `record` may fork it, and forks that it has not joined are joined at the end.
+    /// The capture is always ended, even after an error or a panic. What the work uses is kept alive as long as the
+    /// graph can run: the modules of kernels, and buffers that are passed as `slice`, `slice_mut`, `ptr` or `ptr_mut`
+    /// or that are copied or set.
     ///
-    /// Calls that cannot be recorded, such as waiting for the stream or copying from borrowed host memory, are refused
-    /// ([`Error::is_capture_error`]), and the capture goes on.
+    /// Calls that cannot be recorded, such as waiting for the stream or copying from borrowed host memory, are rejected
+    /// ([`Error::is_capture_error`]), and the capture continues.
     ///
     /// The duties of each `unsafe` in `record` hold for every launch of the graph: see [`CudaGraph::add_kernel`].
     ///
@@ -87,7 +89,8 @@ impl CudaGraph {
     /// `cuGraphNodeGetType`; for forks those of [`CudaStream::join`].
     ///
     /// # Errors
-    /// That of `record`; whatever the driver answers, with the stream: a code from 900 to 908 says what broke the capture.
+    /// The error of `record`; any error returned by the driver, with the stream: a code from 900 to 908 says what broke
+    /// the capture.
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
     pub fn capture(
@@ -203,21 +206,21 @@ impl Drop for Scope {
 
 /// Captures by hand, for code that cannot use [`CudaGraph::capture`].
 impl CudaStream {
-    /// Begins to record work given to the stream instead of running it, and returns the handle to give it to: that one keeps
-    /// what the work uses, and refuses what would break the capture.
+    /// Begins to record work submitted to the stream instead of running it, and returns the handle to submit it to:
+    /// that handle keeps what the work uses alive, and rejects what would break the capture.
     ///
     /// Driver call: `cuStreamBeginCapture`.
     ///
     /// # Errors
-    /// Whatever the driver answers: the legacy stream cannot be captured, nor one that is.
+    /// Any error returned by the driver: the legacy stream cannot be captured, nor one that is already being captured.
     ///
     /// # Safety
     /// 1. [`CudaStream::end_capture`] is called on the result, on this thread unless the mode is relaxed. Work given to other
     ///    handles of this stream until then, and to streams that wait for it by other means than this crate's, uses only what
     ///    lives as long as the graph and whatever is instantiated from it.
-    /// 2. Nobody relies on that work being done before the graph is launched.
-    /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that memory is freed:
-    ///    they would wait for this stream, which records what is asked of it.
+    /// 2. Nothing relies on that work being done before the graph is launched.
+    /// 3. Until then no other stream is given work on memory that this stream was the last to use, and none of that
+    ///    memory is freed: that would wait for this stream, which only records.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin_capture(&self, mode: CaptureMode) -> Result<CudaStream, Error> {
         self.refuse_in_capture("cuStreamBeginCapture")?;
@@ -230,13 +233,13 @@ impl CudaStream {
         Ok(self.capturing(capture))
     }
 
-    /// Ends a capture and returns the graph; also one that is broken, or that others began.
+    /// Ends a capture and returns the graph; also a broken capture, or one that other code began.
     ///
     /// Driver calls: `cuStreamEndCapture`, `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
     /// # Errors
-    /// Whatever the driver answers: the stream is not captured, the capture was broken or began on another thread, a stream
-    /// that took part was not joined.
+    /// Any error returned by the driver: the stream is not being captured, the capture was broken or began on another
+    /// thread, or a participating stream was not joined.
     ///
     /// # Safety
     /// 1. The stream was returned by [`CudaStream::begin_capture`], or what the captured work uses lives as long as the graph
@@ -273,12 +276,12 @@ impl CudaStream {
         Ok(graph)
     }
 
-    /// What the driver tells of the capture on this stream.
+    /// What the driver reports about the capture on this stream.
     ///
     /// Driver call: `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// As [`CudaStream::capture_status`].
+    /// As for [`CudaStream::capture_status`].
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn capture_info(&self) -> Result<CaptureInfo, Error> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;

@@ -1,4 +1,4 @@
-//! Changing an executable graph node by node, without a new instantiation.
+//! Changing an executable graph node by node, without instantiating it again.
 
 #![allow(unsafe_code)] // Calls of the driver with an executable graph and nodes of the graph that it was made from.
 
@@ -16,15 +16,16 @@ use crate::driver::{CudaContext, CudaEvent};
 use crate::error::Error;
 use crate::launch::KernelNode;
 
-/// Each of these changes launches from now on; those that were made before run as they were. The graph itself stays as it was.
+/// Each of these affects launches from now on; earlier launches run unchanged. The graph itself is not changed.
 impl GraphExec {
-    /// Gives a kernel node other arguments, dimensions, or another function. Its attributes stay: those of `kernel` are not
-    /// looked at.
+    /// Gives a kernel node new arguments, dimensions, or another function. Its attributes do not change: those of
+    /// `kernel` are ignored.
     ///
     /// Driver call: `cuGraphExecKernelNodeSetParams_v2`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// The node is none of this graph's kernel nodes, the kernel is of another context, or whatever the driver answers.
+    /// The node is not a kernel node of this graph, the kernel belongs to another context, or any error returned by
+    /// the driver.
     ///
     /// # Safety
     /// 1. As [`CudaGraph::add_kernel`], for the launches from now on.
@@ -49,7 +50,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecMemcpyNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's memcpy nodes, the memory is of another context, or whatever the driver answers.
+    /// The node is not a memcpy node of this graph, the memory belongs to another context, or any error returned by
+    /// the driver.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
     pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
@@ -71,7 +73,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's memset nodes, the memory is of another context, or whatever the driver answers.
+    /// The node is not a memset node of this graph, the memory belongs to another context, or any error returned by
+    /// the driver.
     #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
     pub fn set_memset(&mut self, node: GraphNode, memset: MemsetNode) -> Result<(), Error> {
         self.same_context(&memset.context, "the memory of a memset")?;
@@ -93,7 +96,7 @@ impl GraphExec {
     /// Driver call: `cuGraphExecHostNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's host nodes, or whatever the driver answers.
+    /// The node is not a host node of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphExecHostNodeSetParams")]
     pub fn set_host(
         &mut self,
@@ -117,7 +120,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecEventRecordNodeSetEvent`.
     ///
     /// # Errors
-    /// The node records no event of this graph, the event is of another context, or whatever the driver answers.
+    /// The node is not an event record node of this graph, the event belongs to another context, or any error returned
+    /// by the driver.
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     pub fn set_event_record(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.same_context(event.context(), "the event")?;
@@ -137,7 +141,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecEventWaitNodeSetEvent`.
     ///
     /// # Errors
-    /// The node waits for no event of this graph, the event is of another driver, or whatever the driver answers.
+    /// The node is not an event wait node of this graph, the event belongs to another driver, or any error returned by
+    /// the driver.
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: GraphNode, event: &Arc<CudaEvent>) -> Result<(), Error> {
         self.context().same_driver(event.context(), "the event", "the graph")?;
@@ -152,12 +157,13 @@ impl GraphExec {
         )
     }
 
-    /// Gives a child graph node another graph of the same nodes and dependencies.
+    /// Gives a child graph node another graph with the same nodes and dependencies.
     ///
     /// Driver call: `cuGraphExecChildGraphNodeSetParams`.
     ///
     /// # Errors
-    /// The node is none of this graph's child graph nodes, the child is of another context, or whatever the driver answers.
+    /// The node is not a child graph node of this graph, the child belongs to another context, or any error returned
+    /// by the driver.
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     pub fn set_child(&mut self, node: GraphNode, child: &CudaGraph) -> Result<(), Error> {
         self.same_context(child.context(), "the child graph")?;
@@ -174,12 +180,13 @@ impl GraphExec {
         })
     }
 
-    /// Lets a kernel, memcpy or memset node do its work, or makes it do nothing.
+    /// Enables or disables a kernel, memcpy or memset node.
     ///
     /// Driver call: `cuGraphNodeSetEnabled`, in drivers since CUDA 11.6.
     ///
     /// # Errors
-    /// The node is not of this graph, or whatever the driver answers: nodes of other kinds cannot be switched off.
+    /// The node is not part of this graph, or any error returned by the driver: nodes of other kinds cannot be
+    /// disabled.
     #[doc(alias = "cuGraphNodeSetEnabled")]
     pub fn set_enabled(&mut self, node: GraphNode, enabled: bool) -> Result<(), Error> {
         let _family = self.family.lock()?;
@@ -192,12 +199,12 @@ impl GraphExec {
         )
     }
 
-    /// Whether a kernel, memcpy or memset node does its work.
+    /// Whether a kernel, memcpy or memset node is enabled.
     ///
     /// Driver call: `cuGraphNodeGetEnabled`, in drivers since CUDA 11.6.
     ///
     /// # Errors
-    /// As [`GraphExec::set_enabled`].
+    /// As for [`GraphExec::set_enabled`].
     #[doc(alias = "cuGraphNodeGetEnabled")]
     pub fn is_enabled(&self, node: GraphNode) -> Result<bool, Error> {
         let (_family, mut enabled) = (self.family.lock()?, 0);

@@ -7,7 +7,8 @@ use super::node::{GraphNode, NodeKind, lock};
 use crate::error::Error;
 
 impl CudaGraph {
-    /// Adds a copy of `child` as one node. Later changes of `child` do not reach it; what `child` uses is kept here, too.
+    /// Adds a copy of `child` as one node. Later changes of `child` do not affect it; what `child` uses is kept alive
+    /// here, too.
     ///
     /// ```
     /// use cuda_launch::graph::NodeKind;
@@ -23,8 +24,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddChildGraphNode`.
     ///
     /// # Errors
-    /// The child is of another context, a node of `after` is not of this graph, or whatever the driver answers: a graph with
-    /// memory allocation or conditional nodes cannot be a child.
+    /// The child belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver: a graph with memory allocation or conditional nodes cannot be a child.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[GraphNode], child: &CudaGraph) -> Result<GraphNode, Error> {
         self.same_context(child.context(), "the child graph")?;

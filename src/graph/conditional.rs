@@ -1,4 +1,4 @@
-//! Conditional nodes: a graph that runs or not, or again and again, as a value on the device says.
+//! Conditional nodes: a graph that runs, or not, or repeatedly, depending on a value on the device.
 
 #![allow(unsafe_code)] // Calls of the driver, which lists the graphs that it makes.
 
@@ -12,9 +12,10 @@ use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, lock};
 use crate::error::{Error, ErrorKind, GraphError};
 
-/// A value on the device that one conditional node looks at when it starts.
+/// A value on the device that one conditional node reads when it starts.
 ///
-/// A kernel of the graph gets it as the plain argument [`Conditional::handle`] and sets it with `cudaGraphSetConditional`.
+/// A kernel in the graph gets it as the plain argument [`Conditional::handle`] and sets it with
+/// `cudaGraphSetConditional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "CUgraphConditionalHandle")]
 pub struct Conditional {
@@ -36,22 +37,22 @@ impl Conditional {
 pub enum Branches {
     /// One graph, which runs if the value is not 0.
     If,
-    /// Two graphs: the first runs if the value is not 0, else the second. Since CUDA 12.8.
+    /// Two graphs: the first runs if the value is not 0, otherwise the second. Since CUDA 12.8.
     IfElse,
     /// One graph, which runs as long as the value is not 0.
     While,
-    /// So many graphs, of which that with the number of the value runs; none for a larger value. Since CUDA 12.8.
+    /// This many graphs; the one whose index is the value runs, or none for a larger value. Since CUDA 12.8.
     Switch(u32),
 }
 
 impl CudaGraph {
-    /// Makes a value for one conditional node of this graph. Each launch sets it to `default`, or leaves it as the last
-    /// launch did.
+    /// Creates a value for one conditional node of this graph. Each launch sets it to `default`, or leaves it as the
+    /// last launch left it.
     ///
     /// Driver call: `cuGraphConditionalHandleCreate`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     pub fn add_condition(&mut self, default: Option<u32>) -> Result<Conditional, Error> {
         let _family = self.family.lock()?;
@@ -65,8 +66,8 @@ impl CudaGraph {
         Ok(Conditional { raw, family: self.family.id })
     }
 
-    /// Adds a node that runs one of its graphs, or none, or one repeatedly, as `value` says. The graphs are returned empty, to be
-    /// filled before this one is instantiated; what they use is kept with it.
+    /// Adds a node that runs one of its graphs, or none, or one repeatedly, depending on `value`. The graphs are
+    /// returned empty, to be filled before this one is instantiated; what they use is kept with it.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, CudaGraph, graph::Branches};
@@ -81,8 +82,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddNode_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, the value is of another graph, or whatever the driver answers: it has a node
-    /// already.
+    /// A node in `after` is not part of this graph, the value belongs to another graph, or any error returned by the
+    /// driver: it already has a node.
     #[doc(alias = "cuGraphAddNode")]
     pub fn add_conditional(
         &mut self,

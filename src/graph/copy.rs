@@ -13,9 +13,9 @@ use crate::driver::{CudaContext, Keep};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
-/// Host memory that graphs copy from and to: shared, so that it lives as long as they can run.
+/// Host memory that graphs copy from and to: shared ownership, so that it lives as long as they can run.
 ///
-/// Handles are cheap to clone. The memory is ordinary, not pinned: the driver copies it in pieces.
+/// Handles are cheap to clone. The memory is pageable, not pinned: the driver copies it in pieces.
 ///
 /// ```
 /// use cuda_launch::graph::HostMemory;
@@ -39,12 +39,12 @@ unsafe impl<T: DeviceCopy> Send for Elements<T> {}
 unsafe impl<T: DeviceCopy> Sync for Elements<T> {}
 
 impl<T: DeviceCopy> HostMemory<T> {
-    /// Takes these elements.
+    /// Takes ownership of these elements.
     pub fn new(elements: Vec<T>) -> Self {
         Self { elements: Arc::new(Elements(elements.into_iter().map(UnsafeCell::new).collect())) }
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.elements.0.len()
     }
@@ -58,17 +58,17 @@ impl<T: DeviceCopy> HostMemory<T> {
     ///
     /// # Safety
     /// 1. No launch of a graph that writes them is running: the host has waited for it.
-    /// 2. Nobody writes them meanwhile.
+    /// 2. Nothing else writes them in the meantime.
     pub unsafe fn to_vec(&self) -> Vec<T> {
         // SAFETY: the caller's duties 1 and 2; every bit pattern is a `T`.
         self.elements.0.iter().map(|element| unsafe { element.get().read_volatile() }).collect()
     }
 
-    /// Overwrites the elements from the first on; those that `source` has no value for stay.
+    /// Overwrites the elements from the first on; elements beyond the length of `source` do not change.
     ///
     /// # Safety
     /// 1. No launch of a graph that uses them is running: the host has waited for it.
-    /// 2. Nobody else uses them meanwhile.
+    /// 2. Nothing else uses them in the meantime.
     pub unsafe fn write(&self, source: &[T]) {
         for (element, value) in self.elements.0.iter().zip(source) {
             // SAFETY: the place is this value's; nobody uses it meanwhile, by the caller's duties 1 and 2.
@@ -91,9 +91,9 @@ impl<T: DeviceCopy> fmt::Debug for HostMemory<T> {
     }
 }
 
-/// One copy, as a value: what a memcpy node does. The memory it names is kept by whoever takes it.
+/// One copy, as a value: what a memcpy node does. Its memory is kept alive by whatever takes it.
 ///
-/// Nothing borrowed is left in it: device memory is that of a [`DeviceBuffer`](crate::DeviceBuffer), whose end is put off, and
+/// It borrows nothing: device memory is that of a [`DeviceBuffer`](crate::DeviceBuffer), whose release is deferred, and
 /// host memory is shared.
 ///
 /// ```
@@ -221,17 +221,18 @@ impl CopyNode {
 }
 
 impl CudaGraph {
-    /// Adds a copy. The memory stays as long as the graph can run, and each launch is ordered against its other uses.
+    /// Adds a copy. The memory stays allocated as long as the graph can run, and each launch is ordered against its
+    /// other uses.
     ///
-    /// Nothing orders it against other nodes of the graph but the dependencies that it is given, also where both use the same memory.
-    /// Without one the two may run at the same time, and what the memory holds then is any mixture of both. Kernels may rely on the
-    /// order: see duty 1 of [`CudaGraph::add_kernel`].
+    /// Only the dependencies that it is given order it against other nodes of the graph, even if both use the same
+    /// memory. Without a dependency the two may run at the same time, and the memory then contains any mixture of both.
+    /// Kernels may rely on the order: see duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddMemcpyNode`.
     ///
     /// # Errors
-    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers: a copy of no
-    /// bytes cannot be a node.
+    /// The memory belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver: an empty copy cannot be a node.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     pub fn add_copy(&mut self, after: &[GraphNode], copy: CopyNode) -> Result<GraphNode, Error> {
         self.same_context(&copy.context, "the memory of a copy")?;

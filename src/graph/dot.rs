@@ -1,4 +1,4 @@
-//! A graph as the source of a picture, for Graphviz.
+//! A graph in the DOT language, for Graphviz.
 
 #![allow(unsafe_code)] // A call of the driver with a path.
 
@@ -11,7 +11,7 @@ use super::graph::CudaGraph;
 use crate::error::{Error, ErrorKind};
 
 bitflags! {
-    /// What stands in the picture besides the nodes and their dependencies (`CUgraphDebugDot_flags`).
+    /// What the picture shows besides the nodes and their dependencies (`CUgraphDebugDot_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DotFlags: u32 {
         /// All of it.
@@ -49,13 +49,14 @@ impl CudaGraph {
     /// Driver call: `cuGraphDebugDotPrint`.
     ///
     /// # Errors
-    /// The path has a NUL inside, or whatever the driver answers: `CUDA_ERROR_OPERATING_SYSTEM` where it cannot write there.
+    /// The path contains a NUL byte, or any error returned by the driver: `CUDA_ERROR_OPERATING_SYSTEM` if it cannot
+    /// write there.
     #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<(), Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let c_path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| {
-            Error::from(ErrorKind::Name { name: name.clone(), reason: "it has a NUL inside" })
+            Error::from(ErrorKind::Name { name: name.clone(), reason: "it contains a NUL byte" })
         })?;
         let _family = self.family.lock()?;
         self.context().call(
@@ -79,7 +80,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphDebugDotPrint`.
     ///
     /// # Errors
-    /// As [`CudaGraph::write_dot`]; the file cannot be read.
+    /// As for [`CudaGraph::write_dot`]; the file cannot be read.
     pub fn to_dot(&self, flags: DotFlags) -> Result<String, Error> {
         let file = Temporary::new();
         self.write_dot(&file.0, flags)?;

@@ -9,7 +9,7 @@ use super::graph::CudaGraph;
 use super::node::{GraphNode, lock};
 use crate::error::Error;
 
-/// When a node may start, as seen from one that it depends on (`CUgraphEdgeData`).
+/// When a node may start, relative to one that it depends on (`CUgraphEdgeData`).
 ///
 /// ```
 /// use cuda_launch::graph::Edge;
@@ -25,14 +25,14 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// When the other is done, with its writes visible: what a plain dependency means.
+    /// When the other is done and its writes are visible: a plain dependency.
     pub const FULL: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_DEFAULT, false);
-    /// Between two kernels: when all blocks of the first have called `griddepcontrol.launch_dependents` or ended. The second
-    /// waits for the first's writes with `griddepcontrol.wait`: one that does not may read them too early, and runs beside the rest
-    /// of the first. Devices from compute capability 9.0.
+    /// Between two kernels: when all blocks of the first have called `griddepcontrol.launch_dependents` or ended. The
+    /// second waits for the first's writes with `griddepcontrol.wait`: one that does not may read them too early, and
+    /// runs concurrently with the rest of the first. Devices of compute capability 9.0 and later.
     pub const PROGRAMMATIC: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, true);
-    /// Between two kernels: when all blocks of the first have started. The two run side by side. Devices from compute capability
-    /// 9.0.
+    /// Between two kernels: when all blocks of the first have started. The two run concurrently. Devices of compute
+    /// capability 9.0 and later.
     pub const LAUNCH_ORDER: Self = Self::new(sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER, true);
 
     const fn new(from_port: u32, programmatic: bool) -> Self {
@@ -44,12 +44,12 @@ impl Edge {
         Self { from_port: from_port as u8, to_port: 0, kind: kind.0 as u8 }
     }
 
-    /// Any edge data, as the driver has it.
+    /// Any edge data, in the driver's form.
     pub const fn from_raw(raw: CUgraphEdgeData) -> Self {
         Self { from_port: raw.from_port, to_port: raw.to_port, kind: raw.type_ }
     }
 
-    /// As the driver has it.
+    /// The driver's form.
     pub const fn raw(self) -> CUgraphEdgeData {
         let Self { from_port, to_port, kind } = self;
         CUgraphEdgeData { from_port, to_port, type_: kind, reserved: [0; 5] }
@@ -74,19 +74,19 @@ pub struct Dependency {
     pub from: GraphNode,
     /// The node that waits for it.
     pub to: GraphNode,
-    /// For what it waits.
+    /// What it waits for.
     pub edge: Edge,
 }
 
 impl CudaGraph {
-    /// Makes `to` wait for `from`, as long as `edge` says. An edge that is not [`Edge::FULL`] does not order all that the two do: see
-    /// duty 1 of [`CudaGraph::add_kernel`].
+    /// Makes `to` wait for `from`, as far as `edge` says. An edge other than [`Edge::FULL`] does not order everything
+    /// that the two do: see duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node is not of this graph, or whatever the driver answers: the dependency is there already, leads in a circle, or
-    /// is of a sort that the nodes do not have.
+    /// A node is not part of this graph, or any error returned by the driver: the dependency already exists, creates a
+    /// cycle, or is of a kind that the nodes do not support.
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
@@ -100,15 +100,15 @@ impl CudaGraph {
         })
     }
 
-    /// Makes `to` no longer wait for `from`; `edge` is the one that was added.
+    /// Removes the dependency of `to` on `from`; `edge` is the one that was added.
     ///
-    /// The two may run at the same time then. Nothing looks whether they use the same memory, or whether a kernel relies on the order:
-    /// see duty 1 of [`CudaGraph::add_kernel`].
+    /// The two may then run at the same time. Nothing checks whether they use the same memory, or whether a kernel
+    /// relies on the order: see duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// A node is not of this graph, or whatever the driver answers: there is no such dependency.
+    /// A node is not part of this graph, or any error returned by the driver: there is no such dependency.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
@@ -127,7 +127,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphGetEdges_v2`, in drivers since CUDA 12.3; twice.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphGetEdges")]
     pub fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
         let _family = self.family.lock()?;

@@ -15,7 +15,8 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddEventRecordNode`.
     ///
     /// # Errors
-    /// The event is of another context, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The event belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver.
     #[doc(alias = "cuGraphAddEventRecordNode")]
     pub fn add_event_record(
         &mut self,
@@ -31,12 +32,13 @@ impl CudaGraph {
         })
     }
 
-    /// Adds a node that waits until the work is done that `event` marks when the graph is launched.
+    /// Adds a node that waits until the work before `event`, as recorded when the graph is launched, is done.
     ///
-    /// The event may be of another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
+    /// The event may belong to another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
-    /// The event is of another driver, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The event belongs to another driver, a node in `after` is not part of this graph, or any error returned by the
+    /// driver.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     pub fn add_event_wait(
         &mut self,

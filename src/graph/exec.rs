@@ -34,12 +34,13 @@ bitflags! {
     }
 }
 
-/// A graph made executable: one driver call launches all of it.
+/// An instantiated graph: one driver call launches all of it.
 ///
-/// It keeps what its work uses, and each launch is ordered against other uses of its buffers. Its launches run one after the
-/// other, on whatever stream. It may be dropped while one runs: that does not wait, and what the launch uses stays until it is
-/// done. Only where the last launch was on another thread's [per-thread stream](CudaContext::per_thread_stream), which has no
-/// handle here, the end waits for the context, and so does a change of a node.
+/// It keeps what its work uses alive, and each launch is ordered against other accesses to its buffers. Its launches
+/// run one after the other, on any stream. It may be dropped while one runs: that does not wait, and what the launch
+/// uses stays alive until it is done. Only if the last launch was on another thread's [per-thread
+/// stream](CudaContext::per_thread_stream), which has no handle here, does the drop wait for the context, and so does a
+/// change of a node.
 ///
 /// ```
 /// use cuda_launch::graph::InstantiateFlags;
@@ -64,7 +65,7 @@ pub struct GraphExec {
     share: Share,
     /// What is used by nodes that were changed since.
     changed: HashMap<GraphNode, Share>,
-    /// The stream of the last launch; those of more where nobody knows which was the last.
+    /// The stream of the last launch; those of more where it is unknown which was the last.
     last: Vec<ThreadStream>,
     /// The numbers by which the stream knows the kernels of the last launch.
     numbers: Vec<usize>,
@@ -77,12 +78,12 @@ unsafe impl Send for GraphExec {}
 unsafe impl Sync for GraphExec {}
 
 impl CudaGraph {
-    /// Makes the graph executable. Later changes of the graph do not reach the result; see [`GraphExec::update`].
+    /// Instantiates the graph. Later changes of the graph do not affect the result; see [`GraphExec::update`].
     ///
     /// Driver call: `cuGraphInstantiateWithParams`, or `cuGraphInstantiateWithFlags` in drivers before CUDA 12.0.
     ///
     /// # Errors
-    /// [`Error::is_graph_error`], which names the node that the driver stumbles over, where it tells.
+    /// [`Error::is_graph_error`], which names the offending node, if the driver reports it.
     #[doc(alias = "cuGraphInstantiate")]
     pub fn instantiate(&self, flags: InstantiateFlags) -> Result<GraphExec, Error> {
         sweep();
@@ -131,7 +132,7 @@ impl CudaGraph {
 
 fn reason(result: R) -> &'static str {
     match result {
-        R::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => "the dependencies lead in a circle",
+        R::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => "the dependencies form a cycle",
         R::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
             "a kernel cannot launch a graph with such a node"
         }
@@ -144,17 +145,18 @@ fn reason(result: R) -> &'static str {
 }
 
 impl GraphExec {
-    /// Launches the graph on `stream`, behind what the stream was given so far and behind earlier launches of this graph.
+    /// Launches the graph on `stream`, after all work submitted to the stream so far and after earlier launches of this
+    /// graph.
     ///
-    /// It is ordered against other accesses of its buffers, on whatever thread. Of two launches that are submitted at the very same
-    /// time either may be the first.
+    /// It is ordered against other accesses to its buffers, from any thread. Of two launches that are submitted at the
+    /// same time, either may be the first.
     ///
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
     ///
     /// # Errors
-    /// The stream is of another context or is being captured, or whatever the driver answers. Drivers launch no graph into a
-    /// capture: make the graph a node by [`CudaGraph::add_child`].
+    /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers do not
+    /// launch graphs into a capture: make the graph a node with [`CudaGraph::add_child`].
     #[doc(alias = "cuGraphLaunch")]
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
@@ -201,12 +203,12 @@ impl GraphExec {
         }
     }
 
-    /// Makes the graph ready on the device, so that its first launch does not have to.
+    /// Uploads the graph to the device, so that its first launch does not have to.
     ///
     /// Driver call: `cuGraphUpload`.
     ///
     /// # Errors
-    /// The stream is of another context or is being captured, or whatever the driver answers.
+    /// The stream belongs to another context or is being captured, or any error returned by the driver.
     #[doc(alias = "cuGraphUpload")]
     pub fn upload(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the graph")?;
@@ -219,16 +221,16 @@ impl GraphExec {
         )
     }
 
-    /// Waits for the last launch, and raises the first panic that a host function of the graph has left.
+    /// Waits for the last launch, and resumes the first panic of a host function of the graph.
     ///
     /// Driver call: `cuStreamSynchronize`, if the graph was launched; `cuCtxSynchronize` if that was on another thread's
     /// [per-thread stream](CudaContext::per_thread_stream).
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     ///
     /// # Panics
-    /// With the panic of a host function.
+    /// Resumes the panic of a host function.
     pub fn synchronize(&self) -> Result<(), Error> {
         sweep();
         self.last.iter().try_for_each(ThreadStream::synchronize)?;
@@ -241,12 +243,12 @@ impl GraphExec {
         Ok(())
     }
 
-    /// The flags it was instantiated with, `UPLOAD` left out.
+    /// The flags that it was instantiated with, without `UPLOAD`.
     ///
     /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphExecGetFlags")]
     pub fn flags(&self) -> Result<InstantiateFlags, Error> {
         let mut flags = 0;
@@ -262,17 +264,17 @@ impl GraphExec {
         &self.family.context
     }
 
-    /// The raw executable graph, valid as long as this value.
+    /// The raw executable graph, valid as long as this value lives.
     pub fn raw(&self) -> CUgraphExec {
         self.raw
     }
 
-    /// Destroys the executable graph now and says what the driver answered; does not wait.
+    /// Destroys the executable graph now, and reports any error; does not wait.
     ///
     /// Driver call: `cuGraphExecDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; it is gone in any case.
+    /// Any error returned by the driver; it is released in any case.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.destroy()

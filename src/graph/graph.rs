@@ -39,7 +39,8 @@ pub struct CudaGraph {
     id: u64,
 }
 
-/// A graph with all graphs inside it: the driver destroys them together, and lets one thread at a time change them.
+/// A graph with all graphs nested in it: the driver destroys them together, and lets only one thread at a time change
+/// them.
 #[derive(Debug)]
 pub(super) struct Family {
     /// A number that no other family has.
@@ -72,7 +73,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
     pub fn new(context: &CudaContext) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
@@ -81,16 +82,16 @@ impl CudaGraph {
         Ok(Self::adopt(context, raw, true))
     }
 
-    /// Borrows a graph that other code made and will destroy.
+    /// Borrows a graph that other code created and will destroy.
     ///
     /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     ///
     /// # Safety
     /// 1. `raw` is a live graph of `context`, and outlives the result and what is instantiated from it.
-    /// 2. Nobody else adds or removes nodes, or uses the graph on another thread, meanwhile.
+    /// 2. In the meantime no other code adds or removes nodes, or uses the graph on another thread.
     /// 3. What its nodes use lives as long as they can run.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUgraph) -> Result<Self, Error> {
         let graph = Self::adopt(context, raw, false);
@@ -116,7 +117,7 @@ impl CudaGraph {
         &self.family.context
     }
 
-    /// The raw graph, valid as long as this value. Nodes that others add to it are not known here.
+    /// The raw graph, valid as long as this value lives. Nodes that other code adds to it are unknown here.
     pub fn raw(&self) -> CUgraph {
         self.raw
     }
@@ -130,7 +131,7 @@ impl CudaGraph {
     /// What a node does. No driver call.
     ///
     /// # Errors
-    /// The node is not of this graph, or was removed.
+    /// The node is not part of this graph, or was removed.
     #[doc(alias = "cuGraphNodeGetType")]
     pub fn kind(&self, node: GraphNode) -> Result<NodeKind, Error> {
         lock(&self.table).get(node).map(|record| record.kind)
@@ -139,18 +140,19 @@ impl CudaGraph {
     /// The raw node, valid until it is removed.
     ///
     /// # Errors
-    /// The node is not of this graph, or was removed.
+    /// The node is not part of this graph, or was removed.
     pub fn raw_node(&self, node: GraphNode) -> Result<CUgraphNode, Error> {
         lock(&self.table).get(node).map(|record| record.raw)
     }
 
-    /// Removes a node and its dependencies. Executable graphs are not changed, but no longer know the node.
+    /// Removes a node and its dependencies. Executable graphs are not changed, but can no longer be updated at this
+    /// node.
     ///
     /// Driver call: `cuGraphDestroyNode`.
     ///
     /// # Errors
-    /// The node is not of this graph; it is a conditional node, and somebody still has one of its graphs; or whatever the driver
-    /// answers: memory allocation nodes cannot be removed.
+    /// The node is not part of this graph; it is a conditional node, and one of its graphs is still in use; or any
+    /// error returned by the driver: memory allocation nodes cannot be removed.
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove(&mut self, node: GraphNode) -> Result<(), Error> {
         self.remove_shared(node)
@@ -198,7 +200,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddEmptyNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or whatever the driver answers.
+    /// A node in `after` is not part of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[GraphNode]) -> Result<GraphNode, Error> {
         let what = What::new("cuGraphAddEmptyNode", NodeKind::Empty);
@@ -213,7 +215,7 @@ impl CudaGraph {
     /// Driver calls: `cuGraphClone`, `cuGraphNodeFindInClone`.
     ///
     /// # Errors
-    /// Whatever the driver answers: graphs with memory allocation nodes cannot be cloned.
+    /// Any error returned by the driver: graphs with memory allocation nodes cannot be cloned.
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self, Error> {
         let _family = self.family.lock()?;
@@ -234,7 +236,7 @@ impl CudaGraph {
         Ok(clone)
     }
 
-    /// The node of this clone that is the copy of `node` of the original. No driver call.
+    /// The node of this clone that corresponds to `node` of the original. No driver call.
     pub fn copy_of(&self, node: GraphNode) -> GraphNode {
         GraphNode { graph: self.id, ..node }
     }
@@ -251,12 +253,12 @@ impl CudaGraph {
         Ok(Record { raw, kind: record.kind, name, share, bodies: Vec::new() })
     }
 
-    /// Destroys the graph now, if nothing that was instantiated from it is left, and says what the driver answered.
+    /// Destroys the graph now, if nothing that was instantiated from it is left, and reports any error.
     ///
     /// Driver call: `cuGraphDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the graph is gone in any case.
+    /// Any error returned by the driver; the graph is released in any case.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.family).map_or(Ok(()), |mut family| family.destroy())
@@ -361,7 +363,7 @@ impl What {
     }
 }
 
-/// Whoever locks two families takes this first, so that nobody does it in another order meanwhile.
+/// Whoever locks two families takes this first, so that nobody does it in another order in the meantime.
 pub(super) fn two_families() -> MutexGuard<'static, ()> {
     static BOTH: Mutex<()> = Mutex::new(());
     BOTH.lock().unwrap_or_else(PoisonError::into_inner)

@@ -8,14 +8,14 @@ use crate::driver::host_call::GraphFunction;
 use crate::error::Error;
 
 impl CudaGraph {
-    /// Adds a call of a function on the host, on a thread of the driver. Two launches of different executable graphs may call
-    /// it at once. The nodes that depend on it wait for it.
+    /// Adds a call of a function on the host, on a thread of the driver. Launches of two different executable graphs
+    /// may call it concurrently. The nodes that depend on it wait for it.
     ///
-    /// What holds for [`CudaStream::call_host`](crate::CudaStream::call_host) holds here: the function cannot use CUDA, calls of
-    /// this crate answer [`InHostCallback`](crate::error::InHostCallback), and what it drops is given back on another thread.
+    /// As with [`CudaStream::call_host`](crate::CudaStream::call_host), the function cannot use CUDA, calls of this
+    /// crate return [`InHostCallback`](crate::error::InHostCallback), and what it drops is released on another thread.
     ///
-    /// A panic inside is kept, and raised by [`GraphExec::synchronize`](super::GraphExec::synchronize): the first since it was
-    /// called last.
+    /// A panic inside is caught, and resumed by [`GraphExec::synchronize`](super::GraphExec::synchronize): the first
+    /// one since its last call.
     ///
     /// ```
     /// use cuda_launch::graph::InstantiateFlags;
@@ -39,7 +39,7 @@ impl CudaGraph {
     /// Driver call: `cuGraphAddHostNode`.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, or whatever the driver answers.
+    /// A node in `after` is not part of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddHostNode")]
     pub fn add_host(
         &mut self,

@@ -23,26 +23,27 @@ impl KernelNode<'_> {
 }
 
 impl CudaGraph {
-    /// Adds a kernel. Its module, events among its attributes, and buffers passed as `slice`, `slice_mut`, `ptr` or `ptr_mut`, stay
-    /// as long as the graph can run.
+    /// Adds a kernel. Its module, events among its attributes, and buffers passed as `slice`, `slice_mut`, `ptr` or
+    /// `ptr_mut` stay alive as long as the graph can run.
     ///
     /// Driver calls: `cuGraphAddKernelNode_v2`, in drivers since CUDA 12.0; `cuGraphKernelNodeSetAttribute` for each attribute, and
     /// for a [`DeviceNode`](crate::launch::DeviceNode) `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
-    /// The kernel is of another context, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The kernel belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver.
     ///
     /// # Safety
-    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) hold for every launch of the graph and of whatever is
-    ///    instantiated from it, updated with it or has it inside. Where the kernel is passed plain addresses, their memory
-    ///    lives, and nobody else uses it, whenever that runs.
+    /// 1. The duties of [`cuda_launch!`](crate::cuda_launch) hold for every launch of the graph and of anything that is
+    ///    instantiated from it, updated with it or contains it. If the kernel is passed plain addresses, their memory
+    ///    is alive, and nothing else uses it, whenever that runs.
     ///
     ///    A launch is ordered as a whole against other work; its nodes are ordered by their dependencies alone. That is part of the
     ///    aliasing duty: no node that may run at the same time writes what this kernel reads, or uses what it writes. Nodes that
     ///    are added later ([`add_memset`](CudaGraph::add_memset), [`add_copy`](CudaGraph::add_copy)) and changes of
     ///    dependencies ([`remove_dependency`](CudaGraph::remove_dependency), [`Edge::PROGRAMMATIC`](super::Edge::PROGRAMMATIC))
-    ///    are safe to call, and no check looks at them: whoever adds the kernel answers for what is done with the graph then, or
-    ///    relies on no order.
+    ///    are safe to call, and are not checked: whoever adds the kernel is responsible for what is done with the graph
+    ///    afterwards, or must not rely on an order.
     #[doc(alias = "cuGraphAddKernelNode")]
     pub unsafe fn add_kernel(
         &mut self,

@@ -10,7 +10,7 @@ use crate::driver::CudaContext;
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::{DeviceSliceMut, FillElement, Word};
 
-/// Device memory and the value that each of its elements gets: what a memset node does.
+/// Device memory and the value that each of its elements is set to: what a memset node does.
 ///
 /// ```
 /// use cuda_launch::graph::{InstantiateFlags, MemsetNode};
@@ -43,7 +43,7 @@ impl MemsetNode {
     ) -> Result<Self, Error> {
         let (word, parts) = (Word::of(value), memory.parts_mut());
         if *parts.len == 0 {
-            let why = "no elements; a node sets one at least".into();
+            let why = "no elements; a node sets at least one".into();
             return Err(ErrorKind::from(GraphError::Unfit { node: "memset", why }).into());
         }
         let mut share = Share::default();
@@ -62,17 +62,18 @@ impl MemsetNode {
 }
 
 impl CudaGraph {
-    /// Adds a node that sets memory. The memory stays as long as the graph can run, and each launch is ordered against its
-    /// other uses.
+    /// Adds a node that sets memory. The memory stays allocated as long as the graph can run, and each launch is
+    /// ordered against its other uses.
     ///
-    /// Nothing orders it against other nodes of the graph but the dependencies that it is given, also where both use the same memory.
-    /// Without one the two may run at the same time, and what the memory holds then is any mixture of both. Kernels may rely on the
-    /// order: see duty 1 of [`CudaGraph::add_kernel`].
+    /// Only the dependencies that it is given order it against other nodes of the graph, even if both use the same
+    /// memory. Without a dependency the two may run at the same time, and the memory then contains any mixture of both.
+    /// Kernels may rely on the order: see duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddMemsetNode`.
     ///
     /// # Errors
-    /// The memory is of another context, a node of `after` is not of this graph, or whatever the driver answers.
+    /// The memory belongs to another context, a node in `after` is not part of this graph, or any error returned by the
+    /// driver.
     #[doc(alias = "cuGraphAddMemsetNode")]
     pub fn add_memset(&mut self, after: &[GraphNode], memset: MemsetNode) -> Result<GraphNode, Error> {
         self.same_context(&memset.context, "the memory of a memset")?;

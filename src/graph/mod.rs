@@ -6,13 +6,13 @@
 //! | `node` | [`GraphNode`], the handle of a node; what the graph remembers of each |
 //! | `edge` | dependencies, plain and programmatic |
 //! | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
-//! | `capture`, `recording` | a graph from work given to a stream, in a scope that always ends the capture; work recorded into a graph |
-//! | `exec`, `change`, `update` | [`GraphExec`]: a graph made executable; its launch, and what can change without a new one |
+//! | `capture`, `recording` | a graph from work submitted to a stream, in a scope that always ends the capture; work recorded into a graph |
+//! | `exec`, `change`, `update` | [`GraphExec`]: an instantiated graph; its launch, and what can change without a new instantiation |
 //! | `plan` | [`LaunchPlan`]: `cuda_launch!`s recorded once and replayed, with arguments set by name |
-//! | `dot` | a graph as a picture's source |
+//! | `dot` | a graph as the source of a picture |
 //!
-//! What a graph uses lives as long as it can run: modules, buffers passed as `slice` or `ptr`, events, host functions. Each
-//! launch is ordered against other uses of those buffers like a launch of a kernel.
+//! What a graph uses is kept alive as long as it can run: modules, buffers passed as `slice` or `ptr`, events, host
+//! functions. Each launch is ordered against other accesses to those buffers, like a kernel launch.
 
 mod alloc;
 mod capture;

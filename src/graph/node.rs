@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::Home;
 use crate::ordering::Submission;
 
-/// A node of one graph: a number that only its own graph, and what was instantiated from it, understands.
+/// A node of one graph: a number that is meaningful only to its own graph and to what was instantiated from it.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, CudaGraph};
@@ -27,7 +27,7 @@ pub struct GraphNode {
 }
 
 impl GraphNode {
-    /// The node's number in its graph: nodes are counted in the order in which they were added.
+    /// The node's number in its graph: nodes are numbered in the order in which they were added.
     pub fn index(self) -> usize {
         self.index
     }
@@ -47,7 +47,7 @@ pub enum NodeKind {
     Host,
     /// Runs another graph.
     Child,
-    /// Nothing: something to depend on.
+    /// Nothing: only something to depend on.
     Empty,
     /// Waits for an event.
     EventWait,
@@ -57,9 +57,9 @@ pub enum NodeKind {
     MemAlloc,
     /// Frees memory.
     MemFree,
-    /// Runs one of its graphs, or none, or one again and again.
+    /// Runs one of its graphs, or none, or one repeatedly.
     Conditional,
-    /// A kind that this crate cannot make.
+    /// A kind that this crate cannot create.
     Other(u32),
 }
 
@@ -295,7 +295,7 @@ impl Record {
         }
     }
 
-    /// Whether somebody else has one of the graphs inside it, which go with the node.
+    /// Whether other code has one of the graphs inside it, which go with the node.
     pub(super) fn is_held(&self) -> bool {
         let inside = |body: &SharedTable| lock(body).live().any(|(_, record)| record.is_held());
         self.bodies.iter().any(|body| Arc::strong_count(body) > 1 || inside(body))

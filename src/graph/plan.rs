@@ -15,11 +15,11 @@ use crate::error::{Error, ErrorKind, GraphError};
 use crate::launch::named::{memory_word, no_such_argument};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
 
-/// Launches that were recorded once, to be replayed by one driver call.
+/// Launches that were recorded once, to be replayed with one driver call.
 ///
 /// An argument recorded as `named("alpha", 2.0f32)` can be set by that name between replays; `slice`, `slice_mut`, `ptr`
-/// and `ptr_mut` can be named, too. A name that several launches have is set for all of them. A replay tells the driver of the
-/// launches whose arguments were set since the last one, and then launches everything.
+/// and `ptr_mut` can be named, too. A name that several launches share is set for all of them. A replay passes the
+/// arguments that were set since the last one to the driver, and then launches everything.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, LaunchPlan, cuda_launch};
@@ -63,8 +63,8 @@ struct Planned {
 }
 
 impl LaunchPlan {
-    /// Records the launches that `record` makes on the stream it is given, and whatever else it does there: see
-    /// [`CudaGraph::capture`].
+    /// Records the launches that `record` makes on the stream that it is given, and any other work that it submits
+    /// there: see [`CudaGraph::capture`].
     ///
     /// The duties of each `unsafe` in `record` hold for every replay.
     ///
@@ -72,7 +72,7 @@ impl LaunchPlan {
     /// `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
     ///
     /// # Errors
-    /// Those of [`CudaGraph::capture`] and [`CudaGraph::instantiate`].
+    /// The errors of [`CudaGraph::capture`] and [`CudaGraph::instantiate`].
     pub fn record(
         context: &CudaContext,
         record: impl FnOnce(&CudaStream) -> Result<(), Error>,
@@ -94,14 +94,14 @@ impl LaunchPlan {
         Ok(Self { exec, launches, names, dirty: Vec::new() })
     }
 
-    /// Sets a value by name, from the next replay on; it is of the type that was recorded. No driver call.
+    /// Sets a value by name, from the next replay on; it must be of the type that was recorded. No driver call.
     ///
     /// # Errors
-    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. Then
-    /// nothing is changed.
+    /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. In
+    /// that case nothing is changed.
     ///
     /// # Safety
-    /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) that has the name hold with this value, too.
+    /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) with this name hold for this value, too.
     pub unsafe fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
         let fits = NamedArgument::takes_value::<T>;
         for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
@@ -116,13 +116,13 @@ impl LaunchPlan {
 
     /// Sets memory that the kernels only read, recorded as `slice` or `ptr`, by name, from the next replay on. No driver call.
     ///
-    /// The plan keeps the memory, also that which it takes the place of.
+    /// The plan keeps the memory alive, and also the memory that it replaces.
     ///
     /// # Errors
-    /// As [`LaunchPlan::set`]; the memory is of another context.
+    /// As for [`LaunchPlan::set`]; the memory belongs to another context.
     ///
     /// # Safety
-    /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) that has the name hold with this memory, too.
+    /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) with this name hold for this memory, too.
     pub unsafe fn set_slice<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -131,10 +131,11 @@ impl LaunchPlan {
         self.set_memory(name, memory.parts(), false)
     }
 
-    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise as [`LaunchPlan::set_slice`].
+    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise like
+    /// [`LaunchPlan::set_slice`].
     ///
     /// # Errors
-    /// As [`LaunchPlan::set_slice`].
+    /// As for [`LaunchPlan::set_slice`].
     ///
     /// # Safety
     /// 1. As duty 1 of [`LaunchPlan::set_slice`].
@@ -170,13 +171,13 @@ impl LaunchPlan {
         Ok(())
     }
 
-    /// Replays everything on `stream`, behind what the stream was given so far and behind earlier replays.
+    /// Replays everything on `stream`, after all work submitted to the stream so far and after earlier replays.
     ///
     /// Driver calls: `cuGraphExecKernelNodeSetParams_v2` for each launch with an argument set since the last replay, then those
     /// of [`GraphExec::launch`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         while let Some(&index) = self.dirty.last() {
             if let Some(planned) = self.launches.get_mut(index) {
@@ -203,7 +204,7 @@ impl LaunchPlan {
     /// Waits for the last replay; see [`GraphExec::synchronize`].
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.exec.synchronize()
     }

@@ -1,4 +1,4 @@
-//! Captures into a graph that is there.
+//! Captures into an existing graph.
 
 #![allow(unsafe_code)] // A call of the driver with a live stream and graph; what was recorded is removed or kept.
 
@@ -11,15 +11,17 @@ use crate::driver::CudaStream;
 use crate::error::Error;
 
 impl CudaGraph {
-    /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise as [`CudaGraph::capture`];
-    /// after an error or a panic the nodes recorded so far are removed again. Until the capture is over, other graphs of the family
-    /// (one with the graphs inside it) answer [`GraphError::Recording`](crate::error::GraphError::Recording).
+    /// Records work into this graph, after the nodes of `after`. Returns the new nodes. Otherwise like
+    /// [`CudaGraph::capture`]; after an error or a panic the nodes recorded so far are removed again. Until the capture
+    /// is over, other graphs of the family (a graph with the graphs nested in it) return
+    /// [`GraphError::Recording`](crate::error::GraphError::Recording).
     ///
     /// Driver calls: `cuStreamBeginCaptureToGraph`, in drivers since CUDA 12.3, and those of [`CudaGraph::capture`]; to remove nodes
-    /// `cuGraphDestroyNode`. What uses a node that a driver does not remove stays with the graph.
+    /// `cuGraphDestroyNode`. If a driver does not remove a node, whatever it uses stays with the graph.
     ///
     /// # Errors
-    /// A node of `after` is not of this graph, a capture records into its family, and those of [`CudaGraph::capture`].
+    /// A node in `after` is not part of this graph, a capture is recording into its family, and the errors of
+    /// [`CudaGraph::capture`].
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     pub fn capture_into(
         &mut self,

@@ -12,10 +12,10 @@ use crate::driver::despite_captures;
 use crate::error::{Error, ErrorKind, GraphError, UpdateRefusal};
 
 impl GraphExec {
-    /// Takes over what the nodes of `graph` do, which has the same nodes and dependencies, added in the same order. Launches
-    /// made before run as they were.
+    /// Adopts what the nodes of `graph` do, which must have the same nodes and dependencies, added in the same order.
+    /// Earlier launches run unchanged.
     ///
-    /// Nodes are still named by the graph that this one was instantiated from.
+    /// Nodes are still identified by the graph that this one was instantiated from.
     ///
     /// ```
     /// use cuda_launch::error::{GraphError, UpdateRefusal};
@@ -36,8 +36,8 @@ impl GraphExec {
     /// Driver call: `cuGraphExecUpdate_v2`, in drivers since CUDA 12.0.
     ///
     /// # Errors
-    /// [`GraphError::Update`] with the reason and the node, where the graphs differ in what cannot be changed; this one stays
-    /// as it was. The graph is of another context.
+    /// [`GraphError::Update`] with the reason and the node, if the graphs differ in something that cannot be changed;
+    /// this one is left unchanged. The graph belongs to another context.
     #[doc(alias = "cuGraphExecUpdate")]
     pub fn update(&mut self, graph: &CudaGraph) -> Result<(), Error> {
         self.context().same_context(graph.context(), "the graph", "the executable graph")?;

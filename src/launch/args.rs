@@ -114,7 +114,7 @@ pub trait Memory {
     /// Notes that `launch` accesses it, which then comes after the accesses on other streams.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error>;
 
     /// Tells what a recorded launch keeps; never called for a launch that runs.

@@ -5,7 +5,7 @@
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument};
 use super::config::{Dim3, LaunchConfig};
-use super::few::Few;
+use super::inline_vec::InlineVec;
 use super::node::KernelNode;
 use super::prepared::Launch;
 use super::site::{AttributeList, ByValue, slice, slice_mut};
@@ -61,7 +61,7 @@ pub struct LaunchBuilder<'a, 'event> {
     special: bool,
     cluster: Option<Dim3>,
     cooperative: bool,
-    attributes: Few<Attribute<'event>, (), 4>,
+    attributes: InlineVec<Attribute<'event>, (), 4>,
     timed: Option<EventFlags>,
 }
 
@@ -76,7 +76,7 @@ impl CudaStream {
             special: false,
             cluster: None,
             cooperative: false,
-            attributes: Few::new(),
+            attributes: InlineVec::new(),
             timed: None,
         }
     }

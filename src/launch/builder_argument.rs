@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::args::{Bits, Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
 use super::check;
-use super::few::Few;
 use super::given::Given;
+use super::inline_vec::InlineVec;
 use super::record::Report;
 use super::site::ByValue;
 use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape};
@@ -19,7 +19,7 @@ use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, Sl
 use crate::memory::{ObjectParts, Shared};
 use crate::ordering::Submission;
 
-/// Parameters that need no heap. Few kernels have more.
+/// Parameters that need no heap. InlineVec kernels have more.
 pub(super) const USUAL: usize = 16;
 
 /// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) takes.
@@ -92,12 +92,12 @@ pub enum OfForm {}
 #[derive(Debug)]
 pub struct Arguments<'a> {
     /// The packet, and the type of each argument beside it.
-    parameters: Few<*mut c_void, &'static ParameterType, USUAL>,
+    parameters: InlineVec<*mut c_void, &'static ParameterType, USUAL>,
     /// Their sizes.
     shape: Shape,
-    memory: Few<Passed<'a>, (), USUAL>,
+    memory: InlineVec<Passed<'a>, (), USUAL>,
     /// What few launches have, each with its first parameter.
-    labels: Few<Label<'a>, usize, 0>,
+    labels: InlineVec<Label<'a>, usize, 0>,
 }
 
 /// What is known of an argument besides.
@@ -121,7 +121,12 @@ struct Passed<'a> {
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { parameters: Few::new(), shape: Shape::EMPTY, memory: Few::new(), labels: Few::new() }
+        Self {
+            parameters: InlineVec::new(),
+            shape: Shape::EMPTY,
+            memory: InlineVec::new(),
+            labels: InlineVec::new(),
+        }
     }
 
     /// Names what `append` appends, if that is anything.

@@ -11,7 +11,7 @@
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
 //! | `builder`, `builder_argument` | the builder: the list and the packet gathered one argument at a time |
-//! | `few` | its storage, which needs no heap for the usual number of arguments |
+//! | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
 //! | `given` | what a launch needs of its arguments, whoever put them together |
 //! | `stored` | the builder's list with its values in it, for launches that happen later |
 //! | `node` | a checked kernel with its arguments as a value, for graphs |
@@ -29,9 +29,9 @@ mod check;
 mod cluster;
 mod config;
 mod device_node;
-mod few;
 mod given;
 mod guess;
+mod inline_vec;
 mod macros;
 pub(crate) mod named;
 pub(crate) mod node;

@@ -11,8 +11,8 @@ use super::args::{
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument, USUAL};
 use super::config::LaunchConfig;
-use super::few::Few;
 use super::given::Given;
+use super::inline_vec::InlineVec;
 use super::record::Report;
 use super::submit::submit_given;
 use crate::driver::{CudaContext, CudaStream, Kernel, Kind};
@@ -29,9 +29,9 @@ type Word = MaybeUninit<u64>;
 #[derive(Debug)]
 pub struct StoredArguments<'a> {
     list: Arguments<'a>,
-    words: Few<Word, (), WORDS>,
+    words: InlineVec<Word, (), WORDS>,
     /// The parameters whose values are here, each with its first word.
-    values: Few<(u32, u32), (), USUAL>,
+    values: InlineVec<(u32, u32), (), USUAL>,
 }
 
 // SAFETY: the pointers inside are to the address and the length of memory, or to the handle of an object, that is borrowed for
@@ -44,7 +44,7 @@ unsafe impl Sync for StoredArguments<'_> {}
 impl<'a> StoredArguments<'a> {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { list: Arguments::new(), words: Few::new(), values: Few::new() }
+        Self { list: Arguments::new(), words: InlineVec::new(), values: InlineVec::new() }
     }
 
     /// The bytes of `value`; nothing if there are none.

@@ -72,7 +72,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn synchronization_policy(&self) -> Result<Option<SynchronizationPolicy>, Error> {
         use SynchronizationPolicy::{Auto, BlockingSync, Spin, Yield};
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
@@ -86,7 +86,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn access_policy_window(&self) -> Result<Option<AccessPolicyWindow>, Error> {
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
         // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.
@@ -105,7 +105,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetAttribute`; drivers since CUDA 12.0 know the attribute.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn mem_sync_domain(&self) -> Result<MemSyncDomain, Error> {
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
         // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.
@@ -119,7 +119,7 @@ impl CudaStream {
     /// Driver call: `cuStreamGetAttribute`; drivers since CUDA 12.0 know the attribute.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn mem_sync_domain_map(&self) -> Result<(u8, u8), Error> {
         let value = self.raw_attribute(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
         // SAFETY: the driver wrote the member that this id names, into bytes that were all zero; any bits are its numbers.

@@ -1,4 +1,4 @@
-//! What the driver can be told about managed memory, and tells.
+//! Hints to the driver about managed memory, and what it reports.
 
 use cuda_driver_sys::CUmem_advise as A;
 
@@ -18,22 +18,22 @@ use super::location::MemoryLocation;
 #[non_exhaustive]
 #[doc(alias = "CUmem_advise")]
 pub enum MemoryAdvice {
-    /// It is mostly read: readers get copies of their own; or no longer.
+    /// It is mostly read: each reader gets its own copy; or no longer.
     ReadMostly(bool),
     /// It should stay there.
     PreferredLocation(MemoryLocation),
     /// It may stay anywhere.
     NoPreferredLocation,
-    /// That device or the host will use it: it should always reach it without a fault.
+    /// That device or the host will use it, and should always reach it without a page fault.
     AccessedBy(MemoryLocation),
     /// The opposite.
     NotAccessedBy(MemoryLocation),
-    /// What newer drivers know.
+    /// A value that only newer drivers know.
     Other(u32, MemoryLocation),
 }
 
 impl MemoryAdvice {
-    /// As the driver takes it. Where no location is needed it ignores the one that it gets.
+    /// The driver's form. Where no location is needed it ignores the one that it gets.
     pub(super) fn to_raw(self) -> (A, MemoryLocation) {
         let nowhere = MemoryLocation::Device(0);
         match self {
@@ -48,17 +48,17 @@ impl MemoryAdvice {
     }
 }
 
-/// What holds for all of a range of managed memory.
+/// The properties that hold for all of a range of managed memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeState {
     /// It is mostly read.
     pub read_mostly: bool,
-    /// Where it should stay.
+    /// Its preferred location.
     pub preferred_location: Option<MemoryLocation>,
     /// Who will use it.
     pub accessed_by: Vec<MemoryLocation>,
-    /// Where it was last moved by a prefetch.
+    /// Where a prefetch last moved it.
     pub last_prefetch: Option<MemoryLocation>,
 }
 

@@ -1,4 +1,4 @@
-//! Arrays: device memory in a layout of the driver's own, read by kernels through textures and surfaces.
+//! Arrays: device memory in an opaque layout, read by kernels through textures and surfaces.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an array is destroyed only by `ArrayInner`.
 
@@ -47,7 +47,7 @@ bitflags! {
 pub enum ArrayShape {
     /// One row.
     D1 { width: usize },
-    /// Rows.
+    /// The number of rows.
     D2 { width: usize, height: usize },
     /// Planes of rows.
     D3 { width: usize, height: usize, depth: usize },
@@ -62,7 +62,7 @@ pub enum ArrayShape {
 }
 
 impl ArrayShape {
-    /// Elements of a row, rows, and planes, layers or faces; none is 0 unless the shape has no elements.
+    /// Elements per row, rows, and planes, layers or faces; none is 0 unless the shape has no elements.
     pub const fn extent(self) -> Extent {
         match self {
             Self::D1 { width } => Extent::rows(width, 1),
@@ -98,11 +98,11 @@ pub(super) fn described<T: ArrayElement>(shape: ArrayShape, flags: ArrayFlags) -
     ArrayDescriptor { width, height, depth, format: T::FORMAT, channels: T::CHANNELS, flags: own | flags }
 }
 
-/// An array of elements in device memory, in a layout that only textures, surfaces and copies know.
+/// An array of elements in device memory, in an opaque layout that only textures, surfaces and copies understand.
 ///
 /// Handles are cheap to clone and share the array; it is destroyed with the last one, textures and surfaces included.
-/// Destroying it waits for the copies that use it, and for all work of its context if a texture or surface was made of
-/// it, since a kernel may still use those.
+/// Destroying it waits for the copies that use it, and for all work in its context if a texture or surface was made
+/// from it, since a kernel may still use those.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
@@ -149,13 +149,13 @@ unsafe impl Send for ArrayInner {}
 unsafe impl Sync for ArrayInner {}
 
 impl<T: ArrayElement> CudaArray<T> {
-    /// Allocates an array and leaves its elements as they are.
+    /// Allocates an uninitialised array.
     ///
     /// Driver call: `cuArray3DCreate`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape without elements or one that the device does not
-    /// take.
+    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that has no elements or that the device
+    /// does not support.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
     pub fn new(context: &CudaContext, shape: ArrayShape, flags: ArrayFlags) -> Result<Self, Error> {
@@ -175,7 +175,7 @@ impl<T: ArrayElement> CudaArray<T> {
         Self { inner: Arc::new(inner), of: PhantomData }
     }
 
-    /// Borrows an array that other code made and will destroy.
+    /// Borrows an array that other code created and will destroy.
     ///
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
@@ -184,7 +184,7 @@ impl<T: ArrayElement> CudaArray<T> {
     /// 2. Its elements are `T`s.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUarray) -> Result<Self, Error> {
         // SAFETY: 1: the caller's duty 1.
         let descriptor = unsafe { describe(context, raw) }?;
@@ -193,38 +193,38 @@ impl<T: ArrayElement> CudaArray<T> {
         Ok(Self { inner: Arc::new(inner), of: PhantomData })
     }
 
-    /// What the driver says of the array.
+    /// What the driver reports about the array.
     ///
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuArray3DGetDescriptor")]
     pub fn descriptor(&self) -> Result<ArrayDescriptor, Error> {
         // SAFETY: 1: this handle keeps the array.
         unsafe { describe(&self.inner.context, self.inner.raw) }
     }
 
-    /// Copies `source`, row after row without gaps, over all elements; returns when they are there.
+    /// Copies `source`, row by row without gaps, over all elements; returns when the copy is complete.
     ///
-    /// Takes `&self`, as textures and surfaces share the array: nothing on the host can see its elements but copies.
+    /// Takes `&self`, because textures and surfaces share the array: on the host, only copies can access its elements.
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_host(&self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_len("copy_from_host", source.len(), self.len())?;
         stream.copy_region(&CopySource::host(source, self.packed()), &mut self.as_target(), self.extent())
     }
 
-    /// Copies all elements, row after row without gaps, to `target`; returns when they are there.
+    /// Copies all elements, row by row without gaps, to `target`; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
         same_len("copy_to_host", self.len(), target.len())?;
@@ -232,10 +232,10 @@ impl<T: ArrayElement> CudaArray<T> {
         stream.copy_region(&self.as_source(), &mut CopyTarget::host(target, layout), self.extent())
     }
 
-    /// All elements, row after row without gaps. Calls and errors as [`CudaArray::copy_to_host`].
+    /// All elements, row by row without gaps. Calls and errors are those of [`CudaArray::copy_to_host`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
@@ -259,23 +259,23 @@ impl<T: ArrayElement> CudaArray<T> {
         RowLayout::packed::<T>(self.inner.extent.width, self.inner.extent.height)
     }
 
-    /// Elements of a row, rows, and planes, layers or faces.
+    /// Elements per row, rows, and planes, layers or faces.
     pub fn extent(&self) -> Extent {
         self.inner.extent
     }
 
-    /// All elements.
+    /// The total number of elements.
     pub fn len(&self) -> usize {
         // The driver allocated them: they can be counted.
         self.inner.extent.elements().unwrap_or(usize::MAX)
     }
 
-    /// Whether there are no elements, which no array has.
+    /// Whether there are no elements; false for every array.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The raw array, valid as long as a handle to it.
+    /// The raw array, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUarray {
         self.inner.raw
     }
@@ -289,12 +289,12 @@ impl<T: ArrayElement> CudaArray<T> {
         self.inner.clone()
     }
 
-    /// Destroys the array now if this is the last handle to it, and says what the driver answered.
+    /// Destroys the array now if this is the last handle to it, and reports any error.
     ///
     /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuArrayDestroy`, for the last handle of an array that this crate made.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuArrayDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
@@ -412,7 +412,7 @@ pub(super) fn some_elements(
     }
     let code = CUresult::CUDA_ERROR_INVALID_VALUE;
     Err(failed(code, call, asked())
-        .with_hint_for(code, "each number of the shape is 1 at least, and fits in 32 bits"))
+        .with_hint_for(code, "each number of the shape is at least 1 and fits in 32 bits"))
 }
 
 fn same_len(call: &'static str, source_len: usize, destination_len: usize) -> Result<(), Error> {

@@ -6,8 +6,8 @@ use cuda_driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray_format};
 
 use super::device_copy::DeviceCopy;
 
-/// How the driver keeps one channel of an array's element (`CUarray_format`). Open: [`ArrayFormat::from_raw`] takes
-/// what this version has no name for.
+/// How the driver stores one channel of an array's element (`CUarray_format`). Non-exhaustive:
+/// [`ArrayFormat::from_raw`] takes values that this version has no name for.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayElement, ArrayFormat};
@@ -35,21 +35,21 @@ impl ArrayFormat {
     /// 32-bit float.
     pub const F32: Self = Self(CUarray_format::CU_AD_FORMAT_FLOAT);
 
-    /// A format as the driver counts it.
+    /// A format by the driver's number.
     pub const fn from_raw(raw: CUarray_format) -> Self {
         Self(raw)
     }
 
-    /// The format as the driver counts it.
+    /// The driver's number of the format.
     pub const fn raw(self) -> CUarray_format {
         self.0
     }
 }
 
-/// Elements that arrays and textures are made of: 1, 2 or 4 channels of one kind.
+/// Elements that arrays and textures can have: 1, 2 or 4 channels of one kind.
 ///
-/// Implemented for `u8`, `u16`, `u32`, their signed brothers, `f32`, `half::f16` (feature `half`), and arrays of 2 or 4
-/// of them, which are what CUDA C calls `uchar4` or `float2`.
+/// Implemented for `u8`, `u16`, `u32`, their signed counterparts, `f32`, `half::f16` (feature `half`), and arrays of 2
+/// or 4 of them, which are what CUDA C calls `uchar4` or `float2`.
 ///
 /// # Safety
 /// 1. The type has the size of `CHANNELS` channels of `FORMAT`.
@@ -59,7 +59,7 @@ impl ArrayFormat {
     note = "elements are `u8`, `u16`, `u32`, `i8`, `i16`, `i32`, `f32`, `half::f16`, or arrays of 2 or 4 of them"
 )]
 pub unsafe trait ArrayElement: DeviceCopy {
-    /// How a channel is kept.
+    /// The format of a channel.
     const FORMAT: ArrayFormat;
     /// Channels: 1, 2 or 4.
     const CHANNELS: u32;
@@ -86,7 +86,7 @@ elements! { u8 => U8, u16 => U16, u32 => U32, i8 => I8, i16 => I16, i32 => I32, 
 #[cfg(feature = "half")]
 elements! { half::f16 => F16 }
 
-/// What an array is, as the driver tells it.
+/// What an array is, as the driver reports it.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayFormat, ArrayShape, CudaArray};
@@ -102,15 +102,15 @@ elements! { half::f16 => F16 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "CUDA_ARRAY3D_DESCRIPTOR")]
 pub struct ArrayDescriptor {
-    /// Elements of a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows; 0 for an array of one dimension.
+    /// Rows; 0 for a one-dimensional array.
     pub height: usize,
     /// Planes or layers; 0 for an array that has none.
     pub depth: usize,
-    /// How a channel is kept.
+    /// The format of a channel.
     pub format: ArrayFormat,
-    /// Channels of an element.
+    /// Channels per element.
     pub channels: u32,
     /// `CUDA_ARRAY3D_*`.
     pub flags: super::array::ArrayFlags,

@@ -18,14 +18,16 @@ use crate::ordering::Submission;
 
 /// `len` elements of device memory.
 ///
-/// An empty buffer is no allocation: its address is 0, and every operation on it is legal and does nothing.
+/// An empty buffer allocates nothing: its address is 0, and every operation on it is valid and does nothing.
 ///
-/// The buffer remembers which streams used it, and work on another stream is ordered after them: a kernel that takes it as
-/// `slice(x)` or `slice_mut(x)`, a copy, and the end of the buffer, which does not wait on the host. Streams that used it
-/// live at least until it is written on another one. Halves of one buffer count as the whole.
+/// The buffer tracks which streams access it, and work on another stream is ordered after those accesses: a kernel that
+/// takes it as `slice(x)` or `slice_mut(x)`, a copy, and the drop of the buffer, which does not block the host. Streams
+/// that accessed it live at least until it is written on another one. An access to part of a buffer counts as an access
+/// to all of it.
 ///
-/// Memory comes from the device's memory pool and goes back to it in the order of the stream; devices without one
-/// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)) allocate and free it with all their work done.
+/// Memory comes from the device's memory pool and is returned to it in stream order; devices without one
+/// ([`DeviceLimits::memory_pools`](crate::device::DeviceLimits)) wait for all of their work when they allocate and free
+/// it.
 ///
 /// ```
 /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -53,15 +55,15 @@ impl<T: DeviceCopy> std::fmt::Debug for DeviceBuffer<T> {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Allocates `len` elements and leaves them as they are.
+    /// Allocates `len` elements and leaves them uninitialised.
     ///
     /// Driver call: `cuMemAllocAsync` on `stream`, or `cuMemAlloc` on a device without memory pools; none for an empty
-    /// buffer. Where there is not enough memory, and something dropped earlier had to wait for work that is done by now, that is
-    /// freed and the call made once more.
+    /// buffer. If memory runs out, and something dropped earlier was waiting for work that is done by now, that is
+    /// freed and the call is retried.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for elements
-    /// that are aligned to more than the driver's memory, which is at least 256 bytes.
+    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for
+    /// elements whose alignment exceeds that of the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let context = stream.context();
@@ -113,19 +115,19 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemsetD8Async` on `stream`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn zeroed(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, len)?;
         buffer.view_mut().set_zero(stream)?;
         Ok(buffer)
     }
 
-    /// Allocates as many elements as `source` has and copies them; returns when they are there.
+    /// Allocates as many elements as `source` has and copies them; returns when the copy is complete.
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn from_host(stream: &CudaStream, source: &[T]) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
@@ -134,85 +136,86 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// Copies all elements to the host, after the work that `stream` has been given so far.
+    /// Copies all elements to the host, after all work submitted to `stream` so far.
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+    /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also
+    /// reported here.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         self.view().to_host_vec(stream)
     }
 
-    /// Copies `source` over all elements; returns when they are there. Calls and errors as
+    /// Copies `source` over all elements; returns when the copy is complete. Calls and errors as
     /// [`DeviceViewMut::copy_from_host`].
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         self.view_mut().copy_from_host(stream, source)
     }
 
-    /// Copies all elements to `destination`; returns when they are there. Calls and errors as
+    /// Copies all elements to `destination`; returns when the copy is complete. Calls and errors as
     /// [`DeviceView::copy_to_host`].
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
         self.view().copy_to_host(stream, destination)
     }
 
-    /// All elements, to read.
+    /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
 
-    /// The elements of `range`, to read.
+    /// The elements of `range`, for reading.
     ///
     /// # Panics
-    /// If the range is not inside the buffer, as for slices; [`DeviceBuffer::try_slice`] does not.
+    /// If the range is not inside the buffer, as with slices; [`DeviceBuffer::try_slice`] does not panic.
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> DeviceView<'_, T> {
         self.view().slice(range)
     }
 
-    /// The elements of `range`, to read; `None` if it is not inside the buffer.
+    /// The elements of `range`, for reading; `None` if it is not inside the buffer.
     pub fn try_slice(&self, range: impl RangeBounds<usize>) -> Option<DeviceView<'_, T>> {
         self.view().try_slice(range)
     }
 
-    /// The elements of `range`, to write.
+    /// The elements of `range`, for writing.
     ///
     /// # Panics
-    /// If the range is not inside the buffer, as for slices; [`DeviceBuffer::try_slice_mut`] does not.
+    /// If the range is not inside the buffer, as with slices; [`DeviceBuffer::try_slice_mut`] does not panic.
     #[track_caller]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceViewMut<'_, T> {
         self.view_mut().slice(range)
     }
 
-    /// The elements of `range`, to write; `None` if it is not inside the buffer.
+    /// The elements of `range`, for writing; `None` if it is not inside the buffer.
     pub fn try_slice_mut(&mut self, range: impl RangeBounds<usize>) -> Option<DeviceViewMut<'_, T>> {
         self.view_mut().try_slice(range)
     }
 
-    /// The first `mid` elements and the rest, to read.
+    /// The first `mid` elements and the rest, for reading.
     ///
     /// # Panics
-    /// If `mid` is past the end, as for slices.
+    /// If `mid` is past the end, as with slices.
     #[track_caller]
     pub fn split_at(&self, mid: usize) -> (DeviceView<'_, T>, DeviceView<'_, T>) {
         self.view().split_at(mid)
     }
 
-    /// The first `mid` elements and the rest, to write.
+    /// The first `mid` elements and the rest, for writing.
     ///
     /// # Panics
-    /// If `mid` is past the end, as for slices.
+    /// If `mid` is past the end, as with slices.
     #[track_caller]
     pub fn split_at_mut(&mut self, mid: usize) -> (DeviceViewMut<'_, T>, DeviceViewMut<'_, T>) {
         self.view_mut().split_at(mid)
@@ -225,10 +228,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// The address for a kernel to read from; 0 for an empty buffer.
     ///
-    /// Work that is given the address as a number is not noted: order it against other streams yourself, or pass
-    /// `ptr(x)` to a launch, which is the same parameter. The memory is freed after all work that this crate gave to streams of
-    /// the context before the buffer was dropped, in the order of a stream; the host does not wait. For work that this crate does
-    /// not see, of raw driver calls and other libraries, take [`cu_deviceptr`](DeviceBuffer::cu_deviceptr).
+    /// Work that is given the address as a number is not tracked: order it against other streams yourself, or pass
+    /// `ptr(x)` to a launch, which is the same parameter. The memory is freed after all work that this crate submitted
+    /// to streams of the context before the buffer was dropped, in stream order; the host does not wait. For work that
+    /// this crate does not see, from raw driver calls and other libraries, use
+    /// [`cu_deviceptr`](DeviceBuffer::cu_deviceptr).
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
         self.take_address();
@@ -242,17 +246,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         DevicePtrMut::from_raw(self.address)
     }
 
-    /// The raw address, as the driver's functions take it.
+    /// The raw address, as driver functions take it.
     ///
-    /// Work that is given the address is not noted: order it yourself. Once it was asked for, the end of the buffer waits on the
-    /// host for all work of the context.
+    /// Work that is given the address is not tracked: order it yourself. Once this method has been called, dropping the
+    /// buffer blocks the host until all work in the context is done.
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
         self.home.escape();
         self.address
     }
 
-    /// Elements.
+    /// The number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -263,7 +267,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.len == 0
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
@@ -274,13 +278,13 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.home.context()
     }
 
-    /// Frees the memory after all noted work, and says what the driver answered.
+    /// Frees the memory after all tracked work, and reports any error.
     ///
     /// Driver calls: `cuMemFreeAsync`, and an event and a wait for each stream but one that used it; `cuMemFree` on a device
-    /// without memory pools. A graph that uses the buffer keeps the memory.
+    /// without memory pools. A graph that uses the buffer keeps the memory allocated.
     ///
     /// # Errors
-    /// Whatever the driver answers; the buffer is gone in any case.
+    /// Any error returned by the driver; the buffer is released in any case.
     #[doc(alias = "cuMemFree", alias = "cuMemFreeAsync")]
     pub fn close(self) -> Result<(), Error> {
         let home = self.home.clone();

@@ -1,4 +1,4 @@
-//! Constants, to be written by copies.
+//! Constants, written by copies.
 
 use std::ops::RangeBounds;
 
@@ -11,9 +11,9 @@ use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 
-/// Elements of a `__constant__` variable, for copies to write; nobody else can see them meanwhile.
+/// Elements of a `__constant__` variable, for copies to write; an exclusive borrow.
 ///
-/// Kernels read constants through a cache that knows nothing of what kernels write. So this is no
+/// Kernels read constants through a cache that is not coherent with writes by kernels. So this is not a
 /// [`DeviceSliceMut`](crate::DeviceSliceMut), and no kernel takes it as `slice_mut(x)` or `&mut [T]`:
 ///
 /// ```compile_fail,E0277
@@ -46,7 +46,7 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
     /// The elements of `range`.
     ///
     /// # Panics
-    /// If the range is not inside the view, as for slices; `try_slice` does not.
+    /// If the range is not inside the view, as with slices; `try_slice` does not panic.
     #[track_caller]
     pub fn slice(self, range: impl RangeBounds<usize>) -> Self {
         Self(self.0.slice(range))
@@ -57,17 +57,17 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
         self.0.try_slice(range).map(Self)
     }
 
-    /// The same elements, for a shorter time.
+    /// The same elements, with a shorter lifetime.
     pub fn view_mut(&mut self) -> ConstantViewMut<'_, T> {
         ConstantViewMut(self.0.view_mut())
     }
 
-    /// The same elements, to read.
+    /// The same elements, for reading.
     pub fn as_view(&self) -> DeviceView<'_, T> {
         self.0.as_view()
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -77,7 +77,7 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
         self.0.is_empty()
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.0.byte_len()
     }
@@ -87,18 +87,20 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
         self.0.context()
     }
 
-    /// Copies `source` over the elements; returns when they are there. Calls as [`DeviceViewMut::copy_from_host`].
+    /// Copies `source` over the elements; returns when the copy is complete. Calls are those of
+    /// [`DeviceViewMut::copy_from_host`].
     ///
     /// # Errors
-    /// As [`DeviceViewMut::copy_from_host`].
+    /// As for [`DeviceViewMut::copy_from_host`].
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         self.0.copy_from_host(stream, source)
     }
 
-    /// Copies `source` over the elements, on `stream`; does not wait. Calls as [`DeviceViewMut::copy_from_device`].
+    /// Copies `source` over the elements, on `stream`; does not wait. Calls are those of
+    /// [`DeviceViewMut::copy_from_device`].
     ///
     /// # Errors
-    /// As [`DeviceViewMut::copy_from_device`].
+    /// As for [`DeviceViewMut::copy_from_device`].
     pub fn copy_from_device(
         &mut self,
         stream: &CudaStream,
@@ -107,10 +109,11 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
         self.0.copy_from_device(stream, source)
     }
 
-    /// Copies `source` over the elements, on `stream`; does not wait. Calls as [`DeviceViewMut::copy_from_pinned`].
+    /// Copies `source` over the elements, on `stream`; does not wait. Calls are those of
+    /// [`DeviceViewMut::copy_from_pinned`].
     ///
     /// # Errors
-    /// As [`DeviceViewMut::copy_from_pinned`].
+    /// As for [`DeviceViewMut::copy_from_pinned`].
     pub fn copy_from_pinned<'p>(
         &mut self,
         stream: &CudaStream,
@@ -123,7 +126,7 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
     /// [`DeviceViewMut::copy_from_peer`].
     ///
     /// # Errors
-    /// As [`DeviceViewMut::copy_from_peer`].
+    /// As for [`DeviceViewMut::copy_from_peer`].
     pub fn copy_from_peer(
         &mut self,
         stream: &CudaStream,
@@ -132,18 +135,18 @@ impl<'a, T: DeviceCopy> ConstantViewMut<'a, T> {
         self.0.copy_from_peer(stream, source)
     }
 
-    /// Sets every byte to zero, on `stream`; does not wait. Calls as [`DeviceViewMut::set_zero`].
+    /// Sets every byte to zero, on `stream`; does not wait. Calls are those of [`DeviceViewMut::set_zero`].
     ///
     /// # Errors
-    /// As [`DeviceViewMut::set_zero`].
+    /// As for [`DeviceViewMut::set_zero`].
     pub fn set_zero(&mut self, stream: &CudaStream) -> Result<(), Error> {
         self.0.set_zero(stream)
     }
 
-    /// Sets every element to `value`, on `stream`; does not wait. Calls as [`DeviceViewMut::fill`].
+    /// Sets every element to `value`, on `stream`; does not wait. Calls are those of [`DeviceViewMut::fill`].
     ///
     /// # Errors
-    /// As [`DeviceViewMut::fill`].
+    /// As for [`DeviceViewMut::fill`].
     pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error>
     where
         T: FillElement,

@@ -1,7 +1,7 @@
 //! Copies between host and device, and within the device.
 //!
-//! Copies from and to borrowed host memory return when they are done: the driver reads pinned memory only when the stream
-//! gets there, and a `&[T]` cannot promise to live and stay unchanged until then.
+//! Copies from and to borrowed host memory return when they are complete: the driver reads pinned memory only when the
+//! stream reaches the copy, and a `&[T]` cannot promise to live and stay unchanged until then.
 
 #![allow(unsafe_code)] // Calls of the driver on memory whose length and lifetime the views vouch for.
 
@@ -12,12 +12,13 @@ use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::{Submission, submit_and_wait};
 
 impl<T: DeviceCopy> DeviceView<'_, T> {
-    /// Copies the elements to the host, after the work that `stream` has been given so far.
+    /// Copies the elements to the host, after all work submitted to `stream` so far.
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`; none for an empty view.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+    /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also
+    /// reported here.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         let mut host = Vec::with_capacity(self.len());
         // SAFETY: 1: the capacity is `len` elements. They are written when `read_to` has returned without an error, which waits for the
@@ -29,12 +30,12 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         Ok(host)
     }
 
-    /// Copies the elements over all of `destination`; returns when they are there.
+    /// Copies the elements over all of `destination`; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
         same_length("copy_to_host", self.len(), destination.len())?;
@@ -44,12 +45,12 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
 }
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
-    /// Copies all of `source` over the elements; returns when they are there.
+    /// Copies all of `source` over the elements; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpyHtoDAsync`, `cuStreamSynchronize`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoD")]
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_length("copy_from_host", source.len(), self.len())?;
@@ -71,10 +72,11 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
 
     /// Copies all of `source` over the elements, on `stream`; does not wait.
     ///
-    /// Both buffers may be dropped meanwhile: their memory goes after the copy. Driver call: `cuMemcpyDtoDAsync`.
+    /// Both buffers may be dropped in the meantime: their memory is freed after the copy. Driver call:
+    /// `cuMemcpyDtoDAsync`.
     ///
     /// # Errors
-    /// The lengths differ, the stream or the source is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream or the source belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyDtoD")]
     pub fn copy_from_device(
         &mut self,
@@ -103,7 +105,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemsetD8Async`; none for an empty view.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemsetD8")]
     pub fn set_zero(&mut self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the buffer")?;

@@ -1,4 +1,4 @@
-//! Many copies by one driver call.
+//! Many copies in one driver call.
 
 #![allow(unsafe_code)] // Calls of the driver on memory that the batch borrows and whose lengths were compared.
 
@@ -13,9 +13,9 @@ use crate::driver::CudaStream;
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::{Submission, submit_and_wait};
 
-/// Copies that the driver takes by one call, in no promised order among themselves.
+/// Copies that are submitted in one driver call, in no particular order among themselves.
 ///
-/// Host sources are read before [`CopyBatch::submit`] returns. Since CUDA 13.0; older drivers answer
+/// Host sources are read before [`CopyBatch::submit`] returns. Since CUDA 13.0; with older drivers the result is
 /// [`Error::is_unsupported`].
 ///
 /// ```
@@ -57,7 +57,7 @@ impl<'a> CopyBatch<'a> {
         Self::default()
     }
 
-    /// Adds a copy of all of `source` over all of `target`. No driver call.
+    /// Adds a copy of all of `source` to all of `target`. No driver call.
     ///
     /// # Errors
     /// The lengths differ.
@@ -97,7 +97,7 @@ impl<'a> CopyBatch<'a> {
         })
     }
 
-    /// Adds a copy of all of `source` over all of `target`, for which `submit` waits. No driver call.
+    /// Adds a copy of all of `source` to all of `target`, for which `submit` waits. No driver call.
     ///
     /// # Errors
     /// The lengths differ.
@@ -117,7 +117,7 @@ impl<'a> CopyBatch<'a> {
         })
     }
 
-    /// Copies without bytes are left out: the driver takes none.
+    /// Empty copies are left out: the driver does not accept them.
     fn add(&mut self, copy: Copy<'a>) -> Result<&mut Self, Error> {
         if copy.bytes != 0 {
             self.copies.push(copy);
@@ -125,7 +125,7 @@ impl<'a> CopyBatch<'a> {
         Ok(self)
     }
 
-    /// How many copies there are; those without elements do not count.
+    /// The number of copies; those without elements do not count.
     pub fn len(&self) -> usize {
         self.copies.len()
     }
@@ -135,13 +135,13 @@ impl<'a> CopyBatch<'a> {
         self.copies.is_empty()
     }
 
-    /// Gives all copies to `stream`, which cannot be the default stream; waits only if one is to the host.
+    /// Submits all copies to `stream`, which cannot be the default stream; waits only if one of them is to the host.
     ///
     /// Driver calls: `cuMemcpyBatchAsync`, `cuStreamSynchronize` for copies to the host; none for no copies.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer is of another context than
-    /// the stream, or whatever the driver answers.
+    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer belongs to another
+    /// context than the stream, or any error returned by the driver.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         if self.copies.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Copies between devices, and copies of bytes at bare addresses.
+//! Copies between devices, and copies of bytes at raw addresses.
 
 #![allow(unsafe_code)] // Calls of the driver on memory that the views vouch for, or the caller.
 
@@ -13,8 +13,8 @@ use crate::ordering::Submission;
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source`, which may be memory of another device, over the elements, on `stream`; does not wait.
     ///
-    /// The stream is of either context. Both buffers may be dropped meanwhile: their memory goes after the copy. Devices
-    /// that cannot reach each other's memory copy through the host.
+    /// The stream belongs to either context. Both buffers may be dropped in the meantime: their memory is freed after
+    /// the copy. Devices that cannot access each other's memory copy through the host.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -31,7 +31,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyPeerAsync`.
     ///
     /// # Errors
-    /// The lengths differ, a side is of another driver than the stream, or whatever the driver answers.
+    /// The lengths differ, a side belongs to another driver than the stream, or any error returned by the driver.
     #[doc(alias = "cuMemcpyPeer")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     pub fn copy_from_peer(
@@ -64,18 +64,18 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
 }
 
 impl CudaStream {
-    /// Copies `bytes` bytes between any two addresses that the driver knows: device, managed, or pinned host memory.
+    /// Copies `bytes` bytes between any two addresses known to the driver: device, managed, or pinned host memory.
     ///
-    /// Nothing is checked and nothing noted: work on other streams is not ordered. `copy_from_device` and
+    /// Nothing is checked and nothing is tracked: work on other streams is not ordered. `copy_from_device` and
     /// [`CudaStream::copy_region`] do both. Driver call: `cuMemcpyAsync`.
     ///
     /// # Safety
     /// 1. `target` is valid for writes of `bytes` bytes and `source` for reads, both until the copy is done; where the stream captures,
     ///    as long as the graph can run.
-    /// 2. No other work uses the target meanwhile, nor writes the source.
+    /// 2. No other work uses the target in the meantime, nor writes the source.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemcpyAsync")]
     pub unsafe fn copy_bytes(
         &self,
@@ -90,16 +90,16 @@ impl CudaStream {
         })
     }
 
-    /// Sets `bytes` bytes from `target` on to `value`. Nothing is checked and nothing noted.
+    /// Sets `bytes` bytes starting at `target` to `value`. Nothing is checked and nothing is tracked.
     ///
     /// Driver call: `cuMemsetD8Async`.
     ///
     /// # Safety
     /// 1. `target` is valid for writes of `bytes` bytes until the work is done; where the stream captures, as long as the graph can run.
-    /// 2. No other work uses them meanwhile.
+    /// 2. No other work uses them in the meantime.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemsetD8Async")]
     pub unsafe fn fill_bytes(&self, target: CUdeviceptr, value: u8, bytes: usize) -> Result<(), Error> {
         let asked = || format!("{bytes} bytes at {target:#x}");

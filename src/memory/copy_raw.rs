@@ -1,4 +1,4 @@
-//! Copies from host memory that somebody else keeps until they are done.
+//! Copies from host memory that other code keeps alive until they are done.
 
 #![allow(unsafe_code)] // A call of the driver on memory that the caller vouches for.
 
@@ -15,11 +15,11 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Driver call: `cuMemcpyHtoDAsync`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context or captures, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context or captures, or any error returned by the driver.
     ///
     /// # Safety
     /// 1. `source` stays valid for reads until the copy is done, also after an error.
-    /// 2. Nobody writes it until then.
+    /// 2. Nothing else writes it until then.
     pub(crate) unsafe fn copy_from_raw(
         &mut self,
         stream: &CudaStream,

@@ -1,6 +1,6 @@
 //! Copies of rows and planes between host memory, device memory, pitched buffers and arrays.
 //!
-//! One function does them all; what differs is how the two sides are named.
+//! One function does them all; only the way the two sides are specified differs.
 
 #![allow(unsafe_code)] // Calls of the driver on regions that were checked against the memory both sides borrow.
 
@@ -14,7 +14,7 @@ use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::ordering::{Submission, submit_and_wait};
 
-/// What a copy of rows and planes reads.
+/// The source of a copy of rows and planes.
 ///
 /// ```
 /// use cuda_launch::memory::{CopySource, CopyTarget, Extent, RowLayout};
@@ -38,7 +38,7 @@ pub struct CopySource<'a, T: DeviceCopy> {
     of: PhantomData<&'a [T]>,
 }
 
-/// What a copy of rows and planes writes; the example is at [`CopySource`].
+/// The target of a copy of rows and planes; see [`CopySource`] for an example.
 #[derive(Debug)]
 #[doc(alias = "CUDA_MEMCPY3D")]
 pub struct CopyTarget<'a, T: DeviceCopy> {
@@ -47,13 +47,13 @@ pub struct CopyTarget<'a, T: DeviceCopy> {
 }
 
 impl<'a, T: DeviceCopy> CopySource<'a, T> {
-    /// Host memory. A copy from it returns when it is done.
+    /// Host memory. A copy from it returns when it is complete.
     pub fn host(memory: &'a [T], layout: RowLayout) -> Self {
         let place = Place::Host(memory.as_ptr().cast_mut().cast());
         Self::new(place, Bounds::Linear(size_of_val(memory), layout), Owner::Host)
     }
 
-    /// Device memory: a buffer or view. It may be dropped while the copy runs: its memory goes after the copy.
+    /// Device memory: a buffer or view. It may be dropped while the copy runs: its memory is freed after the copy.
     pub fn device<S: DeviceSlice<Element = T> + ?Sized>(memory: &'a S, layout: RowLayout) -> Self {
         let parts = memory.parts();
         let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);
@@ -65,7 +65,7 @@ impl<'a, T: DeviceCopy> CopySource<'a, T> {
         Self { side, of: PhantomData }
     }
 
-    /// Starts `x` elements, `y` rows and `z` planes into the memory, instead of at its start.
+    /// Starts at `x` elements, `y` rows and `z` planes into the memory, instead of at its start.
     #[must_use]
     pub fn at(mut self, x: usize, y: usize, z: usize) -> Self {
         self.side.origin = Offset { x, y, z };
@@ -74,13 +74,14 @@ impl<'a, T: DeviceCopy> CopySource<'a, T> {
 }
 
 impl<'a, T: DeviceCopy> CopyTarget<'a, T> {
-    /// Host memory. A copy to it returns when it is done.
+    /// Host memory. A copy to it returns when it is complete.
     pub fn host(memory: &'a mut [T], layout: RowLayout) -> Self {
         let bytes = size_of_val(memory);
         Self::new(Place::Host(memory.as_mut_ptr().cast()), Bounds::Linear(bytes, layout), Owner::Host)
     }
 
-    /// Device memory: a buffer or mutable view. It may be dropped while the copy runs: its memory goes after the copy.
+    /// Device memory: a buffer or mutable view. It may be dropped while the copy runs: its memory is freed after the
+    /// copy.
     pub fn device<S: DeviceSliceMut<Element = T> + ?Sized>(memory: &'a mut S, layout: RowLayout) -> Self {
         let parts = memory.parts_mut();
         let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);
@@ -92,7 +93,7 @@ impl<'a, T: DeviceCopy> CopyTarget<'a, T> {
         Self { side, of: PhantomData }
     }
 
-    /// Starts `x` elements, `y` rows and `z` planes into the memory, instead of at its start.
+    /// Starts at `x` elements, `y` rows and `z` planes into the memory, instead of at its start.
     #[must_use]
     pub fn at(mut self, x: usize, y: usize, z: usize) -> Self {
         self.side.origin = Offset { x, y, z };
@@ -103,15 +104,16 @@ impl<'a, T: DeviceCopy> CopyTarget<'a, T> {
 impl CudaStream {
     /// Copies `extent` elements, rows and planes from `source` to `target`, on this stream.
     ///
-    /// Returns at once unless host memory takes part: then it returns when the copy is done. Where both regions overlap
-    /// in the same memory, what the target holds afterwards is unspecified. A region without elements is no driver call.
+    /// Returns immediately unless host memory is involved: then it returns when the copy is complete. If both regions
+    /// overlap in the same memory, the contents of the target afterwards are unspecified. A region without elements
+    /// makes no driver call.
     ///
     /// Driver calls: `cuMemcpy2DAsync` for one plane, `cuMemcpy3DAsync` for more; `cuStreamSynchronize` for host memory.
     ///
     /// # Errors
-    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another
-    /// context (that is [`CudaStream::copy_region_peer`]), [`Error::is_not_in_capture`] for host memory on a stream that
-    /// captures, or whatever the driver answers.
+    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one belongs to
+    /// another context (use [`CudaStream::copy_region_peer`] for that), [`Error::is_not_in_capture`] for host memory on
+    /// a stream that captures, or any error returned by the driver.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     pub fn copy_region<T: DeviceCopy>(
@@ -134,15 +136,15 @@ impl CudaStream {
         pair.submit(self, || if pair.is_flat() { pair.copy_rows(work) } else { pair.copy_planes(work) })
     }
 
-    /// As [`CudaStream::copy_region`], between memory of two contexts, which may be on two devices.
+    /// Like [`CudaStream::copy_region`], between memory of two contexts, which may be on two devices.
     ///
-    /// The stream is of either context. Host memory and memory without a context of its own count as the stream's.
+    /// The stream belongs to either context. Host memory and memory without its own context count as the stream's.
     ///
     /// Driver calls: `cuMemcpy3DPeerAsync`; `cuStreamSynchronize` for host memory.
     ///
     /// # Errors
-    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one is of another driver
-    /// than the stream, or whatever the driver answers.
+    /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one belongs to
+    /// another driver than the stream, or any error returned by the driver.
     #[doc(alias = "cuMemcpy3DPeerAsync")]
     pub fn copy_region_peer<T: DeviceCopy>(
         &self,

@@ -1,4 +1,4 @@
-//! Which Rust values may be copied to the device as they are.
+//! Which Rust values may be copied to the device byte for byte.
 
 #![allow(unsafe_code)] // Implementing an unsafe trait for types whose every bit pattern is a value.
 
@@ -13,12 +13,13 @@ use crate::driver::Kind;
 /// Implemented for numbers, arrays, `half` floats (feature `half`), tensor maps, and device pointers. For a `repr(C)`
 /// struct of such fields write `#[derive(Clone, Copy, DeviceCopy)]`.
 ///
-/// `bool`, `char` and enums are not: what a kernel writes need not be one of their values. Pass one with `byval(x)`, keep
-/// them in buffers as `u8` or `u32`. `NonZero` numbers are not for the same reason, nor `MaybeUninit`: a copy to the host
-/// would count bytes as written that nobody wrote. Tuples are not, because Rust may order their fields as it likes, so
-/// that a kernel would read others than were written: use arrays, or a `repr(C)` struct. References and host pointers are not, because the device cannot follow them.
+/// `bool`, `char` and enums are excluded: what a kernel writes need not be one of their values. Pass one with
+/// `byval(x)`, and keep them in buffers as `u8` or `u32`. `NonZero` numbers are excluded for the same reason, and so is
+/// `MaybeUninit`: a copy to the host would treat uninitialised bytes as initialised. Tuples are excluded because Rust
+/// may reorder their fields, so that a kernel would read the wrong ones: use arrays, or a `repr(C)` struct. References
+/// and host pointers are excluded because the device cannot follow them.
 ///
-/// Types of other crates that are `bytemuck::Pod` go through `Plain<T>` (feature `bytemuck`).
+/// For types from other crates that are `bytemuck::Pod`, use `Plain<T>` (feature `bytemuck`).
 ///
 /// ```
 /// use cuda_launch::DeviceCopy;
@@ -48,12 +49,13 @@ pub unsafe trait DeviceCopy: Copy + 'static {
     const KIND: Kind = Kind::Other;
 }
 
-/// What is no address or handle of the device, and holds none: what a `safe fn` of a typed module takes by value, and
-/// what its slices are of.
+/// Types that neither are nor contain a device address or handle: what a `safe fn` of a typed module takes by value,
+/// and the element types of its slices.
 ///
-/// Implemented for numbers, arrays of them, and structs that derive [`DeviceCopy`] and whose fields all are `NoAddress`. Not for
-/// [`DevicePtr`], texture and surface handles and tensor maps, nor for what holds one: the caller could pass any, and no kernel
-/// can promise to be safe with it. [`cuda_module`](macro@crate::cuda_module) says what stands for them.
+/// Implemented for numbers, arrays of them, and structs that derive [`DeviceCopy`] and whose fields are all
+/// `NoAddress`. Not for [`DevicePtr`], texture and surface handles and tensor maps, nor for types that contain one: the
+/// caller could pass any value, and no kernel can promise to be safe with it. [`cuda_module`](macro@crate::cuda_module)
+/// says what to use instead.
 ///
 /// ```
 /// use cuda_launch::memory::NoAddress;
@@ -76,8 +78,9 @@ pub unsafe trait DeviceCopy: Copy + 'static {
 /// ```
 ///
 /// # Safety
-/// 1. No value of the type holds what a kernel follows: an address, or the handle of a texture, surface or other object. A number
-///    is not one, whatever a kernel does with it: that is the promise of whoever declares the kernel as `safe fn`.
+/// 1. No value of the type contains anything that a kernel dereferences: an address, or the handle of a texture,
+///    surface or other object. A number does not count, whatever a kernel does with it: whoever declares the kernel as
+///    `safe fn` vouches for that.
 #[diagnostic::on_unimplemented(
     message = "a `safe fn` cannot take `{Self}`, which may be or hold an address or a handle: the caller could pass any",
     label = "not `NoAddress`",

@@ -21,7 +21,7 @@ use crate::ordering::Submission;
 
 /// An element that DLPack has a name for.
 ///
-/// A type whose size is not that of its name is refused where tensors are made and taken.
+/// A type whose size does not match its name is rejected where tensors are made and taken.
 pub trait DlElement: DeviceCopy {
     /// Its name: a code, and a number of bits.
     const TYPE: DLDataType;
@@ -52,7 +52,7 @@ elements! {
 #[cfg(feature = "half")]
 elements! { half::f16 = 2; half::bf16 = 4; }
 
-/// A tensor of the DLPack standard, given back when dropped.
+/// A tensor of the DLPack standard, released when dropped.
 ///
 /// ```
 /// use cuda_launch::interop::DlTensor;
@@ -95,7 +95,7 @@ struct Kept {
     strides: Box<[i64]>,
 }
 
-/// The memory of tensors that this crate made and that were not given back yet, by the tensor's address: a tensor tells
+/// The memory of tensors that this crate made and that were not released yet, by the tensor's address: a tensor tells
 /// neither its context nor who uses its memory, and what comes back is known again so.
 static OURS: Mutex<BTreeMap<usize, Arc<Home>>> = Mutex::new(BTreeMap::new());
 
@@ -120,14 +120,14 @@ fn forget<T>(tensor: *mut T) {
 }
 
 impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
-    /// Makes the buffer a tensor of that shape, whose rows lie one after the other.
+    /// Turns the buffer into a tensor of that shape, in dense row-major layout.
     ///
-    /// `stream` is the consumer's: its work from now on comes after all work that uses the buffer. When the consumer gives the
-    /// tensor back, the memory is freed after all work of the context.
+    /// `stream` is the consumer's: its work from now on comes after all work that uses the buffer. When the consumer
+    /// releases the tensor, the memory is freed after all work in the context.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the shape has another number of elements, or a number that DLPack cannot hold; or the elements have
-    /// not the size that they are named by. The stream is of another context or captures.
+    /// [`ErrorKind::DlPack`]: the number of elements of the shape differs, or DLPack cannot represent it; or the
+    /// elements do not have the size that their name implies. The stream belongs to another context or captures.
     pub fn into_dlpack(self, stream: &CudaStream, shape: &[usize]) -> Result<DlTensor, Error> {
         has_its_size::<T>()?;
         let elements = match shape.contains(&0) {
@@ -184,7 +184,7 @@ impl DlTensor {
         Self { raw: Raw::Versioned(raw) }
     }
 
-    /// The memory, if it is this crate's.
+    /// The memory, if it belongs to this crate.
     fn home(&self) -> Option<Arc<Home>> {
         let address = match self.raw {
             Raw::Versioned(raw) => raw.addr(),
@@ -193,31 +193,34 @@ impl DlTensor {
         ours().get(&address.get()).cloned()
     }
 
-    /// Takes over a tensor of another library, from a capsule called `dltensor_versioned`.
+    /// Takes ownership of a tensor from another library, from a capsule called `dltensor_versioned`.
     ///
     /// # Safety
-    /// 1. It is a live tensor of version 1 of the standard, and this is its only owner. Its deleter may be called on any thread.
-    /// 2. Its memory is as it says, and stays until it is given back. Nobody writes it meanwhile, nor reads it unless the tensor says
-    ///    that it may only be read.
-    /// 3. Work that wrote it is done, or ordered before the streams that it is used on here.
-    /// 4. Contexts of its device that [`DlTensor::into_buffer`] is given are of the driver that allocated it, and reach it:
-    ///    it tells the device's number only. Of a tensor that this crate made, the context is known and compared.
+    /// 1. It is a live tensor of version 1 of the standard, and the caller is its only owner. Its deleter may be called
+    ///    on any thread.
+    /// 2. Its memory is as it says, and stays valid until it is released. Nothing else writes it in the meantime, nor
+    ///    reads it unless the tensor says that it is read-only.
+    /// 3. Work that wrote it is done, or is ordered before the streams that it is used on here.
+    /// 4. Contexts of its device that are passed to [`DlTensor::into_buffer`] belong to the driver that allocated it,
+    ///    and can access it: the tensor holds the device's number only. For a tensor that this crate made, the context
+    ///    is known and compared.
     pub unsafe fn from_raw(raw: NonNull<DLManagedTensorVersioned>) -> Self {
         Self { raw: Raw::Versioned(raw) }
     }
 
-    /// Takes over a tensor in the older form, from a capsule called `dltensor`.
+    /// Takes ownership of a tensor in the older form, from a capsule called `dltensor`.
     ///
     /// # Safety
-    /// 1. It is a live tensor of that form, and this is its only owner. Its deleter may be called on any thread.
-    /// 2. Its memory is as it says, may be written, and stays until it is given back. Nobody else uses it meanwhile.
+    /// 1. It is a live tensor of that form, and the caller is its only owner. Its deleter may be called on any thread.
+    /// 2. Its memory is as it says, may be written, and stays valid until it is released. Nothing else uses it in the
+    ///    meantime.
     /// 3. As duty 3 of [`DlTensor::from_raw`]: work that wrote it is ordered before its uses here.
-    /// 4. As duty 4 of [`DlTensor::from_raw`]: contexts that [`DlTensor::into_buffer`] is given reach it.
+    /// 4. As duty 4 of [`DlTensor::from_raw`]: contexts passed to [`DlTensor::into_buffer`] can access it.
     pub unsafe fn from_raw_legacy(raw: NonNull<DLManagedTensor>) -> Self {
         Self { raw: Raw::Legacy(raw) }
     }
 
-    /// Gives the tensor to another library, which calls its deleter once.
+    /// Hands the tensor to another library, which calls its deleter once.
     pub fn into_raw(self) -> NonNull<DLManagedTensorVersioned> {
         let wrapped = match self.raw {
             Raw::Versioned(raw) => {
@@ -236,7 +239,7 @@ impl DlTensor {
         wrapped.into_raw()
     }
 
-    /// Gives the tensor to another library that knows the older form only. That form cannot say that elements may only be read.
+    /// Hands the tensor to another library that knows only the older form. That form cannot mark elements as read-only.
     pub fn into_raw_legacy(self) -> NonNull<DLManagedTensor> {
         if let Raw::Legacy(raw) = self.raw {
             std::mem::forget(self);
@@ -251,13 +254,14 @@ impl DlTensor {
         raw
     }
 
-    /// The buffer that the tensor's elements are; the tensor is given back with it, after the work that uses it.
+    /// The tensor's elements as a buffer; the tensor is released with it, after the work that uses it.
     ///
-    /// The memory of a tensor that this crate made remembers who used it, as if it had never been away. No driver call.
+    /// For a tensor that this crate made, the accesses tracked before still count, as if the memory had never left. No
+    /// driver call.
     ///
     /// # Errors
-    /// [`ErrorKind::DlPack`]: the elements are of another type or size, on another device, not in rows one after the other, or
-    /// may only be read. [`Error::is_context_mismatch`]: this crate made the tensor of memory of another context.
+    /// [`ErrorKind::DlPack`]: the elements are of another type or size, on another device, not in dense row-major
+    /// layout, or read-only. [`Error::is_context_mismatch`]: this crate made the tensor from memory of another context.
     pub fn into_buffer<T: DlElement>(self, context: &CudaContext) -> Result<DeviceBuffer<T>, Error> {
         has_its_size::<T>()?;
         let (tensor, home) = (*self.tensor(), self.home());
@@ -305,14 +309,14 @@ impl DlTensor {
         unsafe { dimensions(tensor.shape, tensor.ndim) }
     }
 
-    /// The distances of neighbours in each dimension, in elements; empty if rows lie one after the other.
+    /// The strides of each dimension, in elements; empty for dense row-major layout.
     pub fn strides(&self) -> &[i64] {
         let tensor = self.tensor();
         // SAFETY: 1: as for the lengths; null stands for none.
         unsafe { dimensions(tensor.strides, tensor.ndim) }
     }
 
-    /// Whether the elements may only be read.
+    /// Whether the elements are read-only.
     pub fn is_read_only(&self) -> bool {
         match self.raw {
             // SAFETY: the structure is this value's, and freed by its end alone.
@@ -331,7 +335,7 @@ impl DlTensor {
         }
     }
 
-    /// Elements, if they lie one after the other.
+    /// The number of elements, if they are contiguous.
     fn compact_len(&self) -> Option<usize> {
         if self.shape().contains(&0) {
             return Some(0);

@@ -1,4 +1,4 @@
-//! The C structures of DLPack 1.0, by which libraries hand tensors to each other.
+//! The C structures of DLPack 1.0, with which libraries exchange tensors.
 
 #![allow(missing_docs)] // The names of the standard.
 
@@ -30,7 +30,7 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-/// A tensor that somebody else owns.
+/// A tensor that other code owns.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
@@ -39,7 +39,7 @@ pub struct DLTensor {
     pub ndim: i32,
     pub dtype: DLDataType,
     pub shape: *mut i64,
-    /// In elements; null for rows one after the other.
+    /// In elements; null for dense row-major layout.
     pub strides: *mut i64,
     pub byte_offset: u64,
 }

@@ -21,16 +21,16 @@ use crate::error::Error;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExternalMemoryHandle {
-    /// A file descriptor, as Vulkan exports it; the driver's from the import on, whether it succeeds or not.
+    /// A file descriptor, as Vulkan exports it; owned by the driver from the import on, whether it succeeds or not.
     #[cfg(unix)]
     FileDescriptor(std::os::fd::OwnedFd),
-    /// A handle of Windows: which kind (`CUexternalMemoryHandleType`), and the handle, which whoever holds it closes.
+    /// A Windows handle: its kind (`CUexternalMemoryHandleType`), and the handle, which its holder closes.
     Windows(u32, *mut c_void),
 }
 
 /// Memory of a graphics API, opened for CUDA.
 ///
-/// Handles are cheap to clone; it is given back with the last handle and the last buffer.
+/// Handles are cheap to clone; the memory is released with the last handle and the last buffer.
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
@@ -71,12 +71,13 @@ impl ExternalMemory {
     /// Driver call: `cuImportExternalMemory`.
     ///
     /// # Safety
-    /// 1. The handle is live, and of the kind it says.
-    /// 2. Its memory has so many bytes, and is dedicated or not as said.
+    /// 1. The handle is live, and of the kind that it claims.
+    /// 2. Its memory has this many bytes, and is dedicated or not as specified.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no such memory, or whatever the driver answers. A file descriptor that a driver
-    /// refuses may stay open: drivers close some of them, and closing it again could hit another file.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if such memory is not supported, or any error returned by the driver. A file
+    /// descriptor that a driver rejects may stay open: drivers close some of them, and closing it again could close an
+    /// unrelated file.
     #[doc(alias = "cuImportExternalMemory")]
     pub unsafe fn import(
         context: &CudaContext,
@@ -126,16 +127,17 @@ impl ExternalMemory {
         Ok(Self { inner: Arc::new(Imported { raw, bytes, context: context.clone() }) })
     }
 
-    /// `len` elements at `offset` bytes, as a buffer that keeps the memory.
+    /// `len` elements at `offset` bytes, as a buffer that keeps the memory alive.
     ///
     /// Driver calls: `cuExternalMemoryGetMappedBuffer`, and `cuMemFree` at the end.
     ///
     /// # Safety
-    /// 1. Nobody else, the graphics API included, uses these elements while the buffer or work with it does: semaphores tell.
+    /// 1. Nothing else, the graphics API included, uses these elements while the buffer or work with it does:
+    ///    synchronise with semaphores.
     ///
     /// # Errors
-    /// Whatever the driver answers: the range must lie inside; [`Error::is_misaligned`] for an offset that does not fit the
-    /// elements.
+    /// Any error returned by the driver: the range must be in bounds; [`Error::is_misaligned`] for an offset that is
+    /// misaligned for the elements.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
     pub unsafe fn map<T: DeviceCopy>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>, Error> {
         let (bytes, context) = (byte_len::<T>(len)?, &self.inner.context);
@@ -161,12 +163,12 @@ impl ExternalMemory {
         ))
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.inner.bytes
     }
 
-    /// The raw handle, valid as long as this one.
+    /// The raw handle, valid as long as this one lives.
     pub fn raw(&self) -> CUexternalMemory {
         self.inner.raw
     }

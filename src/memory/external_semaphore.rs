@@ -18,19 +18,20 @@ use crate::ordering::Submission;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExternalSemaphoreHandle {
-    /// A file descriptor of a semaphore that is signalled or not; the driver's from the import on, whether it succeeds or not.
+    /// A file descriptor of a binary semaphore; owned by the driver from the import on, whether it succeeds or not.
     #[cfg(unix)]
     FileDescriptor(std::os::fd::OwnedFd),
-    /// A file descriptor of a semaphore that counts; as above.
+    /// A file descriptor of a timeline semaphore; as above.
     #[cfg(unix)]
     TimelineFileDescriptor(std::os::fd::OwnedFd),
-    /// A handle of Windows: which kind (`CUexternalSemaphoreHandleType`), and the handle, which whoever holds it closes.
+    /// A Windows handle: its kind (`CUexternalSemaphoreHandleType`), and the handle, which its holder closes.
     Windows(u32, *mut c_void),
 }
 
 /// A semaphore of a graphics API: streams wait for it and signal it.
 ///
-/// Handles are cheap to clone; it is given back with the last one, which waits for the streams that wait for it or signal it.
+/// Handles are cheap to clone; the semaphore is released with the last one, which waits for the streams that wait for
+/// it or signal it.
 ///
 /// ```no_run
 /// # #[cfg(unix)] {
@@ -54,7 +55,7 @@ pub struct ExternalSemaphore {
 
 #[derive(Debug)]
 struct Imported {
-    /// Null once it is given back.
+    /// Null once it is released.
     raw: CUexternalSemaphore,
     context: CudaContext,
     /// The streams that were given a wait or a signal. All count as readers: a signal must not wait for the wait that it ends.
@@ -74,16 +75,17 @@ impl Resource for Imported {
 }
 
 impl ExternalSemaphore {
-    /// Opens a semaphore.
+    /// Imports a semaphore.
     ///
     /// Driver call: `cuImportExternalSemaphore`.
     ///
     /// # Safety
-    /// 1. The handle is live, and of the kind it says.
+    /// 1. The handle is live, and of the kind that it claims.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such semaphores, or whatever the driver answers. A file descriptor that a
-    /// driver refuses may stay open: drivers close some of them, and closing it again could hit another file.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if such semaphores are not supported, or any error returned by the driver. A file
+    /// descriptor that a driver rejects may stay open: drivers close some of them, and closing it again could close an
+    /// unrelated file.
     #[doc(alias = "cuImportExternalSemaphore")]
     pub unsafe fn import(context: &CudaContext, handle: ExternalSemaphoreHandle) -> Result<Self, Error> {
         #[cfg(unix)]
@@ -130,12 +132,13 @@ impl ExternalSemaphore {
         Ok(Self { inner: Arc::new(Imported { raw, context: context.clone(), accesses }) })
     }
 
-    /// Signals it when `stream` gets there: with `value` if it counts, or as the key of a keyed mutex.
+    /// Signals it when `stream` reaches this point: with `value` for a timeline semaphore, or as the key of a keyed
+    /// mutex.
     ///
     /// Driver call: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context or captures, or whatever the driver answers.
+    /// The stream belongs to another context or captures, or any error returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
@@ -154,12 +157,13 @@ impl ExternalSemaphore {
         )
     }
 
-    /// Makes work given to `stream` from now on wait for it: until it counts at least `value`, or is that key of a keyed mutex.
+    /// Makes work submitted to `stream` from now on wait for it: until a timeline semaphore has reached `value`, or a
+    /// keyed mutex has that key.
     ///
     /// Driver call: `cuWaitExternalSemaphoresAsync`.
     ///
     /// # Errors
-    /// The stream is of another context or captures, or whatever the driver answers.
+    /// The stream belongs to another context or captures, or any error returned by the driver.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait(&self, stream: &CudaStream, value: u64) -> Result<(), Error> {
         let mut parameters = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
@@ -188,7 +192,7 @@ impl ExternalSemaphore {
         Ok(work)
     }
 
-    /// The raw semaphore, valid as long as this handle.
+    /// The raw semaphore, valid as long as this handle lives.
     pub fn raw(&self) -> CUexternalSemaphore {
         self.inner.raw
     }

@@ -12,10 +12,10 @@ use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::ordering::Submission;
 
-/// Elements that the driver can fill memory with: those of 1, 2 or 4 bytes.
+/// Elements that the driver can fill memory with: those with a size of 1, 2 or 4 bytes.
 ///
-/// Implemented for numbers, `half` floats, and arrays of bytes and 16-bit integers of such a size. Memory of wider
-/// elements is zeroed with `set_zero`, and otherwise filled by a kernel.
+/// Implemented for numbers, `half` floats, and arrays of bytes and 16-bit integers of such a size. Memory of larger
+/// elements can be zeroed with `set_zero`; other values take a kernel.
 ///
 /// # Safety
 /// 1. The type has 1, 2 or 4 bytes.
@@ -44,7 +44,7 @@ fill_elements! {
 #[cfg(feature = "half")]
 fill_elements! { half::f16, half::bf16 }
 
-/// A value as the driver takes it.
+/// A value in the driver's form.
 #[derive(Clone, Copy)]
 pub(crate) enum Word {
     One(u8),
@@ -85,7 +85,7 @@ impl Word {
         }
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -157,8 +157,8 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
     /// empty view.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers: `CUDA_ERROR_INVALID_VALUE` for an array such as
-    /// `[u8; 4]` that does not start at a multiple of its size.
+    /// The stream belongs to another context, or any error returned by the driver: `CUDA_ERROR_INVALID_VALUE` for an
+    /// array such as `[u8; 4]` that is not aligned to its size.
     #[doc(alias = "cuMemsetD8")]
     #[doc(alias = "cuMemsetD16")]
     #[doc(alias = "cuMemsetD32")]
@@ -184,17 +184,17 @@ impl<T: FillElement> DeviceBuffer<T> {
     /// [`DeviceBuffer::fill`].
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn filled(stream: &CudaStream, len: usize, value: T) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, len)?;
         buffer.fill(stream, value)?;
         Ok(buffer)
     }
 
-    /// Sets every element to `value`, on `stream`. Calls and errors as [`DeviceViewMut::fill`].
+    /// Sets every element to `value`, on `stream`. Calls and errors are those of [`DeviceViewMut::fill`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error> {
         self.view_mut().fill(stream, value)
     }

@@ -1,4 +1,4 @@
-//! Device memory that comes from elsewhere, or goes there.
+//! Device memory that comes from other code, or is handed to it.
 
 #![allow(unsafe_code)] // Takes the caller's word for memory that this crate did not allocate.
 
@@ -11,20 +11,20 @@ use super::home::{Home, Origin};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 
-/// How memory that other code allocated is given back.
+/// How memory that other code allocated is freed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RawOwnership {
     /// With `cuMemFree`.
     Plain,
-    /// With `cuMemFreeAsync`, on this stream or the last one that used it.
+    /// With `cuMemFreeAsync`, on this stream or the last one that accessed it.
     Pool(CudaStream),
     /// Not by this crate.
     Borrowed,
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Allocates `len` elements outside of any memory pool, and leaves them as they are: for memory that is shared with other
+    /// Allocates `len` uninitialised elements outside of any memory pool: for memory that is shared with other
     /// processes.
     ///
     /// Driver call: `cuMemAlloc`; none for an empty buffer.
@@ -46,7 +46,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// Takes over, or borrows, `len` elements of device memory that other code allocated.
+    /// Takes ownership of, or borrows, `len` elements of device memory that other code allocated.
     ///
     /// No driver call.
     ///
@@ -67,11 +67,13 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Safety
-    /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
-    /// 2. They stay as long as the buffer, and all work that uses it, if they are borrowed.
-    /// 3. They can be freed as `ownership` says, on a stream of `context` if it names one, and nobody else frees them.
-    /// 4. Nobody else uses them meanwhile in a way that a `Vec` would not allow, and work that uses them now is ordered before what
-    ///    the buffer is used for.
+    /// 1. `address` points to `len` elements of device memory that `context` can access, aligned for them; or `len` is
+    ///    0.
+    /// 2. If they are borrowed, they outlive the buffer and all work that uses it.
+    /// 3. They can be freed as `ownership` says, on a stream of `context` if it names one, and nothing else frees
+    ///    them.
+    /// 4. Nothing else uses them in the meantime in a way that a `Vec` would not allow, and work that uses them now is
+    ///    ordered before what the buffer is used for.
     pub unsafe fn from_raw_parts(
         context: &CudaContext,
         address: u64,
@@ -87,14 +89,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Self::from_home(len, address, Home::new(address, context, origin))
     }
 
-    /// `len` elements of device memory that `owner` keeps: it is dropped after the last work that uses them.
+    /// `len` elements of device memory that `owner` keeps alive: it is dropped after the last work that uses them.
     ///
     /// No driver call.
     ///
     /// # Safety
-    /// 1. `address` points to `len` elements of device memory that `context` reaches, aligned for them; or `len` is 0.
-    /// 2. They stay until `owner` is dropped.
-    /// 3. Nobody else uses them until then in a way that a `Vec` would not allow.
+    /// 1. `address` points to `len` elements of device memory that `context` can access, aligned for them; or `len` is
+    ///    0.
+    /// 2. They stay valid until `owner` is dropped.
+    /// 3. Nothing else uses them until then in a way that a `Vec` would not allow.
     pub unsafe fn from_foreign(
         context: &CudaContext,
         address: u64,
@@ -104,11 +107,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Self::from_home(len, address, Home::new(address, context, Origin::Foreign(Box::new(owner))))
     }
 
-    /// Gives the memory out of hand: its address and its length in elements, after waiting for the streams that use it.
+    /// Releases ownership of the memory: returns its address and its length in elements, after waiting for the streams
+    /// that use it.
     ///
-    /// Whoever gets it frees it: with `cuMemFreeAsync`, or `cuMemFree` on devices without memory pools and for buffers of
-    /// [`DeviceBuffer::uninit_plain`]. Memory of a foreign owner is lost with it: it is never dropped. A buffer that a graph uses
-    /// is given back instead.
+    /// The caller frees it: with `cuMemFreeAsync`, or `cuMemFree` on devices without memory pools and for buffers of
+    /// [`DeviceBuffer::uninit_plain`]. The owner of memory from other code is leaked: it is never dropped. A buffer
+    /// that a graph uses is returned instead.
     ///
     /// Driver calls: `cuStreamSynchronize` for each stream that used it.
     ///

@@ -16,11 +16,12 @@ use crate::error::{Error, ErrorKind, GlobalError};
 
 /// A `__device__` variable of a module, as an array of `T`.
 ///
-/// There is one handle of a variable at a time, so that a mutable view is the only one; it keeps the module loaded. Share
-/// it as any other value. It may stand in `slice(x)` and `slice_mut(x)`.
+/// There is only one handle to a variable at a time, so that mutable views are exclusive; it keeps the module loaded.
+/// Share it like any other value. It can be passed as `slice(x)` and `slice_mut(x)`.
 ///
-/// It remembers which streams used it, as a [`DeviceBuffer`](crate::DeviceBuffer) does, and so do handles that come later. A
-/// kernel that uses the variable by its name in its own source is not noted: order such kernels against copies yourself.
+/// It tracks which streams access it, as a [`DeviceBuffer`](crate::DeviceBuffer) does, and later handles continue from
+/// there. A kernel that uses the variable by name in its own source is not tracked: order such kernels against copies
+/// yourself.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -44,9 +45,9 @@ pub struct ModuleGlobal<T: DeviceCopy> {
     of: PhantomData<T>,
 }
 
-/// A `__constant__` variable of a module, as an array of `T`: the host writes it, kernels only read.
+/// A `__constant__` variable of a module, as an array of `T`: the host writes it, kernels only read it.
 ///
-/// Otherwise as [`ModuleGlobal`].
+/// Otherwise like [`ModuleGlobal`].
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -68,8 +69,8 @@ impl CudaModule {
     /// Driver call: `cuModuleGetGlobal`.
     ///
     /// # Errors
-    /// [`GlobalError`]: there is none of this name, its size is no whole number of `T`, it is not aligned for them, or
-    /// another handle of it lives; [`GlobalError::Constant`] where the image says that it is one.
+    /// [`GlobalError`]: there is no such variable, its size is not a multiple of that of `T`, it is misaligned for `T`,
+    /// or another handle to it exists; [`GlobalError::Constant`] if the image says that it is a constant.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn global<T: DeviceCopy>(&self, name: &str) -> Result<ModuleGlobal<T>, Error> {
         if self.variables().any(|(known, constant)| known == name && constant) {
@@ -117,7 +118,7 @@ impl CudaModule {
     /// Driver call: `cuModuleGetGlobal`. The driver does not tell constants from other variables; PTX does.
     ///
     /// # Errors
-    /// As [`CudaModule::global`], and [`GlobalError::NotConstant`] where the image says so.
+    /// As for [`CudaModule::global`], and [`GlobalError::NotConstant`] if the image says that it is not a constant.
     pub fn constant<T: DeviceCopy>(&self, name: &str) -> Result<ModuleConstant<T>, Error> {
         if self.variables().any(|(known, constant)| known == name && !constant) {
             let (name, module) = (name.to_string(), self.origin().to_string());
@@ -142,18 +143,18 @@ macro_rules! shared_methods {
                 &$($global)*.module
             }
 
-            /// Elements.
+            /// The number of elements.
             pub fn len(&self) -> usize {
                 let $variable = self;
                 $($global)*.len
             }
 
-            /// Whether it has no elements, which no compiler makes.
+            /// Whether it has no elements; compilers make no such variables.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// Bytes.
+            /// The size in bytes.
             pub fn byte_len(&self) -> usize {
                 self.len() * size_of::<T>()
             }
@@ -165,35 +166,36 @@ macro_rules! shared_methods {
                 DevicePtr::from_raw($($global)*.address)
             }
 
-            /// All elements, to read.
+            /// All elements, for reading.
             pub fn view(&self) -> DeviceView<'_, T> {
                 let $variable = self;
                 DeviceView::new($($global)*.address, $($global)*.len, &$($global)*.home)
             }
 
-            /// Copies all elements to the host, after the work that `stream` has been given so far. Calls and errors as
+            /// Copies all elements to the host, after all work submitted to `stream` so far. Calls and errors as
             /// [`DeviceView::to_host_vec`].
             ///
             /// # Errors
-            /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+            /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is
+            /// also reported here.
             pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
                 self.view().to_host_vec(stream)
             }
 
-            /// Copies all elements to `destination`; returns when they are there. Calls and errors as
+            /// Copies all elements to `destination`; returns when the copy is complete. Calls and errors as
             /// [`DeviceView::copy_to_host`].
             ///
             /// # Errors
-            /// The lengths differ, the stream is of another context, or whatever the driver answers.
+            /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
             pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
                 self.view().copy_to_host(stream, destination)
             }
 
-            /// Copies `source` over all elements; returns when they are there. Calls and errors as
+            /// Copies `source` over all elements; returns when the copy is complete. Calls and errors as
             /// [`DeviceViewMut::copy_from_host`].
             ///
             /// # Errors
-            /// The lengths differ, the stream is of another context, or whatever the driver answers.
+            /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
             pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
                 let $variable = self;
                 $($global)*.view_mut().copy_from_host(stream, source)
@@ -203,7 +205,8 @@ macro_rules! shared_methods {
             /// [`DeviceViewMut::copy_from_device`].
             ///
             /// # Errors
-            /// The lengths differ, the stream or the source is of another context, or whatever the driver answers.
+            /// The lengths differ, the stream or the source belongs to another context, or any error returned by the
+            /// driver.
             pub fn copy_from_device(
                 &mut self,
                 stream: &CudaStream,
@@ -233,7 +236,7 @@ shared_methods!(ModuleGlobal, global => global);
 shared_methods!(ModuleConstant, constant => constant.0);
 
 impl<T: DeviceCopy> ModuleGlobal<T> {
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
@@ -246,7 +249,7 @@ impl<T: DeviceCopy> ModuleGlobal<T> {
 }
 
 impl<T: DeviceCopy> ModuleConstant<T> {
-    /// All elements, for copies to write; no kernel takes them to write.
+    /// All elements, for copies to write; kernels cannot take them as mutable.
     pub fn view_mut(&mut self) -> ConstantViewMut<'_, T> {
         ConstantViewMut::new(self.0.view_mut())
     }

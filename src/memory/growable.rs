@@ -1,4 +1,4 @@
-//! A buffer that grows where it is.
+//! A buffer that grows in place.
 
 #![allow(unsafe_code)] // Implements `DeviceSlice` for memory that it has mapped.
 
@@ -16,7 +16,8 @@ use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceP
 use crate::driver::CudaContext;
 use crate::error::{BadMapping, Error, ErrorKind};
 
-/// Device memory that grows without moving: addresses for the most it may have are reserved, and memory is mapped as it is needed.
+/// Device memory that grows without moving: addresses for its maximum size are reserved, and memory is mapped as
+/// needed.
 ///
 /// ```
 /// use cuda_launch::memory::GrowableBuffer;
@@ -46,12 +47,12 @@ pub struct GrowableBuffer<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> GrowableBuffer<T> {
-    /// Reserves addresses for `most` elements. No memory is allocated yet.
+    /// Reserves addresses for at most `most` elements. No memory is allocated yet.
     ///
     /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemAddressReserve`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn new(context: &CudaContext, most: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, true)?;
         let bytes = byte_len::<T>(most)?.max(1).checked_next_multiple_of(granularity);
@@ -67,18 +68,19 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         Ok(Self { address, len: 0, mapped: 0, granularity, addresses, mappings, home, of: PhantomData })
     }
 
-    /// Makes it `len` elements long, which it is at least afterwards; new elements are as they are.
+    /// Grows it to at least `len` elements; new elements are uninitialised.
     ///
-    /// What it has stays where it is, and work that uses it goes on. Driver calls, if memory has to be mapped: `cuMemCreate`,
-    /// `cuMemMap`, `cuMemSetAccess`.
+    /// The existing elements stay where they are, and work that uses them continues. Driver calls, if memory has to be
+    /// mapped: `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`.
     ///
     /// # Errors
-    /// More than was reserved, [`Error::is_out_of_memory`], or whatever the driver answers; the buffer is then as before.
+    /// More than was reserved, [`Error::is_out_of_memory`], or any error returned by the driver; the buffer is then
+    /// unchanged.
     pub fn grow_to(&mut self, len: usize) -> Result<(), Error> {
         let (wanted, limit) = (byte_len::<T>(len)?, self.addresses.byte_len());
         if wanted > limit {
             let (offset, granularity) = (self.mapped, self.granularity);
-            let help = "reserve addresses for the most elements that it may have: they cost nothing";
+            let help = "reserve addresses for the maximum number of elements: they cost nothing";
             let error =
                 BadMapping { what: "growth", offset, bytes: wanted - offset, limit, granularity, help };
             return Err(ErrorKind::Mapping(error).into());
@@ -96,12 +98,12 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         Ok(())
     }
 
-    /// Elements that fit into the memory that is mapped already.
+    /// The number of elements that fit into the memory mapped so far.
     pub fn capacity(&self) -> usize {
         self.mapped / size_of::<T>().max(1)
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -111,12 +113,12 @@ impl<T: DeviceCopy> GrowableBuffer<T> {
         self.len == 0
     }
 
-    /// All elements, to read.
+    /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }

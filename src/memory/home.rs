@@ -1,4 +1,4 @@
-//! The one owner of a piece of device memory: knows its accesses, and how it is given back.
+//! The one owner of a piece of device memory: knows the accesses to it, and how it is freed.
 
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
@@ -30,9 +30,9 @@ pub(crate) enum Origin {
     Plain,
     /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
     Pool(CudaStream, Option<Keep>),
-    /// Somebody else's; this keeps it there, and is dropped once nothing uses the memory.
+    /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
-    /// Somebody else's, who frees it.
+    /// Other code's, who frees it.
     Borrowed,
     /// A variable of this module, which frees it; the name is the variable's.
     Variable(CudaModule, Box<str>),
@@ -183,7 +183,7 @@ impl Home {
         }
     }
 
-    /// What is to be given back, as a value of its own; nothing is left here.
+    /// What is to be released, as a value of its own; nothing is left here.
     fn take(&mut self) -> Self {
         let (origin, accesses) = (std::mem::replace(&mut self.origin, Origin::Empty), self.accesses.take());
         let (taken, escaped) = (std::mem::take(&mut self.taken), std::mem::take(&mut self.escaped));

@@ -1,4 +1,4 @@
-//! Device memory that another process of the machine opens.
+//! Device memory that another process on the machine opens.
 
 #![allow(unsafe_code)] // Calls of the driver with live memory; an opened range is closed by its one owner.
 
@@ -11,9 +11,9 @@ use super::home::{Home, Origin};
 use crate::driver::CudaContext;
 use crate::error::Error;
 
-/// What another process needs to open an allocation: 64 bytes, sent in any way.
+/// What another process needs to open an allocation: 64 bytes, sent by any means.
 ///
-/// Only whole allocations that come from no pool have one: [`DeviceBuffer::uninit_plain`]. Linux only.
+/// Only whole allocations that do not come from a pool have one: [`DeviceBuffer::uninit_plain`]. Linux only.
 ///
 /// ```no_run
 /// use cuda_launch::interop::IpcMemoryHandle;
@@ -34,12 +34,13 @@ pub struct IpcMemoryHandle {
 }
 
 impl IpcMemoryHandle {
-    /// The handle of the allocation that a buffer is.
+    /// The handle of a buffer's allocation.
     ///
     /// Driver call: `cuIpcGetMemHandle`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where the system or the emulator has none, `CUDA_ERROR_INVALID_VALUE` for memory of a pool.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the system or the emulator does not support it, `CUDA_ERROR_INVALID_VALUE` for
+    /// memory of a pool.
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn of<T: DeviceCopy>(buffer: &DeviceBuffer<T>) -> Result<Self, Error> {
         let mut raw = CUipcMemHandle { reserved: [0; 64] };
@@ -54,16 +55,16 @@ impl IpcMemoryHandle {
         Ok(Self { raw })
     }
 
-    /// Opens the allocation, of which the first `len` elements are used. It is closed with the buffer, after the work that uses it.
+    /// Opens the first `len` elements of the allocation. It is closed with the buffer, after the work that uses it.
     ///
     /// Driver calls: `cuIpcOpenMemHandle_v2`, `cuIpcCloseMemHandle` at the end.
     ///
     /// # Safety
     /// 1. The allocation has at least `len` elements of this type.
-    /// 2. The process that exported it keeps it until it is closed here, and both agree on who uses it when.
+    /// 2. The process that exported it keeps it until it is closed here, and both agree on which of them uses it when.
     ///
     /// # Errors
-    /// Whatever the driver answers; a process cannot open its own memory.
+    /// Any error returned by the driver; a process cannot open its own memory.
     #[doc(alias = "cuIpcOpenMemHandle", alias = "cuIpcCloseMemHandle")]
     pub unsafe fn open<T: DeviceCopy>(
         self,

@@ -1,4 +1,4 @@
-//! Where memory is, or shall be.
+//! Where memory is, or should be.
 
 #![allow(unsafe_code)] // Reads the number of a location, a plain number in every variant of its union.
 
@@ -27,12 +27,12 @@ pub enum MemoryLocation {
     HostNode(i32),
     /// The NUMA node of the calling thread.
     CurrentHostNode,
-    /// What newer drivers know: its type and its number.
+    /// What only newer drivers know: its type and its number.
     Other(u32, i32),
 }
 
 impl MemoryLocation {
-    /// As the driver takes it.
+    /// The driver's form.
     pub fn to_raw(self) -> CUmemLocation {
         let (type_, id) = match self {
             Self::Device(id) => (L::CU_MEM_LOCATION_TYPE_DEVICE, id),
@@ -44,7 +44,7 @@ impl MemoryLocation {
         CUmemLocation { type_, __bindgen_anon_1: CUmemLocation__bindgen_ty_1 { id } }
     }
 
-    /// As the driver told it.
+    /// From the driver's form.
     ///
     /// Not for safe code, which could make a union of which some bytes were never written:
     ///
@@ -87,7 +87,7 @@ impl From<&CudaContext> for MemoryLocation {
     }
 }
 
-/// What a device may do with memory that it was given access to (`CUmemAccess_flags`).
+/// What a device may do with memory that it was granted access to (`CUmemAccess_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[doc(alias = "CUmemAccess_flags")]
@@ -98,12 +98,12 @@ pub enum MemoryAccess {
     Read,
     /// Read and write it.
     ReadWrite,
-    /// What newer drivers know.
+    /// A value that only newer drivers know.
     Other(u32),
 }
 
 impl MemoryAccess {
-    /// As the driver takes it.
+    /// The driver's form.
     pub fn to_raw(self) -> cuda_driver_sys::CUmemAccess_flags {
         use cuda_driver_sys::CUmemAccess_flags as F;
         match self {
@@ -114,7 +114,7 @@ impl MemoryAccess {
         }
     }
 
-    /// As the driver told it.
+    /// From the driver's form.
     pub fn from_raw(raw: cuda_driver_sys::CUmemAccess_flags) -> Self {
         use cuda_driver_sys::CUmemAccess_flags as F;
         match raw {

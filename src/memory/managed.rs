@@ -19,7 +19,7 @@ use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, HostAccess, LengthMismatch};
 use crate::ordering::Submission;
 
-/// Who may use managed memory on devices that cannot share it at all times (`CUmemAttach_flags`).
+/// Who may use managed memory on devices without concurrent access (`CUmemAttach_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "CUmemAttach_flags")]
@@ -29,7 +29,7 @@ pub enum ManagedAttach {
     Global,
     /// The host alone, until it is attached otherwise.
     Host,
-    /// The stream that it is attached on, and the host while that stream rests.
+    /// The stream that it is attached to, and the host while that stream is idle.
     Single,
 }
 
@@ -43,11 +43,11 @@ impl ManagedAttach {
     }
 }
 
-/// `len` elements that host and devices reach at one address; pages move to where they are used.
+/// `len` elements that the host and all devices access at the same address; pages migrate to where they are used.
 ///
-/// It is used as a [`DeviceBuffer`](crate::DeviceBuffer) is: kernels take it as `slice(x)` and `slice_mut(x)`, views of it are
-/// copied, and streams are ordered by the uses it remembers. The host sees the elements without a copy, after waiting
-/// for the streams that use them:
+/// It is used like a [`DeviceBuffer`](crate::DeviceBuffer): kernels take it as `slice(x)` and `slice_mut(x)`, views of
+/// it can be copied, and streams are ordered by the accesses that it tracks. The host accesses the elements without a
+/// copy, after waiting for the streams that use them:
 ///
 /// ```
 /// use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation};
@@ -62,26 +62,26 @@ impl ManagedAttach {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// Dropping it waits for the device, as `cuMemFree` does.
+/// Dropping it waits for the device, because `cuMemFree` does.
 #[derive(Debug)]
 #[doc(alias = "cuMemAllocManaged")]
 pub struct ManagedBuffer<T: DeviceCopy> {
     address: u64,
     len: usize,
-    /// Whether the host may look while kernels run.
+    /// Whether the host may access it while kernels run.
     concurrent: bool,
     home: Arc<Home>,
     of: PhantomData<T>,
 }
 
 impl<T: DeviceCopy> ManagedBuffer<T> {
-    /// Allocates `len` elements and leaves them as they are.
+    /// Allocates `len` elements and leaves them uninitialised.
     ///
     /// Driver calls: `cuMemAllocManaged`, `cuDeviceGetAttribute`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory;
-    /// `CUDA_ERROR_INVALID_VALUE` for [`ManagedAttach::Single`], which only [`ManagedBuffer::attach`] takes.
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements whose alignment exceeds that of the driver's
+    /// memory; `CUDA_ERROR_INVALID_VALUE` for [`ManagedAttach::Single`], which only [`ManagedBuffer::attach`] takes.
     pub fn uninit(context: &CudaContext, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         let (mut address, mut origin, mut concurrent) = (0, Origin::Empty, true);
@@ -100,12 +100,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok(Self { address, len, concurrent, home, of: PhantomData })
     }
 
-    /// Allocates `len` elements whose bytes are zero; they are set on `stream`.
+    /// Allocates `len` elements whose bytes are zero; they are zeroed on `stream`.
     ///
     /// Driver calls: as [`ManagedBuffer::uninit`], and `cuMemsetD8Async`.
     ///
     /// # Errors
-    /// As [`ManagedBuffer::uninit`], or the stream captures.
+    /// As for [`ManagedBuffer::uninit`], or the stream captures.
     pub fn zeroed(stream: &CudaStream, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
         stream.refuse_in_capture("cuMemAllocManaged")?;
         let mut buffer = Self::uninit(stream.context(), len, attach)?;
@@ -113,12 +113,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates as many elements as `source` has and copies them; returns when they are there.
+    /// Allocates as many elements as `source` has and copies them; returns when the copy is complete.
     ///
     /// Driver calls: as [`ManagedBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// As [`ManagedBuffer::uninit`], or the stream captures.
+    /// As for [`ManagedBuffer::uninit`], or the stream captures.
     pub fn from_slice(stream: &CudaStream, source: &[T], attach: ManagedAttach) -> Result<Self, Error> {
         stream.refuse_in_capture("cuMemAllocManaged")?;
         let mut buffer = Self::uninit(stream.context(), source.len(), attach)?;
@@ -126,13 +126,13 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok(buffer)
     }
 
-    /// The elements, to read; waits for the stream that writes them.
+    /// The elements, for reading; waits for the stream that writes them.
     ///
     /// Driver calls: `cuStreamSynchronize` if a stream wrote them.
     ///
     /// # Errors
-    /// [`Error::is_host_access`] on a device that cannot share memory with the host while it works, and while a graph uses the
-    /// memory; or a fault of earlier work.
+    /// [`Error::is_host_access`] on a device without concurrent access, and while a graph uses the memory; or a fault
+    /// of earlier work.
     pub fn as_slice(&self) -> Result<&[T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait_for_writers()?;
@@ -141,12 +141,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok(unsafe { std::slice::from_raw_parts(self.as_host_ptr(), self.len) })
     }
 
-    /// The elements, to change; waits for all streams that use them.
+    /// The elements, for writing; waits for all streams that use them.
     ///
     /// Driver calls: `cuStreamSynchronize` for each stream that used them.
     ///
     /// # Errors
-    /// As [`ManagedBuffer::as_slice`].
+    /// As for [`ManagedBuffer::as_slice`].
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
         self.is_for_host()?;
         self.home.accesses().wait()?;
@@ -162,7 +162,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         free_of_graphs(&self.home)
     }
 
-    /// Where the host finds the elements. What is done with it must be ordered by hand with streams that use them.
+    /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
     pub fn as_host_ptr(&self) -> *mut T {
         match self.address {
             0 => std::ptr::NonNull::dangling().as_ptr(),
@@ -170,22 +170,22 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         }
     }
 
-    /// All elements, to read.
+    /// All elements, for reading.
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
-    /// All elements, to write.
+    /// All elements, for writing.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
 
-    /// Tells the driver how the elements of `range` will be used. It is a hint.
+    /// Hints to the driver how the elements of `range` will be used.
     ///
     /// Driver call: `cuMemAdvise_v2`, in drivers since CUDA 12.2; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, or whatever the driver answers.
+    /// The range is out of bounds, or any error returned by the driver.
     #[doc(alias = "cuMemAdvise")]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<(), Error> {
         let (address, bytes) = self.bytes_of(range, "advise")?;
@@ -200,12 +200,12 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
-    /// Moves the elements of `range` to where they will be used, in the order of `stream`.
+    /// Moves the elements of `range` to where they will be used, in stream order on `stream`.
     ///
     /// Driver call: `cuMemPrefetchAsync_v2`, in drivers since CUDA 12.2; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, the stream is of another context, or whatever the driver answers.
+    /// The range is out of bounds, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemPrefetchAsync")]
     pub fn prefetch(
         &self,
@@ -227,13 +227,13 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
-    /// Says who may use the memory from now on, in the order of `stream`; for devices that cannot share it at all times.
+    /// Sets who may use the memory from now on, in stream order on `stream`; for devices without concurrent access.
     ///
     /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers. Drivers differ in whether the default stream may have
-    /// memory alone.
+    /// The stream belongs to another context, or any error returned by the driver. Drivers differ in whether memory may
+    /// be attached to the default stream.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub fn attach(&mut self, stream: &CudaStream, attach: ManagedAttach) -> Result<(), Error> {
         stream.same_context(self.context(), "the managed memory")?;
@@ -250,13 +250,13 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         )
     }
 
-    /// What the driver was told about the elements of `range`, and where they were last moved; what they do not have in common is
-    /// left out.
+    /// The hints given for the elements of `range`, and where they were last prefetched to; properties that they do not
+    /// share are left out.
     ///
     /// Driver call: `cuMemRangeGetAttribute`, four times; none for no elements.
     ///
     /// # Errors
-    /// The range is not inside the buffer, or whatever the driver answers.
+    /// The range is out of bounds, or any error returned by the driver.
     #[doc(alias = "cuMemRangeGetAttribute", alias = "cuMemRangeGetAttributes")]
     pub fn range_state(&self, range: impl RangeBounds<usize>) -> Result<RangeState, Error> {
         let (address, bytes) = self.bytes_of(range, "range_state")?;
@@ -296,7 +296,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         })
     }
 
-    /// Address and bytes of a range of elements.
+    /// Address and size in bytes of a range of elements.
     fn bytes_of(&self, range: impl RangeBounds<usize>, call: &'static str) -> Result<(u64, usize), Error> {
         let end = match range.end_bound() {
             std::ops::Bound::Included(end) => end.saturating_add(1),
@@ -310,7 +310,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         Ok((self.address + (start * size_of::<T>()) as u64, (end - start) * size_of::<T>()))
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -325,10 +325,10 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         self.home.context()
     }
 
-    /// Frees the memory now, after all work of the device, and says what the driver answered. Driver call: `cuMemFree`.
+    /// Frees the memory now, after all work on the device, and reports any error. Driver call: `cuMemFree`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the buffer is gone in any case.
+    /// Any error returned by the driver; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }

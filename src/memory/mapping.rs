@@ -1,4 +1,4 @@
-//! Memory at an address: what brings physical memory and reserved addresses together.
+//! Memory at an address: a mapping of physical memory to reserved addresses.
 
 #![allow(unsafe_code)] // Maps live memory at live addresses, both held until they are unmapped.
 
@@ -13,8 +13,8 @@ use crate::error::{Error, ErrorKind, LengthMismatch};
 
 /// Memory that is mapped at reserved addresses.
 ///
-/// It holds both, so that they can be dropped in any order. Dropping the mapping waits for all work of the context, which may use
-/// it, and unmaps.
+/// It keeps both alive, so that they can be dropped in any order. Dropping the mapping waits for all work in the
+/// context, which may use it, and unmaps the memory.
 ///
 /// ```
 /// use cuda_launch::memory::MemoryAccess;
@@ -45,13 +45,13 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps all of `memory` at `offset` bytes into `addresses`. Nobody may use it before [`Mapping::set_access`].
+    /// Maps all of `memory` at `offset` bytes into `addresses`. It is inaccessible until [`Mapping::set_access`].
     ///
     /// Driver call: `cuMemMap`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses are of two drivers; or whatever the driver
-    /// answers: something may be mapped there already.
+    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses belong to two different drivers; or any
+    /// error returned by the driver: something may already be mapped there.
     pub fn new(
         addresses: &VirtualReservation,
         offset: usize,
@@ -71,10 +71,10 @@ impl Mapping {
         Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })
     }
 
-    /// Lets a device use the memory at this address, or no longer. Driver call: `cuMemSetAccess`.
+    /// Grants a device access to the memory at this address, or revokes it. Driver call: `cuMemSetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
@@ -89,7 +89,7 @@ impl Mapping {
     /// What a device may do with the memory at this address. Driver call: `cuMemGetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemGetAccess")]
     pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
         let (mut flags, raw) = (0, location.to_raw());
@@ -107,7 +107,7 @@ impl Mapping {
         self.address
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.bytes
     }
@@ -119,7 +119,7 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// Unmaps it after all work of the context, once. Where that must not be now, it stays.
+    /// Unmaps it after all work in the context, once. Where that must not be now, it stays.
     fn unmap(&mut self) -> Result<(), Error> {
         if self.bytes == 0 {
             return Ok(());
@@ -146,28 +146,29 @@ impl Drop for Mapping {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// The first `len` elements of mapped memory, which the buffer keeps.
+    /// The first `len` elements of mapped memory, as a buffer that keeps the mapping alive.
     ///
-    /// One buffer at a time has the memory, at however many addresses it is mapped; [`DeviceBuffer::from_shared_mapping`] makes
-    /// others. No driver call. The context's device must have been given access.
+    /// Only one buffer at a time owns the memory, at however many addresses it is mapped;
+    /// [`DeviceBuffer::from_shared_mapping`] makes others. No driver call. The context's device must have been granted
+    /// access.
     ///
     /// # Errors
-    /// The mapping is shorter, or does not start where the elements must; [`ErrorKind::Aliased`] if a buffer has the memory
-    /// already, or it is a multicast object.
+    /// The mapping is too short, or misaligned for the elements; [`ErrorKind::Aliased`] if a buffer already owns the
+    /// memory, or it is a multicast object.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
         Self::of_mapping(mapping, len)
     }
 
-    /// The same for memory that others have too: at another address, behind a multicast object, or in another process.
+    /// The same for memory that is shared: at another address, behind a multicast object, or with another process.
     ///
     /// # Safety
-    /// 1. While the buffer or work that uses it uses the elements, nobody else does in a way that a `Vec` would not allow:
-    ///    uses of the same bytes through other buffers are not known to it, and not ordered.
-    /// 2. Memory that is bound to a multicast object stays so as long as work uses it through that.
+    /// 1. While the buffer or work on it uses the elements, nothing else does so in a way that a `Vec` would not allow:
+    ///    accesses to the same bytes through other buffers are not tracked, and not ordered.
+    /// 2. Memory that is bound to a multicast object stays bound as long as work uses it through that object.
     ///
     /// # Errors
-    /// The mapping is shorter, or does not start where the elements must.
+    /// The mapping is too short, or misaligned for the elements.
     pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
         Self::of_mapping(mapping, len)
     }

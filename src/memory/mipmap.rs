@@ -13,10 +13,10 @@ use super::region::Extent;
 use crate::driver::{CudaContext, Resource, StreamAccesses, try_again};
 use crate::error::Error;
 
-/// Arrays of falling size for one image, read by kernels through one texture.
+/// Arrays of decreasing size for one image, read by kernels through one texture.
 ///
 /// Handles are cheap to clone and share the levels; they are destroyed with the last one, textures and levels included,
-/// which waits as destroying an array does.
+/// which waits like the destruction of an array.
 ///
 /// ```
 /// use cuda_launch::memory::Extent;
@@ -59,12 +59,13 @@ unsafe impl Send for MipmapInner {}
 unsafe impl Sync for MipmapInner {}
 
 impl<T: ArrayElement> MipmappedArray<T> {
-    /// Allocates `levels` arrays, the first of `shape`, each other half as large as the one before it.
+    /// Allocates `levels` arrays: the first of `shape`, each following one half as large as the one before it.
     ///
-    /// More levels than the sizes can be halved count as that many. Driver call: `cuMipmappedArrayCreate`.
+    /// The number of levels is capped at the number of times that the sizes can be halved. Driver call:
+    /// `cuMipmappedArrayCreate`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that the device does not take.
+    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that the device does not support.
     #[doc(alias = "cuMipmappedArrayCreate")]
     pub fn new(
         context: &CudaContext,
@@ -86,7 +87,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
         Ok(Self { inner, of: PhantomData })
     }
 
-    /// The array of a level, 0 the largest. It keeps all levels alive.
+    /// The array of a level; 0 is the largest. It keeps all levels alive.
     ///
     /// Driver calls: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor`.
     ///
@@ -106,12 +107,12 @@ impl<T: ArrayElement> MipmappedArray<T> {
         Ok(CudaArray::level(&self.inner, raw, extent, descriptor.flags))
     }
 
-    /// How many levels there are.
+    /// The number of levels.
     pub fn levels(&self) -> u32 {
         self.inner.levels
     }
 
-    /// The raw mipmapped array, valid as long as a handle to it.
+    /// The raw mipmapped array, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUmipmappedArray {
         self.inner.raw
     }
@@ -125,12 +126,12 @@ impl<T: ArrayElement> MipmappedArray<T> {
         self.inner.clone()
     }
 
-    /// Destroys all levels now if this is the last handle, and says what the driver answered.
+    /// Destroys all levels now if this is the last handle, and reports any error.
     ///
     /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuMipmappedArrayDestroy`, for the last handle.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuMipmappedArrayDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

@@ -1,6 +1,6 @@
 //! Device memory: buffers, views into them, and copies.
 //!
-//! Lengths and ranges count elements; only names with `byte` in them count bytes.
+//! Lengths and ranges count elements; only items with `byte` in their names count bytes.
 
 mod advice;
 mod aligned;

@@ -9,11 +9,11 @@ use super::physical::{PhysicalAllocation, multiples};
 use crate::driver::{CudaContext, try_again};
 use crate::error::Error;
 
-/// One address for memory of several devices: what is written there is written on all, what is read is reduced.
+/// One address for memory of several devices: writes go to all of them, reads are reduced.
 ///
-/// It is mapped as physical memory is, [`MulticastObject::as_physical`], and made a buffer with
-/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then memory of
-/// each is bound.
+/// It is mapped like physical memory, [`MulticastObject::as_physical`], and turned into a buffer with
+/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then
+/// memory of each device is bound.
 ///
 /// ```
 /// use cuda_launch::virtual_memory::MulticastObject;
@@ -37,19 +37,20 @@ fn properties(devices: u32, bytes: usize, handles: OsHandleKinds) -> CUmulticast
 }
 
 impl MulticastObject {
-    /// Whether the context's device can take part. Driver call: `cuDeviceGetAttribute`.
+    /// Whether the context's device supports multicast. Driver call: `cuDeviceGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers; a driver that does not know multicast objects says no.
+    /// Any error returned by the driver; for a driver that does not know multicast objects the result is `false`.
     pub fn is_supported(context: &CudaContext) -> Result<bool, Error> {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
         Ok(context.device_attribute(attribute).is_ok_and(|value| value != 0))
     }
 
-    /// What sizes, in bytes, must be multiples of: at least, or for the best speed. Driver call: `cuMulticastGetGranularity`.
+    /// The granularity of sizes, in bytes: the minimum, or the one recommended for speed. Driver call:
+    /// `cuMulticastGetGranularity`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMulticastGetGranularity")]
     pub fn granularity(context: &CudaContext, devices: u32, recommended: bool) -> Result<usize, Error> {
         let option = if recommended {
@@ -67,12 +68,12 @@ impl MulticastObject {
         Ok(bytes)
     }
 
-    /// An object for `bytes` bytes of each of so many devices.
+    /// An object for `bytes` bytes on each of the given number of devices.
     ///
     /// Driver calls: `cuMulticastGetGranularity`, `cuMulticastCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where no device can, or whatever the driver answers.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if no device supports it, or any error returned by the driver.
     pub fn new(
         context: &CudaContext,
         devices: u32,
@@ -95,7 +96,7 @@ impl MulticastObject {
     /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
     ///
     /// # Errors
-    /// The context is of another driver, or whatever the driver answers.
+    /// The context belongs to another driver, or any error returned by the driver.
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
         self.memory.context().same_driver(context, "the context", "the multicast object")?;
@@ -108,13 +109,13 @@ impl MulticastObject {
         )
     }
 
-    /// Puts memory of the context's device at `offset` bytes, until the result is dropped.
+    /// Binds memory of the context's device at `offset` bytes, until the result is dropped.
     ///
     /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory are of another driver;
-    /// or whatever the driver answers: all devices must have been added.
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory belongs to another
+    /// driver; or any error returned by the driver: all devices must have been added.
     #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
     pub fn bind(
         &self,
@@ -150,7 +151,8 @@ impl MulticastObject {
     }
 }
 
-/// Memory of a device that is part of a [`MulticastObject`]. Dropping it waits for all work of its context, and takes it out.
+/// Memory of a device that is bound to a [`MulticastObject`]. Dropping it waits for all work in its context, and
+/// unbinds it.
 #[derive(Debug)]
 pub struct MulticastBinding {
     object: MulticastObject,
@@ -161,7 +163,7 @@ pub struct MulticastBinding {
 }
 
 impl MulticastBinding {
-    /// Takes it out after all work of the context, once. Where that must not be now, it stays.
+    /// Takes it out after all work in the context, once. Where that must not be now, it stays.
     fn unbind(&mut self) -> Result<(), Error> {
         if !self.bound {
             return Ok(());

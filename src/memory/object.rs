@@ -1,4 +1,4 @@
-//! Textures, surfaces and tensor maps as kernels take them: objects that a launch orders and keeps, as it does buffers.
+//! Textures, surfaces and tensor maps as kernel arguments: objects that a launch orders and keeps alive, like buffers.
 //!
 //! The kernel gets a handle, a number; what it means, and what memory is behind it, is here. [`Used`] is the one place that
 //! orders that memory.
@@ -14,8 +14,8 @@ use crate::ordering::Submission;
 
 /// A texture, a surface or a tensor map: what a kernel of a typed module takes as `&T`.
 ///
-/// The launch waits for the work that wrote what is behind it, later writers wait for the launch, and a graph keeps it. A kernel
-/// that writes through it takes `&mut T`, of a [`KernelObjectMut`].
+/// The launch waits for the work that wrote the underlying memory, later writers wait for the launch, and a graph keeps
+/// it alive. A kernel that writes through it takes `&mut T`, of a [`KernelObjectMut`].
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot take a reference to a `{Self}`",
     label = "no object of the device",
@@ -41,9 +41,9 @@ pub trait KernelObject: sealed::Sealed {
 )]
 pub trait KernelObjectMut: KernelObject {}
 
-/// What an operation that owns its arguments takes for `&O`: an object, or a smart pointer to one.
+/// What an operation that owns its arguments accepts for `&O`: an object, or a smart pointer to one.
 ///
-/// Sealed: asked twice, it is the same object.
+/// Sealed: it must return the same object every time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `{O}` that an operation can own",
     label = "no `{O}`, and no `Arc` or `Box` of one"
@@ -128,7 +128,7 @@ pub(crate) trait Shared: Debug + Send + Sync {
 /// What is behind an object.
 pub(crate) struct Used {
     context: CudaContext,
-    /// Nothing if somebody else orders it.
+    /// Nothing if other code orders it.
     resource: Option<Arc<dyn Resource>>,
     reach: Reach,
     /// Whether safe code of the host may have a reference into it while kernels run.
@@ -165,7 +165,7 @@ impl Used {
         Self { context, resource: Some(resource), reach, host: false }
     }
 
-    /// What somebody else orders.
+    /// What other code orders.
     pub(super) fn unknown(context: &CudaContext) -> Self {
         Self { context: context.clone(), resource: None, reach: Reach::Unknown, host: false }
     }
@@ -185,7 +185,8 @@ impl Used {
         self.host
     }
 
-    /// The word that a launch looks at: see [`Memory::words`](crate::foundation::Memory::words). What somebody else orders has none.
+    /// The word that a launch looks at: see [`Memory::words`](crate::foundation::Memory::words). What other code orders
+    /// has none.
     #[inline]
     pub(crate) fn word(&self, written: bool) -> u64 {
         self.resource.as_ref().map_or(0, |resource| resource.accesses().word(written))

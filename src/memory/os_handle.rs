@@ -1,10 +1,10 @@
-//! Handles of the operating system by which processes share memory.
+//! Operating system handles with which processes share memory.
 
 use bitflags::bitflags;
 use std::ffi::c_void;
 
 bitflags! {
-    /// Kinds of handles by which memory can be shared (`CUmemAllocationHandleType`).
+    /// Kinds of handles with which memory can be shared (`CUmemAllocationHandleType`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct OsHandleKinds: u32 {
         /// A file descriptor of Linux.
@@ -20,9 +20,9 @@ bitflags! {
     }
 }
 
-/// A file descriptor or a handle of Windows that memory, or something like it, was exported as.
+/// A file descriptor or a Windows handle that memory, or something like it, was exported as.
 ///
-/// It closes itself where it is a file descriptor of this system.
+/// A file descriptor of this system is closed on drop.
 ///
 /// ```no_run
 /// use cuda_launch::interop::OsHandleKinds;
@@ -41,9 +41,9 @@ pub enum OsHandle {
     /// A file descriptor.
     #[cfg(unix)]
     FileDescriptor(std::os::fd::OwnedFd),
-    /// A handle of Windows, which whoever holds it closes.
+    /// A Windows handle, which its holder closes.
     Win32(*mut c_void),
-    /// A global handle of Windows; nobody closes those.
+    /// A global Windows handle; those are never closed.
     Win32Kmt(*mut c_void),
     /// The 64 bytes of a handle that other machines can use.
     Fabric([u8; 64]),

@@ -1,4 +1,4 @@
-//! Memory without addresses, and addresses without memory.
+//! Physical memory without addresses, and reserved addresses without memory.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles, each owned by one value.
 
@@ -15,17 +15,17 @@ use super::share::{HandleBytes, with_handle};
 use crate::driver::CudaContext;
 use crate::error::{AliasedMemory, BadMapping, Error, ErrorKind, failed};
 
-/// What memory is to be allocated (`CUmemAllocationProp`).
+/// The properties of memory to be allocated (`CUmemAllocationProp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "CUmemAllocationProp")]
 pub struct PhysicalOptions {
-    /// Where it is; on the context's device if not said.
+    /// Where it is; on the context's device by default.
     pub location: Option<MemoryLocation>,
-    /// Kinds of handles by which other processes can open it.
+    /// Kinds of handles with which other processes can open it.
     pub handles: OsHandleKinds,
     /// Whether the hardware may compress it.
     pub compressible: bool,
-    /// Whether other devices of the bus reach it by direct memory access.
+    /// Whether other devices on the bus can access it by DMA.
     pub gpu_direct_rdma: bool,
 }
 
@@ -45,12 +45,12 @@ impl PhysicalOptions {
         }
     }
 
-    /// What sizes, in bytes, must be multiples of: at least, or for the best speed.
+    /// The granularity of sizes, in bytes: the minimum, or the one recommended for speed.
     ///
     /// Driver call: `cuMemGetAllocationGranularity`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemGetAllocationGranularity")]
     pub fn granularity(self, context: &CudaContext, recommended: bool) -> Result<usize, Error> {
         let option = if recommended {
@@ -71,8 +71,9 @@ impl PhysicalOptions {
 
 /// Memory of a device that has no address until it is [mapped](crate::virtual_memory::Mapping).
 ///
-/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping. It may be mapped several times, and
-/// one of these mappings at a time may be a buffer: [`DeviceBuffer::from_mapping`](crate::DeviceBuffer::from_mapping).
+/// Handles are cheap to clone. The memory is freed with the last handle and the last mapping. It may be mapped several
+/// times, and one of these mappings at a time may become a buffer:
+/// [`DeviceBuffer::from_mapping`](crate::DeviceBuffer::from_mapping).
 #[derive(Clone, Debug)]
 #[doc(alias = "cuMemCreate")]
 pub struct PhysicalAllocation {
@@ -108,7 +109,8 @@ impl PhysicalAllocation {
     /// Driver calls: `cuMemGetAllocationGranularity`, `cuMemCreate`.
     ///
     /// # Errors
-    /// [`ErrorKind::Mapping`] for other numbers of bytes, [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`ErrorKind::Mapping`] for any other number of bytes, [`Error::is_out_of_memory`], or any error returned by the
+    /// driver.
     pub fn new(context: &CudaContext, bytes: usize, options: PhysicalOptions) -> Result<Self, Error> {
         let granularity = options.granularity(context, false)?;
         multiples("memory", 0, bytes, usize::MAX, granularity)?;
@@ -148,12 +150,12 @@ impl PhysicalAllocation {
         Ok(Claim(self.clone()))
     }
 
-    /// A handle by which another process can open the memory, of a kind that it was allocated for.
+    /// A handle with which another process can open the memory, of a kind that it was allocated for.
     ///
     /// Driver call: `cuMemExportToShareableHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         const CALL: &str = "cuMemExportToShareableHandle";
@@ -177,7 +179,7 @@ impl PhysicalAllocation {
 
     /// Opens `bytes` bytes of memory that another process, or this one, exported.
     ///
-    /// Not for safe code, which could make a second buffer of memory that has one:
+    /// This is unsafe, because safe code could make a second buffer of memory that already has one:
     ///
     /// ```compile_fail,E0133
     /// use cuda_launch::interop::OsHandle;
@@ -191,12 +193,12 @@ impl PhysicalAllocation {
     /// Driver calls: `cuMemImportFromShareableHandle`, `cuMemGetAllocationGranularity`.
     ///
     /// # Safety
-    /// 1. The handle is live and of the kind it says, and its memory has `bytes` bytes.
-    /// 2. Buffers of it are used by nobody else, be it another process or another handle of this one, in a way that a `Vec`
-    ///    would not allow: all who have the memory agree on who uses it when.
+    /// 1. The handle is live and of the kind that it claims, and its memory has `bytes` bytes.
+    /// 2. Nothing else, neither another process nor another handle in this one, uses its buffers in a way that a `Vec`
+    ///    would not allow: all holders of the memory agree on which of them uses it when.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub unsafe fn import(context: &CudaContext, handle: &OsHandle, bytes: usize) -> Result<Self, Error> {
         let granularity = PhysicalOptions::default().granularity(context, false)?;
@@ -218,7 +220,7 @@ impl PhysicalAllocation {
     /// Where it is. Driver call: `cuMemGetAllocationPropertiesFromHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
     pub fn location(&self) -> Result<MemoryLocation, Error> {
         let mut properties = PhysicalOptions::default().to_raw(self.context());
@@ -230,7 +232,7 @@ impl PhysicalAllocation {
         Ok(unsafe { MemoryLocation::from_raw(properties.location) })
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.inner.bytes
     }
@@ -240,7 +242,7 @@ impl PhysicalAllocation {
         self.inner.granularity
     }
 
-    /// The raw handle, valid as long as this one.
+    /// The raw handle, valid as long as this one lives.
     pub fn raw(&self) -> CUmemGenericAllocationHandle {
         self.inner.handle
     }
@@ -261,9 +263,10 @@ impl Drop for PhysicalInner {
     }
 }
 
-/// A range of addresses that nothing else gets, and that lead nowhere until memory is [mapped](crate::virtual_memory::Mapping) there.
+/// A range of addresses that nothing else can be given, and that are unmapped until memory is
+/// [mapped](crate::virtual_memory::Mapping) there.
 ///
-/// Handles are cheap to clone. The addresses are given back with the last handle and the last mapping.
+/// Handles are cheap to clone. The addresses are freed with the last handle and the last mapping.
 #[derive(Clone, Debug)]
 #[doc(alias = "cuMemAddressReserve")]
 pub struct VirtualReservation {
@@ -278,12 +281,12 @@ struct ReservationInner {
 }
 
 impl VirtualReservation {
-    /// Reserves `bytes` bytes of addresses, the first a multiple of `alignment`, or as the driver likes for 0.
+    /// Reserves `bytes` bytes of addresses, aligned to `alignment`, or as the driver chooses for 0.
     ///
     /// Driver call: `cuMemAddressReserve`.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers: `bytes` must be a multiple of the page size.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver: `bytes` must be a multiple of the page size.
     pub fn new(context: &CudaContext, bytes: usize, alignment: usize) -> Result<Self, Error> {
         let mut address = 0;
         context.call(
@@ -300,7 +303,7 @@ impl VirtualReservation {
         self.inner.address
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn byte_len(&self) -> usize {
         self.inner.bytes
     }

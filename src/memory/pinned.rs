@@ -1,4 +1,4 @@
-//! Host memory that the device copies from and to by itself.
+//! Pinned host memory, which the device accesses directly.
 
 #![allow(unsafe_code)] // Memory that the driver gave or pinned, which `home` keeps until nothing uses it.
 
@@ -33,10 +33,10 @@ bitflags! {
     }
 }
 
-/// `len` elements of pinned host memory: asynchronous copies from and to it do not wait, and kernels can reach it.
+/// `len` elements of pinned host memory: copies from and to it are asynchronous, and kernels can access it.
 ///
-/// The buffer remembers which streams use it. What they only read can be read meanwhile; to change it, or to read what a
-/// stream writes, the host waits first. So a source cannot change under a copy, nor a result be seen too early:
+/// The buffer tracks which streams use it. The host can read what streams only read; to change it, or to read what a
+/// stream writes, the host waits first. So a source cannot change during a copy, and a result cannot be read too early:
 ///
 /// ```
 /// use cuda_launch::memory::PinnedFlags;
@@ -52,7 +52,7 @@ bitflags! {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// While a slice of it is borrowed as mutable, it cannot be copied from:
+/// While a slice of it is mutably borrowed, it cannot be copied from:
 ///
 /// ```compile_fail,E0502
 /// # use cuda_launch::memory::PinnedFlags;
@@ -73,7 +73,7 @@ bitflags! {
 pub struct PinnedBuffer<T: DeviceCopy> {
     start: NonNull<T>,
     len: usize,
-    /// Where kernels see it.
+    /// Its address for kernels.
     device: u64,
     home: Arc<Home>,
     of: PhantomData<T>,
@@ -110,8 +110,8 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Driver calls: `cuMemHostAlloc`, `cuMemHostGetDevicePointer`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements that are aligned to more than the driver's memory,
-    /// which is at least a page; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements whose alignment exceeds that of the driver's
+    /// memory, which is at least a page; or any error returned by the driver.
     pub fn zeroed(context: &CudaContext, len: usize, flags: PinnedFlags) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
         if bytes == 0 {
@@ -137,7 +137,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Driver calls: as [`PinnedBuffer::zeroed`].
     ///
     /// # Errors
-    /// As [`PinnedBuffer::zeroed`].
+    /// As for [`PinnedBuffer::zeroed`].
     pub fn from_slice(context: &CudaContext, source: &[T], flags: PinnedFlags) -> Result<Self, Error> {
         let mut buffer = Self::zeroed(context, source.len(), flags)?;
         buffer.as_mut_slice()?.copy_from_slice(source);
@@ -150,7 +150,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         Self { start: NonNull::dangling(), len, device: 0, home, of: PhantomData }
     }
 
-    /// Pinned memory that `owner` keeps, and gives back when dropped.
+    /// Pinned memory that `owner` keeps, and releases when dropped.
     ///
     /// # Safety
     /// 1. `start` points to `len` values, aligned for them, in memory that is pinned in `context` until `owner` is dropped.
@@ -172,7 +172,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         Ok(Self { start, len, device, home, of: PhantomData })
     }
 
-    /// The elements, to read; waits for the stream that writes them.
+    /// The elements, for reading; waits for the stream that writes them.
     ///
     /// Driver calls: `cuStreamSynchronize` if a stream wrote it.
     ///
@@ -187,7 +187,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
     }
 
-    /// The elements, to change; waits for all streams that use them.
+    /// The elements, for writing; waits for all streams that use them.
     ///
     /// Driver calls: `cuStreamSynchronize` for each stream that used it.
     ///
@@ -221,22 +221,22 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         self.view_mut().try_slice(range)
     }
 
-    /// The elements as kernels see them, to read: each access goes over the bus.
+    /// The elements as kernels see them, for reading: each access goes over the bus.
     pub fn device_view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.device, self.len, &self.home)
     }
 
-    /// The elements as kernels see them, to write: each access goes over the bus.
+    /// The elements as kernels see them, for writing: each access goes over the bus.
     pub fn device_view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.device, self.len, &self.home)
     }
 
-    /// Where the host finds the elements. What is done with it must be ordered by hand with streams that use them.
+    /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
     pub fn as_host_ptr(&self) -> *mut T {
         self.start.as_ptr()
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -246,10 +246,10 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         self.len == 0
     }
 
-    /// The flags that the driver tells for the memory. Driver call: `cuMemHostGetFlags`; none for an empty buffer.
+    /// The flags that the driver reports for the memory. Driver call: `cuMemHostGetFlags`; none for an empty buffer.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemHostGetFlags")]
     pub fn flags(&self) -> Result<PinnedFlags, Error> {
         let mut flags = 0;
@@ -267,10 +267,10 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         self.home.context()
     }
 
-    /// Gives the memory back now, after the streams that use it, and says whether they faulted.
+    /// Frees the memory now, after waiting for the streams that use it, and reports whether they faulted.
     ///
     /// # Errors
-    /// A fault of earlier work; the buffer is gone in any case.
+    /// A fault of earlier work; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }

@@ -71,7 +71,7 @@ macro_rules! view_methods {
                 Some(Self::new(start, range.len(), self.home, self.lasting))
             }
 
-            /// Elements.
+            /// The number of elements.
             pub fn len(&self) -> usize {
                 self.len
             }
@@ -81,7 +81,7 @@ macro_rules! view_methods {
                 self.len == 0
             }
 
-            /// Bytes.
+            /// The size in bytes.
             pub fn byte_len(&self) -> usize {
                 self.len * size_of::<T>()
             }
@@ -93,7 +93,7 @@ view_methods!(PinnedView);
 view_methods!(PinnedViewMut);
 
 impl<'a, T: DeviceCopy> PinnedViewMut<'a, T> {
-    /// The same elements for a shorter time.
+    /// The same elements, with a shorter lifetime.
     pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
         PinnedViewMut::new(self.start, self.len, self.home, self.lasting)
     }
@@ -119,11 +119,12 @@ impl<'a, T: DeviceCopy> From<&'a mut PinnedBuffer<T>> for PinnedViewMut<'a, T> {
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source` over the elements, on `stream`; does not wait.
     ///
-    /// Both may be dropped meanwhile: their memory goes after the copy. The source cannot be changed before the copy is done.
-    /// A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`; none for an empty view.
+    /// Both may be dropped in the meantime: their memory is freed after the copy. The source cannot be changed before
+    /// the copy is done. A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`;
+    /// none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoDAsync")]
     pub fn copy_from_pinned<'p>(
         &mut self,
@@ -159,7 +160,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     /// the copy part of its graph. Driver call: `cuMemcpyDtoHAsync`; none for an empty view.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyDtoHAsync")]
     pub fn copy_to_pinned<'p>(
         &self,

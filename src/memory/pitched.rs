@@ -1,4 +1,4 @@
-//! Rows of elements that start where the device likes them to.
+//! Rows of elements, aligned as the device prefers.
 
 #![allow(unsafe_code)] // Calls of the driver on memory that this value owns.
 
@@ -19,10 +19,10 @@ use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::ordering::Submission;
 
-/// `height` rows of `width` elements, each row at an address that the device reads best.
+/// `height` rows of `width` elements, each row aligned for efficient access.
 ///
-/// Between the end of a row and the start of the next lie unused bytes: [`PitchedBuffer::pitch`] counts from start to
-/// start. Kernels take the address and the pitch. Dropping it waits for all work of its device (`cuMemFree` does).
+/// Rows are padded: [`PitchedBuffer::pitch`] is the distance from the start of one row to the start of the next.
+/// Kernels take the address and the pitch. Dropping it waits for all work on its device (`cuMemFree` does).
 ///
 /// ```
 /// use cuda_launch::memory::PitchedBuffer;
@@ -46,13 +46,13 @@ pub struct PitchedBuffer<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> PitchedBuffer<T> {
-    /// Allocates `height` rows of `width` elements and leaves them as they are.
+    /// Allocates `height` rows of `width` elements and leaves them uninitialised.
     ///
     /// Driver call: `cuMemAllocPitch`, none if there are no elements. The stream tells the context.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also for more elements than can be counted; [`Error::is_misaligned`] for elements that are
-    /// aligned to more than the driver's memory or its rows; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], also if the number of elements overflows; [`Error::is_misaligned`] for elements
+    /// whose alignment exceeds that of the driver's memory or of its rows; or any error returned by the driver.
     pub fn uninit(stream: &CudaStream, width: usize, height: usize) -> Result<Self, Error> {
         let (context, size) = (stream.context(), size_of::<T>());
         let overflow = |len| Error::from(ErrorKind::Capacity { len, size });
@@ -79,7 +79,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         Ok(Self { address, home, width, height, pitch, of: PhantomData })
     }
 
-    /// The widest access that a kernel makes to its elements: what the driver aligns rows for, 4, 8 or 16 bytes.
+    /// The widest access that a kernel makes to its elements, for which the driver aligns rows: 4, 8 or 16 bytes.
     fn access() -> c_uint {
         match size_of::<T>() {
             0..=4 => 4,
@@ -89,34 +89,34 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         }
     }
 
-    /// Copies `source`, row after row without gaps, over all elements; returns when they are there.
+    /// Copies `source`, row by row without gaps, over all elements; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         self.same_len("copy_from_host", source.len(), self.len())?;
         let (extent, layout) = (self.extent(), RowLayout::packed::<T>(self.width, self.height));
         stream.copy_region(&CopySource::host(source, layout), &mut self.as_target(), extent)
     }
 
-    /// Copies all elements, row after row without gaps, to `target`; returns when they are there.
+    /// Copies all elements, row by row without gaps, to `target`; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// The lengths differ, the stream is of another context, or whatever the driver answers.
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
         self.same_len("copy_to_host", self.len(), target.len())?;
         let layout = RowLayout::packed::<T>(self.width, self.height);
         stream.copy_region(&self.as_source(), &mut CopyTarget::host(target, layout), self.extent())
     }
 
-    /// All elements, row after row without gaps. Calls and errors as [`PitchedBuffer::copy_to_host`].
+    /// All elements, row by row without gaps. Calls and errors are those of [`PitchedBuffer::copy_to_host`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
         // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
@@ -124,12 +124,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         Ok(host)
     }
 
-    /// Sets every element to `value`, on `stream`; does not wait, and leaves the bytes between rows alone.
+    /// Sets every element to `value`, on `stream`; does not wait, and leaves the padding between rows unchanged.
     ///
     /// Driver call: `cuMemsetD2D8Async`, `cuMemsetD2D16Async` or `cuMemsetD2D32Async`, as wide as the element.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemsetD2D32")]
     pub fn fill(&mut self, stream: &CudaStream, value: T) -> Result<(), Error>
     where
@@ -146,12 +146,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         unsafe { fill_rows(work, rows, Word::of(value)) }
     }
 
-    /// The elements of row `y`, to read; `None` if there is no such row.
+    /// The elements of row `y`, for reading; `None` if there is no such row.
     pub fn row(&self, y: usize) -> Option<DeviceView<'_, T>> {
         (y < self.height).then(|| DeviceView::new(self.row_address(y), self.width, &self.home))
     }
 
-    /// The elements of row `y`, to write; `None` if there is no such row.
+    /// The elements of row `y`, for writing; `None` if there is no such row.
     pub fn row_mut(&mut self, y: usize) -> Option<DeviceViewMut<'_, T>> {
         (y < self.height).then(|| DeviceViewMut::new(self.row_address(y), self.width, &self.home))
     }
@@ -184,12 +184,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         Extent::rows(self.width, self.height)
     }
 
-    /// Elements of a row.
+    /// Elements per row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -199,7 +199,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         self.pitch
     }
 
-    /// Elements in all rows; the bytes between rows do not count.
+    /// The number of elements in all rows, without the padding.
     pub fn len(&self) -> usize {
         self.width * self.height
     }
@@ -221,7 +221,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         DevicePtrMut::from_raw(self.address)
     }
 
-    /// The raw address, as the driver's functions take it.
+    /// The raw address, as driver functions take it.
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
         self.home.escape();
         self.address
@@ -237,12 +237,12 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
         self.home.clone()
     }
 
-    /// Frees the memory now and says what the driver answered; waits for all work of the device.
+    /// Frees the memory now, and reports any error; waits for all work on the device.
     ///
     /// Memory that a graph still uses is left to the graph. Driver call: `cuMemFree`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the buffer is gone in any case.
+    /// Any error returned by the driver; the buffer is released in any case.
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
     }

@@ -1,4 +1,4 @@
-//! Types that `bytemuck` vouches for, as elements and arguments.
+//! Types that implement `bytemuck::Pod`, as elements and arguments.
 
 #![allow(unsafe_code)] // Implementing an unsafe trait for a wrapper whose content `bytemuck` vouches for.
 
@@ -9,9 +9,9 @@ use super::device_copy::{DeviceCopy, NoAddress};
 /// A `bytemuck::Pod` value as an element of a buffer or as an argument of a kernel.
 ///
 /// Rust's coherence rules let this crate implement [`DeviceCopy`] for its own types and for named ones only, not for
-/// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices of `T` are slices of it
-/// and back without a copy. It is [`NoAddress`](crate::memory::NoAddress): do not implement `Pod` by hand for a type that holds an address of
-/// the device.
+/// every type of another trait. This wrapper is the bridge: it has the layout of `T`, and slices convert in both
+/// directions without a copy. It is [`NoAddress`](crate::memory::NoAddress): do not implement `Pod` by hand for a type
+/// that holds an address of the device.
 ///
 /// ```
 /// use cuda_launch::memory::Plain;
@@ -48,13 +48,13 @@ impl<T: AnyBitPattern> Plain<T> {
         unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
     }
 
-    /// The same elements, wrapped, to write.
+    /// The same elements, wrapped, for writing.
     pub fn wrap_slice_mut(values: &mut [T]) -> &mut [Self] {
         // SAFETY: `Plain<T>` is transparent around `T`, so that what is written are values of `T`; the result borrows `values`.
         unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
     }
 
-    /// The same elements, as they were.
+    /// The same elements, unwrapped.
     pub fn unwrap_slice(values: &[Self]) -> &[T] {
         // SAFETY: `Plain<T>` is transparent around `T`, and the result borrows `values`.
         unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }

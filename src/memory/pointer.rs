@@ -1,4 +1,4 @@
-//! Device addresses with the type of what they point to.
+//! Typed device addresses.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ macro_rules! device_pointer {
         }
 
         impl<T> $name<T> {
-            /// A pointer to this device address. Nothing is checked: using it is what is unsafe.
+            /// A pointer to this device address. Nothing is checked: only using it is unsafe.
             pub const fn from_raw(address: u64) -> Self {
                 Self { address, of: PhantomData }
             }
@@ -25,7 +25,7 @@ macro_rules! device_pointer {
                 self.address
             }
 
-            /// Whether the address is 0, as that of an empty buffer is.
+            /// Whether the address is 0, like that of an empty buffer.
             pub const fn is_null(self) -> bool {
                 self.address == 0
             }
@@ -36,7 +36,7 @@ macro_rules! device_pointer {
                 Self::from_raw(self.address.wrapping_add(count.wrapping_mul(size_of::<T>() as u64)))
             }
 
-            /// The same address, of another type.
+            /// The same address, with another type.
             pub const fn cast<U>(self) -> $name<U> {
                 $name::from_raw(self.address)
             }
@@ -69,7 +69,8 @@ macro_rules! device_pointer {
 device_pointer! {
     /// The address of `T`s on the device that a kernel may read: one `const T*` parameter.
     ///
-    /// A number of 8 bytes that the host cannot follow; `repr(transparent)`, so it may stand in structs for kernels.
+    /// A number of 8 bytes that the host cannot dereference; `repr(transparent)`, so it may be used in structs for
+    /// kernels.
     ///
     /// ```
     /// use cuda_launch::DevicePtr;
@@ -80,7 +81,7 @@ device_pointer! {
 }
 
 device_pointer! {
-    /// The address of `T`s on the device that a kernel may write: one `T*` parameter. Otherwise as [`DevicePtr`].
+    /// The address of `T`s on the device that a kernel may write: one `T*` parameter. Otherwise like [`DevicePtr`].
     DevicePtrMut
 }
 

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use crate::driver::CudaContext;
 use crate::error::Error;
 
-/// What kind of memory an address is of (`CUmemorytype`).
+/// The kind of memory that an address points to (`CUmemorytype`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "CUmemorytype")]
@@ -19,13 +19,13 @@ pub enum MemoryType {
     Device,
     /// An array, which kernels reach through textures and surfaces.
     Array,
-    /// Memory that host and devices share.
+    /// Managed memory, shared by host and devices.
     Unified,
-    /// What newer drivers know.
+    /// A value that only newer drivers know.
     Other(u32),
 }
 
-/// What the driver knows about an address: of an allocation, a mapping, or pinned memory.
+/// What the driver knows about an address in an allocation, a mapping, or pinned memory.
 ///
 /// ```
 /// use cuda_launch::memory::{MemoryType, PointerAttributes};
@@ -45,35 +45,35 @@ pub enum MemoryType {
 pub struct PointerAttributes {
     /// The kind of memory.
     pub memory_type: MemoryType,
-    /// The device that has it, or whose context pinned it.
+    /// The device that owns it, or whose context pinned it.
     pub device: i32,
-    /// The context it was allocated in; null for memory that belongs to none, as that of pools.
+    /// The context it was allocated in; null for memory that belongs to no context, such as that of pools.
     pub context: CUcontext,
     /// Whether it is managed memory.
     pub is_managed: bool,
-    /// Where kernels see it; 0 if they do not.
+    /// Its address for kernels; 0 if they cannot access it.
     pub device_address: u64,
-    /// Where the host sees it; 0 if it does not.
+    /// Its address for the host; 0 if the host cannot access it.
     pub host_address: u64,
-    /// Where the range starts that it is part of.
+    /// The start of the range that contains it.
     pub range_start: u64,
-    /// Bytes of that range.
+    /// The size of that range, in bytes.
     pub range_bytes: usize,
-    /// A number that no other allocation of the process had or will have.
+    /// A number that is unique among all allocations of the process.
     pub buffer_id: u64,
     /// Whether the address is mapped to memory.
     pub is_mapped: bool,
-    /// The pool that it was allocated from; null for none.
+    /// The pool that it was allocated from; null if none.
     pub pool: CUmemoryPool,
 }
 
 impl PointerAttributes {
-    /// Asks about an address. `None` if it is unknown: never allocated, freed, or plain memory of the host.
+    /// Queries an address. `None` if it is unknown: never allocated, freed, or ordinary host memory.
     ///
     /// Driver call: `cuPointerGetAttributes`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn of(context: &CudaContext, address: u64) -> Result<Option<Self>, Error> {
         let mut kind = 0u32;
         let (mut device, mut managed, mut mapped) = (0i32, 0u32, 0u32);
@@ -129,8 +129,8 @@ impl PointerAttributes {
         }))
     }
 
-    /// Makes synchronous copies and fills of the allocation around `address` wait until they are done also where the driver
-    /// would return earlier; or no longer.
+    /// Makes synchronous copies and fills of the allocation around `address` always wait until they are complete, even
+    /// where the driver would return earlier; or no longer.
     ///
     /// Driver call: `cuPointerSetAttribute`.
     ///

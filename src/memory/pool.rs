@@ -17,7 +17,7 @@ use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
 use crate::ordering::Submission;
 
-/// How a memory pool is made (`CUmemPoolProps`).
+/// How a memory pool is created (`CUmemPoolProps`).
 ///
 /// ```
 /// use cuda_launch::memory::{MemoryPool, PoolOptions};
@@ -29,35 +29,35 @@ use crate::ordering::Submission;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "CUmemPoolProps")]
 pub struct PoolOptions {
-    /// Where its memory is; the context's device if not said.
+    /// Where its memory is; on the context's device by default.
     pub location: Option<MemoryLocation>,
-    /// Most bytes that it may reserve, rounded up by the driver; 0 for as many as there are.
+    /// The maximum number of bytes that it may reserve, rounded up by the driver; 0 for no limit.
     pub max_bytes: usize,
-    /// Kinds of handles by which other processes can open it.
+    /// Kinds of handles with which other processes can open it.
     pub handles: OsHandleKinds,
 }
 
-/// Bytes of a pool, now and at most since it was made or the maximum was reset.
+/// Memory use of a pool in bytes: now, and the maximum since it was created or the maximum was reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolUse {
     /// In allocations.
     pub used: u64,
-    /// In allocations, at most.
+    /// In allocations, maximum.
     pub used_high: u64,
-    /// Taken from the device: used, or kept for later.
+    /// Reserved from the device: in use, or cached.
     pub reserved: u64,
-    /// Taken from the device, at most.
+    /// Reserved from the device, maximum.
     pub reserved_high: u64,
 }
 
-/// How freed memory of a pool may be used again before the stream that freed it gets there.
+/// How freed memory of a pool may be reused before the stream that frees it has reached the free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoolReuse {
     /// By streams that wait, through events, for the free.
     FollowEventDependencies,
-    /// By any stream, if the free happens to be done.
+    /// By any stream, if the free happens to be complete.
     Opportunistic,
     /// By any stream: the driver makes it wait for the free.
     InternalDependencies,
@@ -75,7 +75,8 @@ impl PoolReuse {
 
 /// A memory pool of a device.
 ///
-/// Handles are cheap to clone. A pool that this crate made is destroyed with its last handle; its allocations live on.
+/// Handles are cheap to clone. A pool that this crate created is destroyed with its last handle; its allocations stay
+/// valid.
 ///
 /// ```
 /// use cuda_launch::memory::{MemoryPool, PoolOptions};
@@ -114,12 +115,13 @@ unsafe impl Send for PoolInner {}
 unsafe impl Sync for PoolInner {}
 
 impl MemoryPool {
-    /// Makes a pool.
+    /// Creates a pool.
     ///
     /// Driver call: `cuMemPoolCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools or none with such handles, or whatever the driver answers.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support pools, or not with such handles, or any error returned
+    /// by the driver.
     #[doc(alias = "cuMemPoolCreate")]
     pub fn new(context: &CudaContext, options: PoolOptions) -> Result<Self, Error> {
         let properties = CUmemPoolProps {
@@ -147,12 +149,12 @@ impl MemoryPool {
         Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true }) }
     }
 
-    /// The pool that the context's device has from the beginning.
+    /// The default pool of the context's device.
     ///
     /// Driver call: `cuDeviceGetDefaultMemPool`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support pools.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
     pub fn default_of(context: &CudaContext) -> Result<Self, Error> {
         let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
@@ -164,7 +166,7 @@ impl MemoryPool {
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 
-    /// The pool that allocations on the context's device come from when none is named.
+    /// The current pool of the context's device, which allocations come from when none is named.
     ///
     /// Driver call: `cuDeviceGetMemPool`.
     ///
@@ -173,7 +175,7 @@ impl MemoryPool {
     ///    it.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support pools.
     #[doc(alias = "cuDeviceGetMemPool")]
     pub unsafe fn current_of(context: &CudaContext) -> Result<Self, Error> {
         let (device, mut raw) = (context.raw_device(), std::ptr::null_mut());
@@ -185,7 +187,7 @@ impl MemoryPool {
         Ok(unsafe { Self::from_raw(context, raw) })
     }
 
-    /// Borrows a pool that other code made and will destroy.
+    /// Borrows a pool that other code created and will destroy.
     ///
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
@@ -193,7 +195,7 @@ impl MemoryPool {
         Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
     }
 
-    /// The raw pool, valid as long as a handle to it.
+    /// The raw pool, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUmemoryPool {
         self.inner.raw
     }
@@ -203,13 +205,13 @@ impl MemoryPool {
         &self.inner.context
     }
 
-    /// From now on allocations on the context's device come from this pool when none is named, of all of the process. Destroying
-    /// the pool makes the default one current again.
+    /// Makes this pool current: all allocations of the process on the context's device come from it when no pool is
+    /// named. Destroying the pool makes the default one current again.
     ///
     /// Driver call: `cuDeviceSetMemPool`.
     ///
     /// # Errors
-    /// Whatever the driver answers: the pool must be of that device.
+    /// Any error returned by the driver: the pool must belong to that device.
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
         let device = self.context().raw_device();
@@ -220,12 +222,12 @@ impl MemoryPool {
         })
     }
 
-    /// Gives memory that is not used back to the device, until `bytes` bytes are reserved, or as many as are used.
+    /// Returns unused memory to the device, until only `bytes` bytes are reserved, or as many as are in use.
     ///
     /// Driver call: `cuMemPoolTrimTo`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
     pub fn trim_to(&self, bytes: usize) -> Result<(), Error> {
         // SAFETY: this handle keeps the pool, or whoever made it by `from_raw` does.
@@ -239,7 +241,7 @@ impl MemoryPool {
     /// How many bytes are in use and reserved. Driver call: `cuMemPoolGetAttribute`, four times.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolGetAttribute")]
     pub fn memory_use(&self) -> Result<PoolUse, Error> {
         Ok(PoolUse {
@@ -250,45 +252,45 @@ impl MemoryPool {
         })
     }
 
-    /// Makes the highest use that of now. Driver call: `cuMemPoolSetAttribute`, twice.
+    /// Resets the maximum to the current use. Driver call: `cuMemPoolSetAttribute`, twice.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn reset_high(&self) -> Result<(), Error> {
         self.set(A::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0u64)?;
         self.set(A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0u64)
     }
 
-    /// Bytes that the pool keeps when its memory is freed. Driver call: `cuMemPoolGetAttribute`.
+    /// The number of bytes that the pool keeps reserved when its memory is freed. Driver call: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn release_threshold(&self) -> Result<u64, Error> {
         self.get(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
 
-    /// How many bytes the pool keeps when its memory is freed; what is above goes back to the device at the next
-    /// synchronisation. Driver call: `cuMemPoolSetAttribute`.
+    /// Sets how many bytes the pool keeps reserved when its memory is freed; the rest is returned to the device at the
+    /// next synchronisation. Driver call: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
     pub fn set_release_threshold(&self, bytes: u64) -> Result<(), Error> {
         self.set(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
     }
 
-    /// Whether freed memory may be used again in that way. Driver call: `cuMemPoolGetAttribute`.
+    /// Whether freed memory may be reused in that way. Driver call: `cuMemPoolGetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn reuse(&self, way: PoolReuse) -> Result<bool, Error> {
         self.get::<i32>(way.to_raw()).map(|value| value != 0)
     }
 
-    /// Says whether freed memory may be used again in that way. Driver call: `cuMemPoolSetAttribute`.
+    /// Sets whether freed memory may be reused in that way. Driver call: `cuMemPoolSetAttribute`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn set_reuse(&self, way: PoolReuse, allowed: bool) -> Result<(), Error> {
         self.set(way.to_raw(), i32::from(allowed))
     }
@@ -296,7 +298,7 @@ impl MemoryPool {
     /// What a device may do with the pool's memory. Driver call: `cuMemPoolGetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolGetAccess")]
     pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
         let mut flags = MemoryAccess::None.to_raw();
@@ -310,11 +312,11 @@ impl MemoryPool {
         Ok(MemoryAccess::from_raw(flags))
     }
 
-    /// Lets a device use the pool's memory, that which is allocated already too, or no longer; the devices must be able to access
-    /// each other. Driver call: `cuMemPoolSetAccess`.
+    /// Grants a device access to the pool's memory, including existing allocations, or revokes it; the devices must be
+    /// able to access each other. Driver call: `cuMemPoolSetAccess`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the pool's own device always reaches it.
+    /// Any error returned by the driver; the pool's own device always has access.
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
@@ -353,11 +355,11 @@ impl MemoryPool {
         )
     }
 
-    /// Destroys the pool now if this is the last handle, no buffer of it lives and this crate made it, and says what the driver
-    /// answered. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
+    /// Destroys the pool now if this is the last handle, no buffer from it is alive and this crate created it, and
+    /// reports any error. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; the handle is gone in any case.
+    /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuMemPoolDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
@@ -365,14 +367,14 @@ impl MemoryPool {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Allocates `len` elements from `pool`, in the order of `stream`, and leaves them as they are.
+    /// Allocates `len` uninitialised elements from `pool`, in stream order on `stream`.
     ///
-    /// The pool may be of another device that the stream's device can access. Driver call: `cuMemAllocFromPoolAsync`; none for an
-    /// empty buffer.
+    /// The pool may belong to another device that the stream's device can access. Driver call:
+    /// `cuMemAllocFromPoolAsync`; none for an empty buffer.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also where the pool may not grow; the pool is of another driver; the stream captures;
-    /// [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver; the stream
+    /// captures; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;

@@ -1,4 +1,4 @@
-//! Rows and planes of elements: where they lie in memory, and which of them a copy takes.
+//! Rows and planes of elements: their layout in memory, and which of them a copy transfers.
 
 use cuda_driver_sys::CUarray;
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use crate::driver::CudaContext;
 use crate::error::{Axis, Error, RegionError};
 use crate::ordering::Submission;
 
-/// How many elements a copy takes along each direction.
+/// The number of elements that a copy transfers along each axis.
 ///
 /// ```
 /// use cuda_launch::memory::Extent;
@@ -18,9 +18,9 @@ use crate::ordering::Submission;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Elements of a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows of a plane.
+    /// Rows per plane.
     pub height: usize,
     /// Planes, or layers of a layered array.
     pub depth: usize,
@@ -37,7 +37,7 @@ impl Extent {
         Self { width, height, depth }
     }
 
-    /// All elements; `None` if they cannot be counted.
+    /// The total number of elements; `None` if it overflows.
     pub const fn elements(self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);
@@ -61,7 +61,7 @@ pub(super) struct Offset {
     pub(super) z: usize,
 }
 
-/// How rows and planes lie in linear memory.
+/// The layout of rows and planes in linear memory.
 ///
 /// ```
 /// use cuda_launch::memory::RowLayout;

@@ -1,4 +1,4 @@
-//! Many copies of rows and planes by one driver call.
+//! Many copies of rows and planes in one driver call.
 
 #![allow(unsafe_code)] // Calls of the driver on regions that were checked against the memory the batch borrows.
 
@@ -16,9 +16,9 @@ use crate::driver::CudaStream;
 use crate::error::{Error, RegionError};
 use crate::ordering::{Submission, submit_and_wait};
 
-/// Copies of rows and planes that the driver takes by one call, in no promised order among themselves.
+/// Copies of rows and planes that are submitted in one driver call, in no particular order among themselves.
 ///
-/// Since CUDA 13.0; older drivers answer [`Error::is_unsupported`].
+/// Since CUDA 13.0; with older drivers the result is [`Error::is_unsupported`].
 ///
 /// ```
 /// use cuda_launch::memory::{PitchedBuffer, RegionBatch};
@@ -60,7 +60,7 @@ impl<'a> RegionBatch<'a> {
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`] if a side has no such region, or if one side is an array and the pitch of the other
-    /// is no whole number of its elements.
+    /// is not a multiple of its element size.
     pub fn push<T: DeviceCopy>(
         &mut self,
         source: CopySource<'a, T>,
@@ -78,7 +78,7 @@ impl<'a> RegionBatch<'a> {
         Ok(self)
     }
 
-    /// How many copies there are; those without elements do not count.
+    /// The number of copies; those without elements do not count.
     pub fn len(&self) -> usize {
         self.copies.len()
     }
@@ -88,13 +88,13 @@ impl<'a> RegionBatch<'a> {
         self.copies.is_empty()
     }
 
-    /// Gives all copies to `stream`, which cannot be the default stream; waits only if host memory takes part.
+    /// Submits all copies to `stream`, which cannot be the default stream; waits only if host memory is involved.
     ///
     /// Driver calls: `cuMemcpy3DBatchAsync`, `cuStreamSynchronize` for host memory; none for no copies.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if memory is of another context than
-    /// the stream, or whatever the driver answers.
+    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if memory belongs to another context
+    /// than the stream, or any error returned by the driver.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         if self.copies.is_empty() {
             return Ok(());

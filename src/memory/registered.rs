@@ -1,4 +1,4 @@
-//! Pinning memory that the program has already.
+//! Pinning memory that the program already owns.
 
 #![allow(unsafe_code)] // Registers memory that a vector owns, or that a scope borrows longer than it is registered.
 
@@ -15,7 +15,7 @@ use crate::driver::{CudaContext, forbid_here};
 use crate::error::Error;
 
 bitflags! {
-    /// How memory of the program is pinned (`CU_MEMHOSTREGISTER_*`).
+    /// How the program's own memory is pinned (`CU_MEMHOSTREGISTER_*`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct RegisterFlags: u32 {
         /// The memory counts as pinned in all contexts.
@@ -79,10 +79,10 @@ struct RegisteredVec<T> {
 }
 
 impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
-    /// Pins the elements of a vector, where they are.
+    /// Pins the elements of a vector in place.
     ///
     /// The vector is freed with the buffer. Driver calls: `cuMemHostRegister`, `cuMemHostGetDevicePointer`, and
-    /// `cuMemHostUnregister` at the end; none for an empty vector.
+    /// `cuMemHostUnregister` on drop; none for an empty vector.
     ///
     /// ```
     /// use cuda_launch::memory::RegisterFlags;
@@ -94,8 +94,9 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already, `CUDA_ERROR_INVALID_VALUE` if the driver
-    /// allocated it, or whatever the driver answers; the vector is freed then.
+    /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver; the vector is freed
+    /// then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,
@@ -119,12 +120,12 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
 impl CudaContext {
     /// Pins borrowed memory while `scope` runs, then waits for the streams that use it.
     ///
-    /// The scope gets a view, for copies that do not wait; a stream that captures refuses it. Where a stream cannot be waited for,
-    /// because it is another thread's or the driver refuses, the whole context is; and where another thread captures a stream of
-    /// that, first for the end of the capture.
+    /// The scope gets a view, for copies that do not wait; a stream that captures rejects it. If a stream cannot be
+    /// waited for, because it belongs to another thread or the driver refuses, this waits for the whole context; and if
+    /// another thread is capturing a stream of that context, first for the end of the capture.
     ///
     /// Driver calls: `cuMemHostRegister`, then `cuStreamSynchronize` for each stream that used it, or `cuCtxSynchronize`, and
-    /// `cuMemHostUnregister`; none but those of the scope for an empty slice.
+    /// `cuMemHostUnregister`; for an empty slice, only those made by the scope.
     ///
     /// ```
     /// use cuda_launch::memory::RegisterFlags;
@@ -142,12 +143,13 @@ impl CudaContext {
     /// ```
     ///
     /// # Errors
-    /// Those of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a page of it is registered already,
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or whatever the driver answers. This thread captures
-    /// ([`Error::is_not_in_capture`]): the end would have to wait until the capture is over.
+    /// Errors of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver. This thread is
+    /// capturing ([`Error::is_not_in_capture`]): the end of the scope could not wait until the capture is over.
     ///
-    /// The memory is the caller's again in any case. After an error of the waits that is no fault the device has lost its way to it by
-    /// `cuMemHostUnregister`; a driver that refuses even that serves the context no more.
+    /// The memory is released to the caller in any case. If waiting failed for a reason other than a fault,
+    /// `cuMemHostUnregister` has revoked the device's access; if a driver refuses even that, the context is no longer
+    /// used.
     #[doc(alias = "cuMemHostRegister")]
     pub fn with_registered<T: DeviceCopy, R>(
         &self,

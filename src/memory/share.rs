@@ -65,12 +65,13 @@ pub(super) fn with_handle<R>(
 }
 
 impl MemoryPool {
-    /// A handle by which another process can open the pool, of one of the kinds that it was made for.
+    /// A handle with which another process can open the pool, of one of the kinds that it was created for.
     ///
     /// Driver call: `cuMemPoolExportToShareableHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers: more than one kind, or one that the pool was not made for, is `CUDA_ERROR_INVALID_VALUE`.
+    /// Any error returned by the driver: more than one kind, or one that the pool was not created for, is
+    /// `CUDA_ERROR_INVALID_VALUE`.
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     pub fn export(&self, kind: OsHandleKinds) -> Result<OsHandle, Error> {
         let mut bytes = HandleBytes::EMPTY;
@@ -101,7 +102,7 @@ impl MemoryPool {
     /// Driver call: `cuMemPoolImportFromShareableHandle`. Nothing can be allocated from it here; see [`MemoryPool::import_buffer`].
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
     pub fn import(context: &CudaContext, handle: &OsHandle) -> Result<Self, Error> {
         let mut raw = std::ptr::null_mut();
@@ -119,12 +120,13 @@ impl MemoryPool {
         Ok(Self::made(context, raw))
     }
 
-    /// What another process needs to open this buffer, besides its pool; the buffer must be of an exported pool.
+    /// What another process needs to open this buffer, in addition to its pool; the buffer must come from an exported
+    /// pool.
     ///
     /// Driver call: `cuMemPoolExportPointer`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolExportPointer")]
     pub fn export_buffer<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<[u8; 64], Error> {
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
@@ -142,14 +144,14 @@ impl MemoryPool {
 
     /// Opens a buffer of `len` elements that another process exported, from the pool that was imported from it.
     ///
-    /// It is given back in the order of `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
+    /// It is freed in stream order on `stream`, before the exporter frees it. Driver call: `cuMemPoolImportPointer`.
     ///
     /// # Safety
     /// 1. The buffer has at least `len` elements of this type, and its allocation is done.
-    /// 2. The processes agree on who uses it when, and the exporter frees it last.
+    /// 2. The processes agree on which of them uses it when, and the exporter frees it last.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolImportPointer")]
     pub unsafe fn import_buffer<T: DeviceCopy>(
         &self,

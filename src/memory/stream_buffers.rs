@@ -1,4 +1,4 @@
-//! Buffers from a stream: short forms of what [`DeviceBuffer`] has.
+//! Buffers from a stream: shorthands for methods of [`DeviceBuffer`].
 
 use super::buffer::DeviceBuffer;
 use super::device_copy::DeviceCopy;
@@ -19,15 +19,15 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn alloc_zeros<T: DeviceCopy>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
         DeviceBuffer::zeroed(self, len)
     }
 
-    /// [`DeviceBuffer::from_host`] on this stream: a copy of `source` on the device, which is there when this returns.
+    /// [`DeviceBuffer::from_host`] on this stream: a copy of `source` on the device, complete when this returns.
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], or whatever the driver answers.
+    /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn clone_htod<T: DeviceCopy>(
         &self,
         source: &(impl AsRef<[T]> + ?Sized),
@@ -38,7 +38,8 @@ impl CudaStream {
     /// [`DeviceBuffer::to_host_vec`] on this stream: a copy of a buffer or view on the host, after all work that writes it.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers; a fault of earlier work shows here.
+    /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also
+    /// reported here.
     pub fn clone_dtoh<S: DeviceSlice + ?Sized>(&self, source: &S) -> Result<Vec<S::Element>, Error> {
         DeviceView::of(source).to_host_vec(self)
     }

@@ -1,4 +1,4 @@
-//! Operations of a stream on single numbers in memory: wait for one, write one.
+//! Stream operations on single values in memory: wait for a value, write one.
 
 #![allow(unsafe_code)] // Calls of the driver with live streams; the addresses are the caller's duty.
 
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::ordering::Submission;
 
 bitflags! {
-    /// How a stream waits for a number (`CUstreamWaitValue_flags`, without the comparison).
+    /// How a stream waits for a value (`CUstreamWaitValue_flags`, without the comparison).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WaitValueFlags: u32 {
         /// Writes of other devices that came before the awaited one are visible too. For devices with
@@ -29,7 +29,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// How a stream writes a number (`CUstreamWriteValue_flags`).
+    /// How a stream writes a value (`CUstreamWriteValue_flags`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WriteValueFlags: u32 {
         /// Work in front of it need not be visible to those who see the number. Driver 580 refuses it.
@@ -39,22 +39,22 @@ bitflags! {
     }
 }
 
-/// When a number in memory lets a stream go on (`CUstreamWaitValue_flags`).
+/// The condition under which a value in memory lets a stream continue (`CUstreamWaitValue_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
 pub enum Until {
-    /// It is the value or up to half of the range of numbers further: numbers are compared in a circle.
+    /// It has reached the value: at most half of the range ahead of it, because values are compared cyclically.
     AtLeast = 0,
-    /// It is the value.
+    /// It equals the value.
     Equal = 1,
-    /// It has a bit of the value.
+    /// It has a bit in common with the value.
     And = 2,
-    /// There is a bit that neither it nor the value has. For devices with `CAN_USE_STREAM_WAIT_VALUE_NOR`.
+    /// There is a bit that is set neither in it nor in the value. For devices with `CAN_USE_STREAM_WAIT_VALUE_NOR`.
     Nor = 3,
 }
 
-/// A number that streams wait for and write: `u32`, and `u64` on devices with `CAN_USE_64_BIT_STREAM_MEM_OPS`.
+/// A value that streams can wait for and write: `u32`, and `u64` on devices with `CAN_USE_64_BIT_STREAM_MEM_OPS`.
 pub trait StreamValue: Copy + fmt::Display + sealed::Sealed {}
 
 impl StreamValue for u32 {}
@@ -125,7 +125,7 @@ value!(
     CU_STREAM_MEM_OP_WRITE_VALUE_64
 );
 
-/// Who sees, after a barrier, what was written before it (`CUstreamMemoryBarrier_flags`).
+/// The scope in which writes before a barrier are visible after it (`CUstreamMemoryBarrier_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -136,7 +136,8 @@ pub enum BarrierScope {
     Device = 1,
 }
 
-/// One operation of a batch; see [`CudaStream::memory_operations`]. Making one is safe, giving it to a stream is not.
+/// One operation of a batch; see [`CudaStream::memory_operations`]. Creating one is safe, submitting it to a stream is
+/// not.
 ///
 /// ```
 /// use cuda_launch::stream::{StreamMemoryOp, WriteValueFlags};
@@ -149,7 +150,7 @@ pub enum BarrierScope {
 pub struct StreamMemoryOp(CUstreamBatchMemOpParams);
 
 impl StreamMemoryOp {
-    /// Waits for a number in memory.
+    /// Waits for a value in memory.
     pub fn wait<T: StreamValue>(
         address: impl Into<DevicePtr<T>>,
         until: Until,
@@ -166,7 +167,7 @@ impl StreamMemoryOp {
         Self::of(|raw| raw.waitValue = wait)
     }
 
-    /// Writes a number to memory.
+    /// Writes a value to memory.
     pub fn write<T: StreamValue>(address: DevicePtrMut<T>, value: T, flags: WriteValueFlags) -> Self {
         let write = CUstreamMemOpWriteValueParams {
             operation: T::WRITE.0,
@@ -178,7 +179,7 @@ impl StreamMemoryOp {
         Self::of(|raw| raw.writeValue = write)
     }
 
-    /// Makes what was written before visible to what comes after. Drivers take it since CUDA 11.7, only in batches.
+    /// Makes earlier writes visible to later operations. Supported since CUDA 11.7, only in batches.
     pub fn barrier(scope: BarrierScope) -> Self {
         let operation = Op::CU_STREAM_MEM_OP_BARRIER;
         Self::of(|raw| {
@@ -189,12 +190,12 @@ impl StreamMemoryOp {
     /// An operation that this crate does not know.
     ///
     /// # Safety
-    /// 1. All 48 bytes are written, as `Default` does, and as the driver's documentation of the operation wants them.
+    /// 1. All 48 bytes are initialised, as `Default` does, and as the driver's documentation of the operation requires.
     pub const unsafe fn from_raw(raw: CUstreamBatchMemOpParams) -> Self {
         Self(raw)
     }
 
-    /// All bytes are set, so that none is read that was never written.
+    /// All bytes are set, so that no uninitialised byte is read.
     fn of(set: impl FnOnce(&mut CUstreamBatchMemOpParams)) -> Self {
         let mut raw = CUstreamBatchMemOpParams { pad: [0; 6] };
         set(&mut raw);
@@ -229,12 +230,13 @@ impl fmt::Debug for StreamMemoryOp {
 }
 
 impl CudaStream {
-    /// Makes work given to the stream from now on wait until a number in memory is as asked.
+    /// Makes work submitted to the stream from now on wait until a value in memory meets the condition.
     ///
-    /// The number may be written by a kernel, a copy, another stream's [`write_value`](Self::write_value), or by the host where
-    /// the memory is pinned. Drivers refuse memory of pools, which most buffers have, and managed memory: use
-    /// [`DeviceBuffer::uninit_plain`](crate::DeviceBuffer::uninit_plain) or [`PinnedBuffer`](crate::PinnedBuffer). The driver
-    /// knows nothing of an order that is made so: it may hold back the very work that would write, unless events order it too.
+    /// The value may be written by a kernel, a copy, another stream's [`write_value`](Self::write_value), or by the
+    /// host if the memory is pinned. Drivers reject memory from pools, which most buffers use, and managed memory: use
+    /// [`DeviceBuffer::uninit_plain`](crate::DeviceBuffer::uninit_plain) or [`PinnedBuffer`](crate::PinnedBuffer). The
+    /// driver does not know about this ordering: it may hold back the very work that would write the value, unless
+    /// events order it too.
     ///
     /// Driver call: `cuStreamWaitValue32` or `cuStreamWaitValue64`.
     ///
@@ -257,12 +259,12 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or whatever the driver
-    /// answers; [`Error::is_unsupported`] for what the device lacks.
+    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, if the address is misaligned or in another kind of memory; or any error
+    /// returned by the driver; [`Error::is_unsupported`] for what the device does not support.
     ///
     /// # Safety
-    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the wait is over; where the stream
-    ///    captures, as long as the graph can run.
+    /// 1. `address` is in memory of the device or in pinned memory that it can access, which lives until the wait is
+    ///    over; where the stream captures, as long as the graph can run.
     #[doc(alias = "cuStreamWaitValue32")]
     #[doc(alias = "cuStreamWaitValue64")]
     pub unsafe fn wait_value<T: StreamValue>(
@@ -280,19 +282,19 @@ impl CudaStream {
             .map_err(explain)
     }
 
-    /// Writes a number to memory once all work given to the stream so far is done. The memory is of the kinds that
+    /// Writes a value to memory once all work submitted to the stream so far is done. The memory is of the kinds that
     /// [`wait_value`](Self::wait_value) takes.
     ///
     /// Driver call: `cuStreamWriteValue32` or `cuStreamWriteValue64`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, where the address is not aligned or of other memory; or whatever the driver
-    /// answers; [`Error::is_unsupported`] for what the device lacks.
+    /// `CUDA_ERROR_INVALID_VALUE`, with a hint, if the address is misaligned or in another kind of memory; or any error
+    /// returned by the driver; [`Error::is_unsupported`] for what the device does not support.
     ///
     /// # Safety
-    /// 1. `address` is in memory of the device or in pinned memory that it reaches, which lives until the write is done; where the stream
-    ///    captures, as long as the graph can run.
-    /// 2. Until then nobody relies on the number being what it was: no other work, and no Rust reference.
+    /// 1. `address` is in memory of the device or in pinned memory that it can access, which lives until the write is
+    ///    done; where the stream captures, as long as the graph can run.
+    /// 2. Until then nothing relies on the old value: no other work, and no Rust reference.
     #[doc(alias = "cuStreamWriteValue32")]
     #[doc(alias = "cuStreamWriteValue64")]
     pub unsafe fn write_value<T: StreamValue>(
@@ -309,12 +311,12 @@ impl CudaStream {
             .map_err(explain)
     }
 
-    /// Gives the stream several such operations at once, at most 256; it does them in order.
+    /// Submits several such operations at once, at most 256; they run in order.
     ///
     /// Driver call: `cuStreamBatchMemOp`; none for an empty list.
     ///
     /// # Errors
-    /// As [`wait_value`](Self::wait_value); then none of them is done.
+    /// As for [`wait_value`](Self::wait_value); then none of them is done.
     ///
     /// # Safety
     /// 1. The duties of [`wait_value`](Self::wait_value) for each operation that waits, those of [`write_value`](Self::write_value) for

@@ -1,4 +1,4 @@
-//! Surface objects: how kernels write arrays.
+//! Surface objects, with which kernels write arrays.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles; implementing `DeviceCopy` for a number.
 
@@ -14,7 +14,7 @@ use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::{Error, ErrorKind, TextureError};
 use crate::ordering::Submission;
 
-/// What a kernel takes for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
+/// The kernel argument for a surface: one 64-bit parameter, `cudaSurfaceObject_t`. Otherwise as
 /// [`TextureHandle`](crate::texture::TextureHandle).
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +32,11 @@ impl SurfaceHandle {
     }
 }
 
-/// An array that kernels read and write by bytes and rows, without filtering.
+/// An array that kernels read and write by byte and row, without filtering.
 ///
-/// It keeps the array alive. Kernels of typed modules take `&SurfaceObject`, or `&mut SurfaceObject` to write through it, and their
-/// launches order it and keep it as they do buffers. Other launches take [`SurfaceObject::handle`]; their use is noted only by
-/// [`SurfaceObject::write_on`]. Dropping it waits for all work of its context.
+/// It keeps the array alive. Kernels of typed modules take `&SurfaceObject`, or `&mut SurfaceObject` to write through
+/// it, and their launches order it and keep it alive like buffers. Other launches take [`SurfaceObject::handle`]; their
+/// accesses are tracked only by [`SurfaceObject::write_on`]. Dropping it waits for all work of its context.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
@@ -64,12 +64,12 @@ struct SurfaceInner {
 }
 
 impl SurfaceObject {
-    /// A surface of an array that was made with [`ArrayFlags::SURFACE`](crate::texture::ArrayFlags::SURFACE).
+    /// A surface of an array that was created with [`ArrayFlags::SURFACE`](crate::texture::ArrayFlags::SURFACE).
     ///
     /// Driver call: `cuSurfObjectCreate`.
     ///
     /// # Errors
-    /// The array is not for surfaces, or whatever the driver answers.
+    /// The array was not created for surfaces, or any error returned by the driver.
     pub fn new<T: ArrayElement>(array: &CudaArray<T>) -> Result<Self, Error> {
         let (owner, context) = (array.share(), array.context().clone());
         if !owner.is_surface() {
@@ -86,19 +86,19 @@ impl SurfaceObject {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Makes work given to `stream` from now on wait for all work that is known to use the array, and work on other
-    /// streams for what comes: for a kernel that writes through the surface. Call it before the launch.
+    /// Makes work submitted to `stream` from now on wait for all tracked work that uses the array, and work on other
+    /// streams wait for what comes next: for a kernel that writes through the surface. Call it before the launch.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` for each other stream that used the array.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn write_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the surface")?;
         self.inner.used.note(&mut Submission::on(stream), true)
     }
 
-    /// What a kernel takes.
+    /// The kernel argument.
     pub fn handle(&self) -> SurfaceHandle {
         self.inner.handle
     }
@@ -108,13 +108,13 @@ impl SurfaceObject {
         self.inner.used.context()
     }
 
-    /// Destroys the surface now, after all work of its context, and says what the driver answered. A graph with a launch that was
-    /// given the surface has a share in it: then it ends with that.
+    /// Destroys the surface now, after all work in its context, and reports any error. If a graph contains a launch
+    /// that was given the surface, it shares ownership, and the surface is destroyed with the graph.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuSurfObjectDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; this handle is gone in any case.
+    /// Any error returned by the driver; this handle is released in any case.
     #[doc(alias = "cuSurfObjectDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

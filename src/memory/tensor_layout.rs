@@ -1,4 +1,4 @@
-//! What a tensor map says of a tensor, and the rules that the hardware has for it.
+//! What a tensor map describes of a tensor, and the rules that the hardware imposes.
 
 use cuda_driver_sys::{
     CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
@@ -33,7 +33,7 @@ macro_rules! choices {
 }
 
 choices! {
-    /// How the copy engine takes the elements of a tensor.
+    /// How the copy engine interprets the elements of a tensor.
     TensorDataType(CUtensorMapDataType) {
         /// 8 bits.
         U8 = CU_TENSOR_MAP_DATA_TYPE_UINT8,
@@ -71,9 +71,9 @@ choices! {
 }
 
 choices! {
-    /// How the channels of a tensor lie in memory.
+    /// The layout of a tensor's channels in memory.
     Interleave(CUtensorMapInterleave) {
-        /// All of a pixel after each other.
+        /// All channels of a pixel are contiguous.
         None = CU_TENSOR_MAP_INTERLEAVE_NONE,
         /// In slices of 16 bytes.
         Bytes16 = CU_TENSOR_MAP_INTERLEAVE_16B,
@@ -83,7 +83,7 @@ choices! {
 }
 
 choices! {
-    /// How the copy engine shuffles 16-byte pieces of rows in shared memory.
+    /// How the copy engine swizzles 16-byte chunks of rows in shared memory.
     Swizzle(CUtensorMapSwizzle) {
         /// Not at all.
         None = CU_TENSOR_MAP_SWIZZLE_NONE,
@@ -93,19 +93,19 @@ choices! {
         Bytes64 = CU_TENSOR_MAP_SWIZZLE_64B,
         /// Within 128 bytes.
         Bytes128 = CU_TENSOR_MAP_SWIZZLE_128B,
-        /// Within 128 bytes, in pieces of 32.
+        /// Within 128 bytes, in chunks of 32.
         Bytes128Atom32 = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
-        /// As `Bytes128Atom32`, with the halves of 16 bytes exchanged in every other row.
+        /// Like `Bytes128Atom32`, with the halves of 16 bytes swapped in every other row.
         Bytes128Atom32Flip8 = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B,
-        /// Within 128 bytes, in pieces of 64.
+        /// Within 128 bytes, in chunks of 64.
         Bytes128Atom64 = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B,
     }
 }
 
 choices! {
-    /// How much the second-level cache fetches at a time.
+    /// How much the L2 cache fetches at a time.
     L2Promotion(CUtensorMapL2promotion) {
-        /// What is asked for.
+        /// Only what is requested.
         None = CU_TENSOR_MAP_L2_PROMOTION_NONE,
         /// 64 bytes.
         Bytes64 = CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
@@ -117,11 +117,11 @@ choices! {
 }
 
 choices! {
-    /// What is read outside a tensor.
+    /// The value of elements outside a tensor.
     OutOfBoundsFill(CUtensorMapFloatOOBfill) {
         /// Zeros.
         Zero = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-        /// A NaN that multiplications and additions of the tensor cores take as zero. Floats only.
+        /// A NaN that multiplications and additions of the tensor cores treat as zero. Floats only.
         NanZeroFma = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
     }
 }
@@ -175,7 +175,7 @@ impl TensorDataType {
     }
 }
 
-/// What tiled and im2col maps have in common.
+/// What tiled and im2col maps share.
 #[derive(Clone, Debug)]
 pub(super) struct TensorLayout {
     pub(super) dims: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Tensor maps: how the copy engine of compute capability 9.0 and later sees a tensor.
+//! Tensor maps: descriptions of tensors for the copy engine of compute capability 9.0 and later.
 
 #![allow(unsafe_code)] // Calls of the driver with lists whose lengths were checked; implementing `DeviceCopy`.
 
@@ -13,11 +13,11 @@ use super::view::DeviceSlice;
 use crate::driver::CudaContext;
 use crate::error::Error;
 
-/// A tensor map: a by-value argument of 128 bytes at a multiple of 128, `const __grid_constant__ CUtensorMap`.
+/// A tensor map: a by-value argument of 128 bytes, aligned to 128, `const __grid_constant__ CUtensorMap`.
 ///
-/// A value that holds an address, as a [`DevicePtr`](crate::DevicePtr) does: keep the memory until the kernels that were
-/// given the map are done. It may be copied freely. [`TensorMapObject`](crate::tensor::TensorMapObject) keeps the memory, and launches of
-/// typed modules order it.
+/// A value that contains an address, like a [`DevicePtr`](crate::DevicePtr): keep the memory alive until the kernels
+/// that were given the map are done. It may be copied freely. [`TensorMapObject`](crate::tensor::TensorMapObject) keeps
+/// the memory alive, and launches of typed modules order it.
 ///
 /// ```
 /// use cuda_launch::tensor::{Swizzle, TensorMap};
@@ -42,7 +42,7 @@ pub struct TensorMap(CUtensorMap);
 #[diagnostic::do_not_recommend]
 unsafe impl DeviceCopy for TensorMap {}
 
-/// A tensor map that is being described: tiles of a tensor. Made by [`TensorMap::tiled`].
+/// A builder for a tensor map: tiles of a tensor. Created by [`TensorMap::tiled`].
 #[derive(Clone, Debug)]
 #[must_use = "it is nothing until it is encoded"]
 pub struct TiledMap {
@@ -50,7 +50,7 @@ pub struct TiledMap {
     tile: Vec<u32>,
 }
 
-/// A tensor map that is being described: columns of pixels, as convolutions read them. Made by [`TensorMap::im2col`].
+/// A builder for a tensor map: columns of pixels, as convolutions read them. Created by [`TensorMap::im2col`].
 ///
 /// ```
 /// use cuda_launch::tensor::{TensorDataType, TensorMap};
@@ -83,10 +83,10 @@ impl TensorMap {
         TiledMap { layout: TensorLayout::dense(&dims), tile: tile.into() }
     }
 
-    /// Describes a tensor of `dims` elements: channels, pixels (width, height, depth as there are), images.
+    /// Describes a tensor of `dims` elements: channels, pixels (width, height, depth, as applicable), images.
     ///
-    /// The corners bound the pixels where a filter may be placed, from the image's own corners; there are two dimensions
-    /// less of them than of the tensor. `channels` of up to `pixels` pixels are copied at a time.
+    /// The corners bound the pixels where a filter may be placed, relative to the image's own corners; they have two
+    /// dimensions fewer than the tensor. `channels` of up to `pixels` pixels are copied at a time.
     pub fn im2col<const R: usize>(
         dims: [u64; R],
         lower: &[i32],
@@ -98,12 +98,13 @@ impl TensorMap {
         Im2colMap { layout: TensorLayout::dense(&dims), lower, upper, channels, pixels }
     }
 
-    /// The same map of another tensor of this layout, at another address.
+    /// The same map for another tensor of this layout, at another address.
     ///
     /// Driver call: `cuTensorMapReplaceAddress`.
     ///
     /// # Errors
-    /// The address is not a multiple of 16, the memory is of another driver than the context, or whatever the driver answers.
+    /// The address is not a multiple of 16, the memory belongs to another driver than the context, or any error
+    /// returned by the driver.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn with_memory<T: DeviceCopy>(
         &self,
@@ -123,7 +124,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// The driver's own value.
+    /// The driver's representation.
     pub fn raw(&self) -> &CUtensorMap {
         &self.0
     }
@@ -134,47 +135,48 @@ impl TensorMap {
     }
 }
 
-/// The options that both kinds of map have.
+/// The options that both kinds of map share.
 macro_rules! options {
     ($name:ident) => {
         impl $name {
-            /// From element to element of each dimension but the innermost, in bytes: multiples of 16.
+            /// The stride of each dimension but the innermost, in bytes: multiples of 16.
             pub fn strides(mut self, strides: &[u64]) -> Self {
                 self.layout.strides = Some(strides.to_vec());
                 self
             }
 
-            /// Every how many elements of each dimension one is copied; 1 to 8, without it 1.
+            /// The element stride of each dimension: one of this many elements is copied; 1 to 8, by default 1.
             pub fn element_strides(mut self, steps: &[u32]) -> Self {
                 self.layout.steps = steps.to_vec();
                 self
             }
 
-            /// How elements are taken, where their type does not say it: `bf16` as `u16`, `tf32` as `f32`, packed ones.
+            /// How elements are interpreted, where their type does not determine it: `bf16` as `u16`, `tf32` as `f32`,
+            /// packed ones.
             pub fn data_type(mut self, data_type: TensorDataType) -> Self {
                 self.layout.data_type = Some(data_type);
                 self
             }
 
-            /// How the channels lie in memory.
+            /// The layout of the channels in memory.
             pub fn interleave(mut self, interleave: Interleave) -> Self {
                 self.layout.interleave = interleave;
                 self
             }
 
-            /// How rows lie in shared memory, so that its banks do not conflict.
+            /// How rows are swizzled in shared memory, to avoid bank conflicts.
             pub fn swizzle(mut self, swizzle: Swizzle) -> Self {
                 self.layout.swizzle = swizzle;
                 self
             }
 
-            /// How much the second-level cache fetches at a time.
+            /// How much the L2 cache fetches at a time.
             pub fn l2_promotion(mut self, promotion: L2Promotion) -> Self {
                 self.layout.promotion = promotion;
                 self
             }
 
-            /// What is read outside the tensor.
+            /// The value of elements outside the tensor.
             pub fn out_of_bounds(mut self, fill: OutOfBoundsFill) -> Self {
                 self.layout.fill = fill;
                 self
@@ -189,13 +191,13 @@ options!(Im2colMap);
 impl TiledMap {
     /// The map of the tensor that starts at the start of `memory`.
     ///
-    /// Every rule that the driver documents is checked first, with the value that breaks it. Driver call:
+    /// Every rule that the driver documents is checked first; an error names the value that breaks it. Driver call:
     /// `cuTensorMapEncodeTiled`.
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`] if the tensor is larger than the memory, `ErrorKind::TensorMap` for a broken rule,
-    /// [`Error::is_unsupported`] where driver or device know no tensor maps, [`Error::is_context_mismatch`] for memory of another
-    /// driver, or whatever the driver answers.
+    /// [`Error::is_unsupported`] if the driver or the device does not support tensor maps,
+    /// [`Error::is_context_mismatch`] for memory of another driver, or any error returned by the driver.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode<T: DeviceCopy>(
         &self,
@@ -244,11 +246,11 @@ impl TiledMap {
 impl Im2colMap {
     /// The map of the tensor that starts at the start of `memory`.
     ///
-    /// Every rule that the driver documents is checked first, with the value that breaks it. Driver call:
+    /// Every rule that the driver documents is checked first; an error names the value that breaks it. Driver call:
     /// `cuTensorMapEncodeIm2col`.
     ///
     /// # Errors
-    /// As [`TiledMap::encode`].
+    /// As for [`TiledMap::encode`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
     pub fn encode<T: DeviceCopy>(
         &self,

@@ -1,4 +1,4 @@
-//! Tensor maps that keep their memory, so that launches can order it.
+//! Tensor maps that keep their memory alive, so that launches can order it.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use super::view::DeviceSlice;
 use crate::driver::{CudaContext, Keep};
 use crate::error::Error;
 
-/// A tensor map with a share in its memory: what a kernel of a typed module takes as `&TensorMapObject`, or as
+/// A tensor map that shares ownership of its memory: what a kernel of a typed module takes as `&TensorMapObject`, or as
 /// `&mut TensorMapObject` to write through it.
 ///
-/// Launches order the memory as they do that of a slice, and it stays allocated as long as the object or a graph that uses it,
-/// also when its buffer is dropped. Kernels whose methods are `unsafe` may take a [`TensorMap`] instead, which says nothing of
-/// the memory.
+/// Launches order the memory like that of a slice, and it stays allocated as long as the object or a graph that uses it
+/// lives, even when its buffer is dropped. Kernels whose methods are `unsafe` may take a [`TensorMap`] instead, which
+/// does not track the memory.
 ///
 /// ```
 /// use cuda_launch::tensor::TensorMap;
@@ -57,20 +57,20 @@ impl TensorMapObject {
 }
 
 impl TiledMap {
-    /// As [`encode`](Self::encode), of a whole buffer, in which the map then has a share.
+    /// Like [`encode`](Self::encode), of a whole buffer, whose ownership the map then shares.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As for [`encode`](Self::encode).
     pub fn encode_object<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<TensorMapObject, Error> {
         TensorMapObject::new(buffer, |context, address, bytes| self.encode_at::<T>(context, address, bytes))
     }
 }
 
 impl Im2colMap {
-    /// As [`encode`](Self::encode), of a whole buffer, in which the map then has a share.
+    /// Like [`encode`](Self::encode), of a whole buffer, whose ownership the map then shares.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As for [`encode`](Self::encode).
     pub fn encode_object<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<TensorMapObject, Error> {
         TensorMapObject::new(buffer, |context, address, bytes| self.encode_at::<T>(context, address, bytes))
     }

@@ -1,4 +1,4 @@
-//! How a texture samples what it is made of.
+//! How a texture samples its memory.
 
 use bitflags::bitflags;
 use cuda_driver_sys::{self as sys, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_mode};
@@ -6,17 +6,17 @@ use cuda_driver_sys::{self as sys, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_m
 use super::array_format::ArrayElement;
 use crate::error::{Error, ErrorKind, TextureError};
 
-/// What a texture reads at coordinates outside it.
+/// What a texture returns for coordinates outside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "CUaddress_mode")]
 pub enum AddressMode {
-    /// As if it were repeated. Normalized coordinates only, else as `Clamp`.
+    /// Wraps around. Normalized coordinates only, otherwise like `Clamp`.
     Wrap,
     /// The nearest element.
     #[default]
     Clamp,
-    /// As if it were repeated, every other time mirrored. Normalized coordinates only, else as `Clamp`.
+    /// Wraps around, mirrored every other time. Normalized coordinates only, otherwise like `Clamp`.
     Mirror,
     /// The border colour.
     Border,
@@ -33,15 +33,15 @@ impl AddressMode {
     }
 }
 
-/// What a texture reads between elements.
+/// What a texture returns between elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "CUfilter_mode")]
 pub enum FilterMode {
-    /// The element whose square the coordinates lie in.
+    /// The element that contains the coordinates.
     #[default]
     Point,
-    /// A mean of the elements around, weighted by distance with 8 bits of fraction. Floats only.
+    /// A mean of the surrounding elements, weighted by distance with 8 bits of fraction. Floats only.
     Linear,
 }
 
@@ -74,7 +74,7 @@ bitflags! {
     }
 }
 
-/// How a texture samples what it is made of. The default is: clamp, point filter, coordinates that count elements.
+/// How a texture samples its memory. The default is: clamp, point filter, unnormalized coordinates.
 ///
 /// ```
 /// use cuda_launch::texture::{AddressMode, FilterMode, TextureDescriptor};
@@ -84,17 +84,17 @@ bitflags! {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[doc(alias = "CUDA_TEXTURE_DESC")]
 pub struct TextureDescriptor {
-    /// What is read outside, for each dimension.
+    /// What is returned outside, for each dimension.
     pub address: [AddressMode; 3],
-    /// What is read between elements.
+    /// What is returned between elements.
     pub filter: FilterMode,
-    /// How elements and coordinates are taken.
+    /// How elements and coordinates are interpreted.
     pub flags: TextureFlags,
-    /// What `AddressMode::Border` reads: red, green, blue, alpha.
+    /// What `AddressMode::Border` returns: red, green, blue, alpha.
     pub border: [f32; 4],
-    /// The largest ratio of anisotropic filtering; 0 and 1 for none.
+    /// The maximum anisotropy ratio; 0 and 1 for none.
     pub max_anisotropy: u32,
-    /// What is read between mipmap levels.
+    /// What is returned between mipmap levels.
     pub mipmap_filter: FilterMode,
     /// Added to the mipmap level that a kernel asks for.
     pub mipmap_bias: f32,

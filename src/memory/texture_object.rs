@@ -1,4 +1,4 @@
-//! Texture objects: how kernels read arrays and memory.
+//! Texture objects, with which kernels read arrays and memory.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles; implementing `DeviceCopy` for a number.
 
@@ -24,10 +24,10 @@ use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
 use crate::ordering::Submission;
 
-/// What a kernel takes for a texture: one 64-bit parameter, `cudaTextureObject_t`.
+/// The kernel argument for a texture: one 64-bit parameter, `cudaTextureObject_t`.
 ///
-/// A number that says nothing of the texture's life, as a [`DevicePtr`](crate::DevicePtr) does of memory: keep the
-/// [`TextureObject`] until the kernel is done. Dropping it waits for that.
+/// A number that does not keep the texture alive, as a [`DevicePtr`](crate::DevicePtr) does not keep memory alive: keep
+/// the [`TextureObject`] until the kernel is done. Dropping it waits for that.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "CUtexObject")]
@@ -46,9 +46,10 @@ impl TextureHandle {
 
 /// An array or linear memory that kernels read with filtering, bounds and normalized coordinates.
 ///
-/// It keeps what it is made of alive. Kernels of typed modules take `&TextureObject`, and their launches order it and keep it as
-/// they do buffers. Other launches take [`TextureObject::handle`] and do not know what the handle means, so that on another stream
-/// than the copy that filled the array [`TextureObject::read_on`] comes first. Dropping it waits for all work of its context.
+/// It keeps its memory alive. Kernels of typed modules take `&TextureObject`, and their launches order it and keep it
+/// alive like buffers. Other launches take [`TextureObject::handle`] and do not know what the handle refers to, so call
+/// [`TextureObject::read_on`] first when launching on another stream than the copy that filled the array. Dropping it
+/// waits for all work in its context.
 ///
 /// ```
 /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureObject};
@@ -79,7 +80,7 @@ impl TextureObject {
     /// Driver call: `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// Linear filtering of integers, or whatever the driver answers.
+    /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_array<T: ArrayElement>(
         array: &CudaArray<T>,
         descriptor: &TextureDescriptor,
@@ -92,12 +93,12 @@ impl TextureObject {
         unsafe { Self::make(&of_array(array.raw()), &descriptor.raw(), None, used, Some(Box::new(owner))) }
     }
 
-    /// A texture of all levels of a mipmapped array; the descriptor's `mipmap_clamp` says which of them are read.
+    /// A texture of all levels of a mipmapped array; the descriptor's `mipmap_clamp` limits which of them are read.
     ///
     /// Driver call: `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// Linear filtering of integers, or whatever the driver answers.
+    /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_mipmap<T: ArrayElement>(
         mipmap: &MipmappedArray<T>,
         descriptor: &TextureDescriptor,
@@ -119,12 +120,12 @@ impl TextureObject {
 
     /// A texture of device memory, in one dimension, read by index (`tex1Dfetch`).
     ///
-    /// The memory stays allocated as long as the texture lives, also when its buffer is dropped. Address mode and filter
-    /// mean nothing here. Driver calls: `cuPointerGetAttributes`, `cuTexObjectCreate`.
+    /// The memory stays allocated as long as the texture lives, even when its buffer is dropped. Address mode and
+    /// filter are ignored. Driver calls: `cuPointerGetAttributes`, `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` if the memory does not start at a multiple of the device's texture alignment
-    /// (512 bytes, as all buffers do) or has more elements than the device takes.
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory is not aligned to the device's texture alignment (512 bytes, which all
+    /// buffers are) or has more elements than the device supports.
     pub fn from_linear<T: ArrayElement>(
         memory: &impl DeviceSlice<Element = T>,
         descriptor: &TextureDescriptor,
@@ -155,11 +156,11 @@ impl TextureObject {
 
     /// A texture of pitched rows, in two dimensions.
     ///
-    /// The memory stays allocated as long as the texture lives, also when its buffer is dropped. Driver call:
+    /// The memory stays allocated as long as the texture lives, even when its buffer is dropped. Driver call:
     /// `cuTexObjectCreate`.
     ///
     /// # Errors
-    /// Linear filtering of integers, or whatever the driver answers.
+    /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_pitched<T: ArrayElement>(
         rows: &PitchedBuffer<T>,
         descriptor: &TextureDescriptor,
@@ -185,19 +186,20 @@ impl TextureObject {
         unsafe { Self::make(&resource, &descriptor.raw(), None, used, None) }
     }
 
-    /// A texture by the driver's own structures, for what the other functions cannot say, such as a resource view.
+    /// A texture from the driver's own structures, for what the other functions cannot express, such as a resource
+    /// view.
     ///
-    /// `owner` is kept until the texture is destroyed. Driver call: `cuTexObjectCreate`.
+    /// `owner` is kept alive until the texture is destroyed. Driver call: `cuTexObjectCreate`.
     ///
     /// # Safety
-    /// 1. The resource is live and of `context`; its description, and those of texture and view, are as the driver's documentation wants
-    ///    them, with all bytes written.
+    /// 1. The resource is live and of `context`; its description, and those of texture and view, are as the driver's
+    ///    documentation requires, with all bytes initialised.
     /// 2. It stays so as long as `owner` lives.
-    /// 3. Nobody notes what kernels read through the texture: whoever writes the resource, or has a mutable reference to it, waits
-    ///    for the launches that were given the texture, and those wait for it.
+    /// 3. What kernels read through the texture is not tracked: whoever writes the resource, or has a mutable reference
+    ///    to it, waits for the launches that were given the texture, and those wait for the writes.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub unsafe fn from_raw_parts(
         context: &CudaContext,
         resource: &CUDA_RESOURCE_DESC,
@@ -230,19 +232,19 @@ impl TextureObject {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Makes work given to `stream` from now on wait for the work that wrote what the texture reads, and later writers for
-    /// what comes. Call it before the launch of a kernel that takes the handle.
+    /// Makes work submitted to `stream` from now on wait for the work that wrote what the texture reads, and later
+    /// writers wait for what comes next. Call it before the launch of a kernel that takes the handle.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent` if another stream wrote it; none for a texture from raw parts.
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream belongs to another context, or any error returned by the driver.
     pub fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(self.context(), "the texture")?;
         self.inner.used.note(&mut Submission::on(stream), false)
     }
 
-    /// What a kernel takes.
+    /// The kernel argument.
     pub fn handle(&self) -> TextureHandle {
         self.inner.handle
     }
@@ -252,13 +254,13 @@ impl TextureObject {
         self.inner.used.context()
     }
 
-    /// Destroys the texture now, after all work of its context, and says what the driver answered. A graph with a launch that was
-    /// given the texture has a share in it: then it ends with that.
+    /// Destroys the texture now, after all work in its context, and reports any error. If a graph contains a launch
+    /// that was given the texture, it shares ownership, and the texture is destroyed with the graph.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuTexObjectDestroy`.
     ///
     /// # Errors
-    /// Whatever the driver answers; this handle is gone in any case.
+    /// Any error returned by the driver; this handle is released in any case.
     #[doc(alias = "cuTexObjectDestroy")]
     pub fn close(self) -> Result<(), Error> {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())

@@ -1,4 +1,4 @@
-//! Borrowed parts of device memory: the borrow checker sees them as it sees slices.
+//! Borrowed parts of device memory: the borrow checker treats them like slices.
 
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
@@ -16,7 +16,7 @@ use crate::driver::CudaContext;
 /// # Safety
 /// 1. `address` points to `len` elements of device memory of `context`, or `len` is 0.
 /// 2. That memory stays allocated as long as `self` is borrowed.
-/// 3. Address and length stay the same while nobody has `&mut self`: an operation checks them when it is made.
+/// 3. Address and length stay the same until something takes `&mut self`: an operation checks them when it is created.
 #[allow(unsafe_code)] // declared here, relied on by copies and launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory",
@@ -28,7 +28,7 @@ pub unsafe trait DeviceSlice {
     /// The element.
     type Element: DeviceCopy;
 
-    /// Where address and length stand: what the packet of a launch points at.
+    /// References to the address and the length: what the packet of a launch points at.
     fn parts(&self) -> SliceParts<'_, Self::Element>;
 
     /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`].
@@ -38,7 +38,7 @@ pub unsafe trait DeviceSlice {
         *parts.address
     }
 
-    /// Elements.
+    /// The number of elements.
     fn len(&self) -> usize {
         *self.parts().len
     }
@@ -57,7 +57,7 @@ pub unsafe trait DeviceSlice {
 /// Device memory that can be written: buffers and mutable views.
 ///
 /// # Safety
-/// 1. Nobody else uses the memory while `self` is borrowed as mutable.
+/// 1. Nothing else uses the memory while `self` is mutably borrowed.
 #[allow(unsafe_code)] // declared here, relied on by launches
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory that can be written",
@@ -66,7 +66,7 @@ pub unsafe trait DeviceSlice {
             argument as `slice(x)`; a number, struct or device pointer is one as it is"
 )]
 pub unsafe trait DeviceSliceMut: DeviceSlice {
-    /// As [`DeviceSlice::parts`], for whoever may write.
+    /// Like [`DeviceSlice::parts`], for whoever may write.
     fn parts_mut(&mut self) -> SliceParts<'_, Self::Element>;
 }
 
@@ -88,7 +88,7 @@ impl<'a, T: DeviceCopy> SliceParts<'a, T> {
     }
 }
 
-/// Elements of device memory, to read.
+/// Elements of device memory, for reading.
 #[derive(Clone, Copy)]
 pub struct DeviceView<'a, T: DeviceCopy> {
     address: u64,
@@ -97,7 +97,7 @@ pub struct DeviceView<'a, T: DeviceCopy> {
     of: PhantomData<&'a [T]>,
 }
 
-/// Elements of device memory, to write; nobody else can see them meanwhile.
+/// Elements of device memory, for writing: an exclusive borrow.
 pub struct DeviceViewMut<'a, T: DeviceCopy> {
     address: u64,
     len: usize,
@@ -121,7 +121,7 @@ macro_rules! view_methods {
             /// The elements of `range`.
             ///
             /// # Panics
-            /// If the range is not inside the view, as for slices; `try_slice` does not.
+            /// If the range is not inside the view, as with slices; `try_slice` does not panic.
             #[track_caller]
             pub fn slice(self, range: impl RangeBounds<usize>) -> Self {
                 let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
@@ -143,7 +143,7 @@ macro_rules! view_methods {
             /// The first `mid` elements and the rest.
             ///
             /// # Panics
-            /// If `mid` is past the end, as for slices.
+            /// If `mid` is past the end, as with slices.
             #[track_caller]
             pub fn split_at(self, mid: usize) -> (Self, Self) {
                 let len = self.len;
@@ -158,7 +158,7 @@ macro_rules! view_methods {
                 Self::new(address, range.len(), self.home)
             }
 
-            /// The raw address, as the driver's functions take it; see [`DeviceBuffer::cu_deviceptr`].
+            /// The raw address, as driver functions take it; see [`DeviceBuffer::cu_deviceptr`].
             pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
                 self.home.escape();
                 self.address
@@ -170,7 +170,7 @@ macro_rules! view_methods {
                 DevicePtr::from_raw(self.address)
             }
 
-            /// Elements.
+            /// The number of elements.
             pub fn len(&self) -> usize {
                 self.len
             }
@@ -180,7 +180,7 @@ macro_rules! view_methods {
                 self.len == 0
             }
 
-            /// Bytes.
+            /// The size in bytes.
             pub fn byte_len(&self) -> usize {
                 self.len * size_of::<T>()
             }
@@ -220,7 +220,7 @@ view_methods!(DeviceView);
 view_methods!(DeviceViewMut);
 
 impl<'a, T: DeviceCopy> DeviceView<'a, T> {
-    /// All elements of a buffer or view, whatever kind it is.
+    /// All elements of a buffer or view of any kind.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, DeviceView};
@@ -239,7 +239,7 @@ impl<'a, T: DeviceCopy> DeviceView<'a, T> {
 }
 
 impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
-    /// All elements of any device memory, to write.
+    /// All elements of any device memory, for writing.
     pub fn of(memory: &'a mut (impl DeviceSliceMut<Element = T> + ?Sized)) -> Self {
         let parts = memory.parts_mut();
         Self::new(*parts.address, *parts.len, parts.home)
@@ -253,12 +253,12 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         DevicePtrMut::from_raw(self.address)
     }
 
-    /// The same elements, to read.
+    /// The same elements, for reading.
     pub fn as_view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, self.home)
     }
 
-    /// The same elements, for a shorter time.
+    /// The same elements, with a shorter lifetime.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, self.home)
     }

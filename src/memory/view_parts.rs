@@ -1,4 +1,4 @@
-//! Views in pieces, and as other elements.
+//! Views split into chunks, and cast to other elements.
 
 use std::fmt::Debug;
 use std::iter::FusedIterator;
@@ -28,25 +28,25 @@ macro_rules! parts {
                 self.try_slice(len.checked_sub(1)?..)
             }
 
-            /// Pieces of `size` elements each; the last one has what is left, so it may have fewer.
+            /// Chunks of `size` elements each; the last one may have fewer.
             ///
             /// # Panics
-            /// If `size` is 0, as for slices; `try_chunks` does not.
+            /// If `size` is 0, as with slices; `try_chunks` does not panic.
             #[track_caller]
             pub fn chunks(self, size: usize) -> $chunks<'a, T> {
                 assert!(size != 0, "chunks of 0 elements");
                 $chunks { rest: Some(self), size }
             }
 
-            /// As `chunks`; `None` if `size` is 0.
+            /// Like `chunks`; `None` if `size` is 0.
             pub fn try_chunks(self, size: usize) -> Option<$chunks<'a, T>> {
                 (size != 0).then(|| self.chunks(size))
             }
 
-            /// Pieces of exactly `size` elements; what does not fill one is the remainder.
+            /// Chunks of exactly `size` elements; the rest is the remainder.
             ///
             /// # Panics
-            /// If `size` is 0, as for slices; `try_chunks_exact` does not.
+            /// If `size` is 0, as with slices; `try_chunks_exact` does not panic.
             #[track_caller]
             pub fn chunks_exact(self, size: usize) -> $exact<'a, T> {
                 assert!(size != 0, "chunks of 0 elements");
@@ -55,18 +55,18 @@ macro_rules! parts {
                 $exact { chunks: rest.chunks(size), remainder }
             }
 
-            /// As `chunks_exact`; `None` if `size` is 0.
+            /// Like `chunks_exact`; `None` if `size` is 0.
             pub fn try_chunks_exact(self, size: usize) -> Option<$exact<'a, T>> {
                 (size != 0).then(|| self.chunks_exact(size))
             }
 
-            /// The same bytes as elements of another type, where its size and alignment allow.
+            /// The same bytes as elements of another type, if its size and alignment allow.
             ///
-            /// Every bit pattern is a value of both, so nothing else can be wrong. No driver call.
+            /// Every bit pattern is valid for both types, so nothing else can be wrong. No driver call.
             ///
             /// # Errors
-            /// [`Error::is_out_of_bounds`] if the bytes are no whole number of elements, or do not start at their
-            /// alignment, or if one of the types has no size.
+            /// [`Error::is_out_of_bounds`] if the number of bytes is not a multiple of the element size, the address is
+            /// misaligned, or one of the types is zero-sized.
             pub fn cast<U: DeviceCopy>(self) -> Result<$view<'a, U>, Error> {
                 let len = cast_len::<T, U>(self.base(), self.byte_len())?;
                 Ok($view::new(self.base(), len, self.home()))
@@ -74,7 +74,7 @@ macro_rules! parts {
         }
 
         #[doc = $what]
-        /// in pieces; the last may be shorter. Made by `chunks`.
+        /// in chunks; the last may be shorter. Created by `chunks`.
         #[derive(Debug)]
         pub struct $chunks<'a, T: DeviceCopy> {
             // `None` is never left behind: a view is taken out to be split and put back.
@@ -113,7 +113,7 @@ macro_rules! parts {
         impl<T: DeviceCopy> FusedIterator for $chunks<'_, T> {}
 
         #[doc = $what]
-        /// in pieces of one size. Made by `chunks_exact`.
+        /// in chunks of one size. Created by `chunks_exact`.
         #[derive(Debug)]
         pub struct $exact<'a, T: DeviceCopy> {
             chunks: $chunks<'a, T>,
@@ -121,7 +121,7 @@ macro_rules! parts {
         }
 
         impl<'a, T: DeviceCopy> $exact<'a, T> {
-            /// The elements after the last whole piece.
+            /// The elements after the last whole chunk.
             pub fn into_remainder(self) -> $view<'a, T> {
                 self.remainder
             }
@@ -154,17 +154,17 @@ parts!(DeviceView, Chunks, ChunksExact, "Elements of device memory, to read,");
 parts!(DeviceViewMut, ChunksMut, ChunksExactMut, "Elements of device memory, to write,");
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// As [`DeviceBuffer::split_at`]; `None` if `mid` is past the end.
+    /// Like [`DeviceBuffer::split_at`]; `None` if `mid` is past the end.
     pub fn try_split_at(&self, mid: usize) -> Option<(DeviceView<'_, T>, DeviceView<'_, T>)> {
         self.view().try_split_at(mid)
     }
 
-    /// As [`DeviceBuffer::split_at_mut`]; `None` if `mid` is past the end.
+    /// Like [`DeviceBuffer::split_at_mut`]; `None` if `mid` is past the end.
     pub fn try_split_at_mut(&mut self, mid: usize) -> Option<(DeviceViewMut<'_, T>, DeviceViewMut<'_, T>)> {
         self.view_mut().try_split_at(mid)
     }
 
-    /// Pieces of `size` elements, to read; the last may have fewer.
+    /// Chunks of `size` elements, for reading; the last may have fewer.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -176,40 +176,40 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceView::try_chunks`] does not.
+    /// If `size` is 0, as with slices; [`DeviceView::try_chunks`] does not panic.
     #[track_caller]
     pub fn chunks(&self, size: usize) -> Chunks<'_, T> {
         self.view().chunks(size)
     }
 
-    /// Pieces of `size` elements, to write; the last may have fewer.
+    /// Chunks of `size` elements, for writing; the last may have fewer.
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceViewMut::try_chunks`] does not.
+    /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks`] does not panic.
     #[track_caller]
     pub fn chunks_mut(&mut self, size: usize) -> ChunksMut<'_, T> {
         self.view_mut().chunks(size)
     }
 
-    /// Pieces of exactly `size` elements, to read.
+    /// Chunks of exactly `size` elements, for reading.
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceView::try_chunks_exact`] does not.
+    /// If `size` is 0, as with slices; [`DeviceView::try_chunks_exact`] does not panic.
     #[track_caller]
     pub fn chunks_exact(&self, size: usize) -> ChunksExact<'_, T> {
         self.view().chunks_exact(size)
     }
 
-    /// Pieces of exactly `size` elements, to write.
+    /// Chunks of exactly `size` elements, for writing.
     ///
     /// # Panics
-    /// If `size` is 0, as for slices; [`DeviceViewMut::try_chunks_exact`] does not.
+    /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks_exact`] does not panic.
     #[track_caller]
     pub fn chunks_exact_mut(&mut self, size: usize) -> ChunksExactMut<'_, T> {
         self.view_mut().chunks_exact(size)
     }
 
-    /// All bytes as elements of another type, to read.
+    /// All bytes as elements of another type, for reading.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -217,20 +217,20 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// let words = DeviceBuffer::from_host(&stream, &[0x0403_0201u32, 0x0807_0605])?;
     /// assert_eq!(words.cast::<[u16; 2]>()?.to_host_vec(&stream)?, [[0x0201, 0x0403], [0x0605, 0x0807]]);
     /// let error = words.cast::<[u8; 3]>().unwrap_err();
-    /// assert!(error.to_string().contains("8 bytes are no whole number of elements of 3"));
+    /// assert!(error.to_string().contains("8 bytes are not a multiple of the element size, 3"));
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`DeviceView::cast`].
+    /// As for [`DeviceView::cast`].
     pub fn cast<U: DeviceCopy>(&self) -> Result<DeviceView<'_, U>, Error> {
         self.view().cast()
     }
 
-    /// All bytes as elements of another type, to write.
+    /// All bytes as elements of another type, for writing.
     ///
     /// # Errors
-    /// As [`DeviceViewMut::cast`].
+    /// As for [`DeviceViewMut::cast`].
     pub fn cast_mut<U: DeviceCopy>(&mut self) -> Result<DeviceViewMut<'_, U>, Error> {
         self.view_mut().cast()
     }

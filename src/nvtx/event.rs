@@ -1,8 +1,8 @@
-//! What a range or mark says about itself, for people and in the protocol's form.
+//! The attributes of a range or mark, for callers and in the protocol's form.
 
 use std::ffi::{CStr, CString, c_char};
 
-/// A name, and what else a tool may show of a range or mark. A `&str` alone will do.
+/// A name and other attributes of a range or mark that a tool may show. A plain `&str` is enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Event<'a> {
@@ -12,35 +12,35 @@ pub struct Event<'a> {
     payload: Option<Payload>,
 }
 
-/// A number that belongs to a range or mark.
+/// A number attached to a range or mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Payload {
-    /// Without a sign.
+    /// Unsigned.
     U64(u64),
-    /// With a sign.
+    /// Signed.
     I64(i64),
     /// Floating point.
     F64(f64),
 }
 
 impl<'a> Event<'a> {
-    /// An event of this name, which ends at a NUL if there is one.
+    /// An event with this name, which is truncated at the first NUL, if any.
     pub const fn new(name: &'a str) -> Self {
         Self { name, color: None, category: 0, payload: None }
     }
 
-    /// Its colour: alpha, red, green, blue, from the highest byte down.
+    /// Sets its colour: alpha, red, green, blue, from the highest byte down.
     pub const fn color(self, argb: u32) -> Self {
         Self { color: Some(argb), ..self }
     }
 
-    /// A number by which tools group events; 0 is none.
+    /// Sets a number by which tools group events; 0 is none.
     pub const fn category(self, category: u32) -> Self {
         Self { category, ..self }
     }
 
-    /// A number that the tool shows with it.
+    /// Sets a number that the tool shows with it.
     pub fn payload(self, payload: impl Into<Payload>) -> Self {
         Self { payload: Some(payload.into()), ..self }
     }

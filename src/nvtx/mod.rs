@@ -1,7 +1,8 @@
 //! Ranges and marks on the timeline of NVIDIA's tools (NVTX), feature `nvtx`.
 //!
 //! Nothing is linked: a tool such as Nsight Systems names its library in `NVTX_INJECTION64_PATH` when it starts a program
-//! (`nsys profile --trace=cuda,nvtx ./program`), and the first call here loads it. Without a tool each call is a comparison.
+//! (`nsys profile --trace=cuda,nvtx ./program`), and the first call here loads it. Without a tool, each call costs one
+//! comparison.
 //!
 //! ```
 //! use cuda_launch::nvtx;
@@ -40,7 +41,7 @@ use tool::slot;
 /// Calls what is in a slot.
 ///
 /// # Safety
-/// 1. It takes and answers these types.
+/// 1. It takes and returns these types.
 macro_rules! invoke {
     ($function:ident($($argument:expr => $type:ty),*) $(-> $answer:ty)?) => {
         std::mem::transmute::<*mut c_void, unsafe extern "system" fn($($type),*) $(-> $answer)?>($function)(
@@ -52,25 +53,26 @@ macro_rules! invoke {
 /// What the tool calls a domain; null for the one that every process has.
 type RawDomain = *mut c_void;
 
-/// A mark at this moment.
+/// Sets a mark at this moment.
 #[doc(alias = "nvtxMarkEx")]
 pub fn mark<'a>(event: impl Into<Event<'a>>) {
     mark_in(None, event.into());
 }
 
-/// A range of this thread, from now until the guard is dropped. Such ranges nest: the last one begun ends first.
+/// Starts a range of this thread, which lasts until the guard is dropped. Such ranges nest: the last one started ends
+/// first.
 #[doc(alias = "nvtxRangePushEx", alias = "nvtxRangePop")]
 pub fn range<'a>(event: impl Into<Event<'a>>) -> Range {
     push_in(None, event.into())
 }
 
-/// A range of the process, from now until the guard is dropped, on any thread. Such ranges may overlap.
+/// Starts a range of the process, which lasts until the guard is dropped, on any thread. Such ranges may overlap.
 #[doc(alias = "nvtxRangeStartEx", alias = "nvtxRangeEnd")]
 pub fn start<'a>(event: impl Into<Event<'a>>) -> ProcessRange {
     start_in(None, event.into())
 }
 
-/// Tells the tool what to call a stream.
+/// Names a stream for the tool.
 #[doc(alias = "nvtxNameCuStreamA")]
 pub fn name_stream(stream: &CudaStream, name: &str) {
     if let Some(function) = slot(&CUDA, slots::NAME_STREAM) {
@@ -80,9 +82,9 @@ pub fn name_stream(stream: &CudaStream, name: &str) {
     }
 }
 
-/// A set of ranges and marks that tools show and filter by itself: a library should have one.
+/// A set of ranges and marks that tools show and filter separately: a library should have its own.
 ///
-/// Cheap to clone. Its ranges keep it.
+/// Cheap to clone. Its ranges keep it alive.
 #[derive(Clone, Debug)]
 #[doc(alias = "nvtxDomainCreateA")]
 pub struct Domain(Arc<OwnedDomain>);
@@ -96,7 +98,7 @@ unsafe impl Send for OwnedDomain {}
 unsafe impl Sync for OwnedDomain {}
 
 impl Domain {
-    /// A domain of this name.
+    /// Creates a domain with this name.
     pub fn new(name: &str) -> Self {
         let raw = slot(&CORE2, slots::DOMAIN_CREATE).map_or(std::ptr::null_mut(), |function| {
             let name = c_string(name);
@@ -106,19 +108,19 @@ impl Domain {
         Self(Arc::new(OwnedDomain(raw)))
     }
 
-    /// As [`mark`], in this domain.
+    /// Like [`mark`], in this domain.
     #[doc(alias = "nvtxDomainMarkEx")]
     pub fn mark<'a>(&self, event: impl Into<Event<'a>>) {
         mark_in(Some(self), event.into());
     }
 
-    /// As [`range`], in this domain; those of other domains do not count for the order.
+    /// Like [`range`], in this domain; ranges of other domains do not affect the nesting.
     #[doc(alias = "nvtxDomainRangePushEx", alias = "nvtxDomainRangePop")]
     pub fn range<'a>(&self, event: impl Into<Event<'a>>) -> Range {
         push_in(Some(self), event.into())
     }
 
-    /// As [`start`], in this domain.
+    /// Like [`start`], in this domain.
     #[doc(alias = "nvtxDomainRangeStartEx", alias = "nvtxDomainRangeEnd")]
     pub fn start<'a>(&self, event: impl Into<Event<'a>>) -> ProcessRange {
         start_in(Some(self), event.into())
@@ -135,7 +137,7 @@ impl Drop for OwnedDomain {
     }
 }
 
-/// A range of a thread, ended when this is dropped: there, so it stays with the thread.
+/// A range of a thread, ended when this is dropped: on that thread, so it is not `Send`.
 ///
 /// ```compile_fail
 /// let range = cuda_launch::nvtx::range("here");
@@ -227,7 +229,7 @@ fn pick(domain: Option<&Domain>, plain: usize, of_domain: usize) -> Option<*mut 
 /// Calls a function that takes an event.
 ///
 /// # Safety
-/// 1. It takes a domain, if there is one, and an event, and answers `R`.
+/// 1. It takes a domain, if there is one, and an event, and returns `R`.
 unsafe fn call<R>(function: *mut c_void, domain: Option<&Domain>, event: &Event<'_>) -> R {
     let name = c_string(event.name);
     let raw = RawEvent::new(event, &name);

@@ -1,4 +1,4 @@
-//! How a tool attaches: it is loaded once, and handed the addresses of the slots that it fills.
+//! How a tool attaches: it is loaded once, and given the addresses of the slots that it fills.
 
 #![allow(unsafe_code)] // Loads the library that the environment names, and calls it as the protocol says.
 
@@ -60,12 +60,12 @@ fn attach(path: OsString) -> Tool {
         Err(reason) => return failed(&reason.to_string()),
     };
     if symbol.is_null() {
-        return failed("it has no InitializeInjectionNvtx2: it is no tool for NVTX 3");
+        return failed("it has no InitializeInjectionNvtx2: it is not a tool for NVTX 3");
     }
     // SAFETY: the protocol has a function of this signature under this name, which is not null, in a library that stays loaded. It is called
     // once, as `TOOL` is set once; `parts` may be called with any number, and what it hands out are statics.
     let attached = unsafe { std::mem::transmute::<*const c_void, Attach>(symbol)(parts) };
-    if attached == 0 { failed("the tool answered that it cannot work here") } else { Tool::Attached }
+    if attached == 0 { failed("the tool reported that it cannot work here") } else { Tool::Attached }
 }
 
 /// The part of the protocol that hands out the slots of a group.

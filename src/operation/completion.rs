@@ -179,8 +179,8 @@ impl<T, E> Drop for Claim<T, E> {
 
 /// Work in flight.
 pub(super) struct Entry<M: Mark> {
-    /// What tells its stream from others: of one lane, the marks are come to in the order of their records.
-    pub(super) lane: usize,
+    /// What tells its stream from others: of one queue, the marks are come to in the order of their records.
+    pub(super) queue: usize,
     pub(super) mark: M,
     /// The mark was recorded between these two moments, of a clock that counts the records of all threads.
     pub(super) record: Range<u64>,

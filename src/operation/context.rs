@@ -265,7 +265,7 @@ impl Branches<'_> {
     /// Makes what the chain is given from now on wait for all branches.
     ///
     /// # Errors
-    /// Whatever the driver answers to `cuEventRecord` and `cuStreamWaitEvent`; then the host has waited instead.
+    /// Any error returned by the driver to `cuEventRecord` and `cuStreamWaitEvent`; then the host has waited instead.
     pub fn join(mut self) -> Result<(), Error> {
         self.end()
     }

@@ -40,12 +40,12 @@ pub fn copy_to_device<S: AsRef<[T]> + Send + 'static, T: DeviceCopy>(source: S) 
 }
 
 /// Something that does not move, nor is looked at, until it is dropped.
-struct Still<S>(NonNull<S>);
+struct AliasableBox<S>(NonNull<S>);
 
 // SAFETY: it owns an `S`, as a `Box` does, which is Send.
-unsafe impl<S: Send> Send for Still<S> {}
+unsafe impl<S: Send> Send for AliasableBox<S> {}
 
-impl<S> Still<S> {
+impl<S> AliasableBox<S> {
     fn new(value: S) -> Self {
         // Not a `Box`: moving one says that nobody else reads what it holds.
         Self(NonNull::from(Box::leak(Box::new(value))))
@@ -57,7 +57,7 @@ impl<S> Still<S> {
     }
 }
 
-impl<S> Drop for Still<S> {
+impl<S> Drop for AliasableBox<S> {
     fn drop(&mut self) {
         // SAFETY: the pointer is of the box that `new` leaked, and this is its one owner's end; `get` borrows the owner.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
@@ -69,7 +69,7 @@ impl<S: AsRef<[T]> + Send + 'static, T: DeviceCopy + Send> DeviceOperation for C
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<DeviceBuffer<T>, Error> {
         let stream = cx.stream()?;
-        let source = Still::new(self.source);
+        let source = AliasableBox::new(self.source);
         let elements: *const [T] = source.get().as_ref();
         let mut buffer = DeviceBuffer::uninit(stream, elements.len())?;
         // Before the copy, so that it is kept whatever happens then.

@@ -19,7 +19,7 @@
 //! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations made of others |
 //! | `policy`, `registry` | which stream and which device |
 //! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting, and waiting |
-//! | `completion`, `lanes`, `reactor`, `reaper` | how the end of work reaches a future |
+//! | `completion`, `mark_queues`, `reactor`, `reaper` | how the end of work reaches a future |
 
 mod all;
 mod block_on;
@@ -32,10 +32,10 @@ mod device_operation;
 mod future;
 mod graph;
 mod interop;
-mod lanes;
 mod launch;
 mod leaf;
 mod macros;
+mod mark_queues;
 mod memory;
 mod policy;
 mod reactor;

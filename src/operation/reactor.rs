@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::completion::{Complete, Entry, Left, Mark, Shared, Table, Vacancy};
 use super::context::Kept;
-use super::lanes::{Lanes, Over};
+use super::mark_queues::{MarkQueues, Over};
 use super::reaper::drop_elsewhere;
 use crate::driver::{CudaStream, StreamMark, host_call};
 use crate::error::Error;
@@ -86,10 +86,10 @@ pub(super) fn watch(
         }
     };
     let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
-    // A stream of the thread is a lane of its own each time: the number of its event, which is in use once.
-    let lane = stream.lane().unwrap_or_else(|| mark.number());
+    // A stream of the thread has a queue of its own each time: the number of its event, which is in use once.
+    let queue = stream.lane().unwrap_or_else(|| mark.number());
     COUNT.fetch_add(1, Ordering::Relaxed);
-    let entry = Entry { lane, mark: InFlight { mark, kept }, record, slot, since, deadline };
+    let entry = Entry { queue, mark: InFlight { mark, kept }, record, slot, since, deadline };
     if let Some(vacancy) = TABLE.push([entry]) {
         hire(vacancy);
     }
@@ -147,7 +147,7 @@ fn work_until(idle: Duration) {
 /// What the thread has in hand: kept outside of a turn, whose panic ends nothing but the turn.
 #[derive(Default)]
 struct Watch {
-    lanes: Lanes<InFlight>,
+    queues: MarkQueues<InFlight>,
     over: VecDeque<Over<InFlight>>,
     /// For the reaper.
     left: Vec<Left>,
@@ -162,8 +162,8 @@ impl Watch {
             return false;
         }
         let start = Instant::now();
-        self.lanes.sweep(start, &mut self.over);
-        let expired = self.lanes.expired(start);
+        self.queues.sweep(start, &mut self.over);
+        let expired = self.queues.expired(start);
         self.rest = (start.elapsed() * REST).min(LONGEST_REST);
         while let Some(over) = self.over.pop_front() {
             self.finish(over);
@@ -179,20 +179,20 @@ impl Watch {
     }
 
     fn receive(&mut self, idle: Duration) -> bool {
-        if !self.lanes.is_empty() {
+        if !self.queues.is_empty() {
             let now = Instant::now();
-            let pause = if self.lanes.has_fresh(now) {
+            let pause = if self.queues.has_fresh(now) {
                 // For at most as long as it is; whoever else wants this core goes first.
                 std::thread::yield_now();
                 Duration::ZERO
             } else {
-                self.lanes.pause(now).max(self.rest)
+                self.queues.pause(now).max(self.rest)
             };
-            self.lanes.add(TABLE.arrivals(pause));
+            self.queues.add(TABLE.arrivals(pause));
             return true;
         }
         let Some(arrivals) = TABLE.next(idle) else { return false };
-        self.lanes.add(arrivals);
+        self.queues.add(arrivals);
         true
     }
 

@@ -1,7 +1,8 @@
-//! Which streams access a piece of memory, and which of them the next access must wait for. Driver-free: loom runs it.
+//! Which streams access a piece of memory, and which of them the next access must wait for. Independent of the driver:
+//! loom tests it.
 //!
-//! Two words let most submissions go ahead: a bit for each stream that may read, and one for the stream that may write. They are
-//! a summary of a list behind a lock, which everybody else consults. The invariants:
+//! Two words let most submissions proceed: a bit for each stream that may read, and one for the stream that may write.
+//! They are a summary of a list behind a lock, which all other submissions consult. The invariants:
 //!
 //! 1. A stream whose work may access the memory is in the list from before that work is submitted until another stream of the
 //!    list comes after it, or it is done.
@@ -34,7 +35,7 @@ pub(crate) trait Queue: Clone {
     /// Whether the work of both runs in one order.
     fn is(&self, other: &Self) -> bool;
 
-    /// Makes work given to it from now on wait for what `earlier` was given so far.
+    /// Makes work submitted to it from now on wait for what `earlier` was given so far.
     fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
 
     /// Whether all that it was given so far is done; `false` where nobody can tell.
@@ -183,7 +184,7 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.retain(|entry| !is_done(entry));
     }
 
-    /// The host has waited for all there was, and nobody can have used the memory meanwhile.
+    /// The host has waited for all there was, and nobody can have used the memory in the meantime.
     pub(crate) fn forget(&self) {
         let mut list = self.list();
         self.take_bits(&mut list);

@@ -23,8 +23,8 @@ impl StreamAccesses {
         self.writers().iter().try_for_each(ThreadStream::drain)
     }
 
-    /// Waits on the host at the end of the memory: for all work of the context where `all` says so, or where the driver refuses
-    /// less.
+    /// Waits on the host at the end of the memory: for all work in the context where `all` says so, or where the driver
+    /// refuses less.
     pub(crate) fn end(&self, context: &CudaContext, all: bool) -> Result<(), Error> {
         if !all && self.wait().is_ok() {
             return Ok(());
@@ -47,8 +47,8 @@ impl StreamAccesses {
         Ok(otherwise.clone())
     }
 
-    /// As [`last_stream`](Self::last_stream), for memory that any work of its context may access: `None` where some of that has no
-    /// stream any more that could be waited for.
+    /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` where some
+    /// of that has no stream any more that could be waited for.
     pub(crate) fn last_stream_of_all(&self, otherwise: &CudaStream) -> Option<CudaStream> {
         let context = otherwise.context();
         let busy = context.busy_streams()?;

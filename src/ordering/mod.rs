@@ -1,12 +1,13 @@
-//! Work on a stream comes after the work that it must come after, with one stream or fifty, on one thread or sixteen.
+//! Work on a stream runs after the work that it depends on, with one stream or fifty, from one thread or sixteen.
 //!
 //! An *access* is one use of memory by work on a stream: it reads or it writes. Readers never wait for readers. A reader *waits*
 //! for the writers before it, a writer for all accesses before it: one event recorded on the earlier stream and one wait on the
-//! later one. Memory remembers its accesses ([`Accesses`]) in such a way that a stream that goes on with what it used before
-//! looks at one word for each piece of memory, without a lock.
+//! later one. Memory tracks its accesses ([`Accesses`]) in such a way that a stream that keeps using the same memory
+//! reads only one word for each piece of memory, without a lock.
 //!
 //! A [`Submission`] is announced on its stream, notes its accesses, and finishes when the driver has taken the work, so that no
-//! thread can come between a note and its work. `accesses`, `submissions` and `waits` know no driver: `tests/loom` runs them.
+//! thread can come between a note and its work. `accesses`, `submissions` and `waits` do not depend on a driver:
+//! `tests/loom` runs them.
 
 mod accesses;
 mod host;

@@ -1,4 +1,4 @@
-//! One piece of work on its way to a stream: what it reads and writes, and the call that submits it.
+//! One piece of work being submitted to a stream: what it reads and writes, and the call that submits it.
 
 use cuda_driver_sys::{CUresult, Driver};
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::driver::{CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamWaits, ThreadStream};
 use crate::error::Error;
 
-/// Work that was announced on a stream and is about to be submitted; finished when this is dropped. Until then nobody forgets the
-/// accesses that it has noted.
+/// Work that was announced on a stream and is about to be submitted; finished when this is dropped. Until then the
+/// accesses that it has noted are not forgotten.
 #[derive(Debug)]
 pub struct Submission<'s> {
     stream: &'s CudaStream,

@@ -1,8 +1,9 @@
-//! How many submissions a stream was told of, and how many of them have ended. Driver-free: loom runs it.
+//! How many submissions a stream was told of, and how many of them have ended. Independent of the driver: loom tests
+//! it.
 //!
-//! A submission is announced before anybody looks at what it must wait for, and finished when the driver has taken it. Whoever
-//! takes a stream's permission to go ahead removes the permission first and then looks here. One of the two always sees the
-//! other: the submission finds no permission, or the other one finds the submission unfinished.
+//! A submission is announced before anything checks what it must wait for, and finished when the driver has taken it.
+//! Whoever takes a stream's permission to go ahead removes the permission first and then looks here. One of the two
+//! always sees the other: the submission finds no permission, or the other one finds the submission unfinished.
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! What one submission waits for already. Driver-free: loom runs it.
+//! What one submission already waits for. Independent of the driver: loom tests it.
 
 use super::accesses::Queue;
 

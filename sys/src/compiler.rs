@@ -1,4 +1,4 @@
-//! Run-time compilers: libraries that are loaded as the driver is, each with a table of its own.
+//! Run-time compilers: libraries that are loaded like the driver, each with its own table.
 //!
 //! Relies on a library that exports a compiler's functions being that compiler, and on never closing it, so that its
 //! functions stay callable for the life of the process.
@@ -18,7 +18,7 @@ pub struct Missing {
     pub symbol: &'static str,
 }
 
-/// The functions of one compiler, some of which a library may lack.
+/// The functions of one compiler, some of which a library may not have.
 pub trait Table: Sized {
     /// The function that says the version; a library without it is another one, or too old to say.
     const VERSION: &'static CStr;
@@ -32,9 +32,10 @@ pub trait Table: Sized {
     unsafe fn fill(lookup: &mut dyn FnMut(&CStr) -> *const c_void) -> Self;
 }
 
-/// A loaded compiler: its functions, as methods with their C names, by way of its table.
+/// A loaded compiler: its functions, as methods with their C names, through its table.
 ///
-/// A function that the library lacks is [`Missing`], never a crash; several versions can serve one process.
+/// A function that the library does not have returns [`Missing`], and never crashes; one process can use several
+/// versions.
 ///
 /// ```no_run
 /// # #[cfg(feature = "nvrtc")] {
@@ -56,7 +57,7 @@ pub struct Compiler<T> {
 }
 
 impl<T: Table> Compiler<T> {
-    /// Loads the library at `path` (a name without a folder is searched by the system's loader). It is never unloaded.
+    /// Loads the library at `path` (the system's loader searches for a name without a folder). It is never unloaded.
     ///
     /// # Safety
     ///
@@ -65,7 +66,7 @@ impl<T: Table> Compiler<T> {
     ///
     /// # Errors
     ///
-    /// [`Reason`]: it cannot be loaded, or is another library.
+    /// [`Reason`]: it cannot be loaded, or is a different library.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, Reason> {
         // SAFETY: 1: the caller's duty 1.
         let library = unsafe { loader::open_any(path.as_ref()) }?;
@@ -80,7 +81,8 @@ impl<T: Table> Compiler<T> {
         Ok(Self { table, file })
     }
 
-    /// A compiler of the functions that `lookup` hands out: for tests, and for those who load libraries themselves.
+    /// A compiler made of the functions that `lookup` returns: for tests, and for programs that load libraries
+    /// themselves.
     ///
     /// # Safety
     ///
@@ -91,7 +93,7 @@ impl<T: Table> Compiler<T> {
         Self { table: unsafe { T::fill(&mut lookup) }, file: None }
     }
 
-    /// The library's file, where the system tells.
+    /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -105,7 +107,8 @@ impl<T> Deref for Compiler<T> {
     }
 }
 
-/// Loads a library for its own sake: one that another will ask for by its bare name later. It is never unloaded.
+/// Loads a library only so that it is there: one that another library will later request by its bare name. It is never
+/// unloaded.
 ///
 /// # Safety
 ///
@@ -113,7 +116,7 @@ impl<T> Deref for Compiler<T> {
 ///
 /// # Errors
 ///
-/// [`Reason::NotLoaded`], in the words of the system.
+/// [`Reason::NotLoaded`], with the system's message.
 pub unsafe fn preload(path: impl AsRef<Path>) -> Result<(), Reason> {
     // SAFETY: 1: the caller's duty 1.
     unsafe { loader::open_any(path.as_ref()) }.map(drop)
@@ -128,7 +131,7 @@ macro_rules! table {
         ///
         /// All of them are `unsafe`, because they are C:
         ///
-        /// 1. Arguments are as NVIDIA's documentation of the function of that name asks.
+        /// 1. Arguments are as NVIDIA's documentation of the function requires.
         /// 2. Pointers are valid for what is read and written through them.
         /// 3. Handles come from this library and are alive.
         #[derive(Clone, Copy)]
@@ -215,7 +218,7 @@ macro_rules! face {
             /// Success under a shorter name.
             pub const SUCCESS: $result = $result::$success;
 
-            /// The name in the header, or `None` for a code it does not know: a newer library's.
+            /// The name in the header, or `None` for a code that it does not know, from a newer library.
             pub fn name(self) -> Option<&'static str> {
                 crate::generated::$generated::RESULTS
                     .iter()
@@ -226,19 +229,19 @@ macro_rules! face {
     };
 }
 
-/// NVRTC: CUDA C++ to PTX, cubin or LTO IR. Feature `nvrtc`.
+/// NVRTC: compiles CUDA C++ to PTX, a cubin or LTO IR. Feature `nvrtc`.
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc {
     face!(Nvrtc, nvrtc, nvrtcResult, NVRTC_SUCCESS, c"nvrtcVersion");
 }
 
-/// nvJitLink: LTO IR, PTX, cubins and more to one cubin. Feature `nvjitlink`.
+/// nvJitLink: links LTO IR, PTX, cubins and more into one cubin. Feature `nvjitlink`.
 #[cfg(feature = "nvjitlink")]
 pub mod nvjitlink {
     face!(NvJitLink, nvjitlink, nvJitLinkResult, NVJITLINK_SUCCESS, c"nvJitLinkVersion");
 }
 
-/// libNVVM: NVVM IR to PTX or LTO IR. Feature `nvvm`.
+/// libNVVM: compiles NVVM IR to PTX or LTO IR. Feature `nvvm`.
 #[cfg(feature = "nvvm")]
 pub mod nvvm {
     face!(Nvvm, nvvm, nvvmResult, NVVM_SUCCESS, c"nvvmVersion");

@@ -1,10 +1,10 @@
-//! What the header defines by macros that bindgen cannot see: casts, renamed enumerators, and one `~0u`.
+//! What the header defines with macros that bindgen cannot see: casts, renamed enumerators, and one `~0u`.
 
 use crate::generated::types::*;
 use core::ffi::c_void;
 use core::ptr::without_provenance_mut;
 
-/// The legacy default stream, as a handle: it waits for all blocking streams of its context, and they for it.
+/// The legacy default stream, as a handle: it waits for all blocking streams of its context, and vice versa.
 pub const CU_STREAM_LEGACY: CUstream = without_provenance_mut(1);
 /// The default stream of the calling thread, as a handle.
 pub const CU_STREAM_PER_THREAD: CUstream = without_provenance_mut(2);
@@ -18,7 +18,7 @@ pub const CU_LAUNCH_PARAM_BUFFER_POINTER: *mut c_void =
 pub const CU_LAUNCH_PARAM_BUFFER_SIZE: *mut c_void =
     without_provenance_mut(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT as usize);
 
-/// The host, where a function takes a device or it.
+/// The host, for functions that take a device or the host.
 pub const CU_DEVICE_CPU: CUdevice = -1;
 /// No device.
 pub const CU_DEVICE_INVALID: CUdevice = -2;

@@ -14,18 +14,19 @@ use std::path::{Path, PathBuf};
 /// The functions of one CUDA driver.
 ///
 /// Every function of the API is a method with its C name and signature: the exact symbol (`cuMemAlloc_v2`) and, where the
-/// header has one, the name that C programs write (`cuMemAlloc`). A function that this driver does not have answers
+/// header has one, the name that C programs write (`cuMemAlloc`). A function that this driver does not have returns
 /// [`CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`](CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
-/// [`has`](Self::has) says so before. A call costs what a call through a function pointer costs.
+/// [`has`](Self::has) checks for it in advance. The cost of a call is that of a call through a function pointer.
 ///
-/// Several drivers can serve one process side by side, as long as each gets only the handles that are its own.
+/// One process can use several drivers side by side, as long as each is given only its own handles.
 ///
 /// # Safety
 ///
 /// All functions are `unsafe`, because they are C:
 ///
-/// 1. Arguments are as NVIDIA's documentation of the function of that name asks.
-/// 2. Pointers are valid for what is read and written through them, as long as the function or the work that it begins uses them.
+/// 1. Arguments are as NVIDIA's documentation of the function requires.
+/// 2. Pointers are valid for what is read and written through them, as long as the function or the work that it starts
+///    uses them.
 /// 3. Handles come from this driver and are alive.
 #[derive(Clone)]
 pub struct Driver {
@@ -38,7 +39,7 @@ pub struct Driver {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// The library that [`Driver::system`] found, under the name it was asked for by.
+    /// The library that [`Driver::system`] found, under the name that it was requested by.
     System(PathBuf),
     /// The library given to [`Driver::open`].
     Path(PathBuf),
@@ -59,13 +60,13 @@ impl Driver {
     /// Loads this machine's driver.
     ///
     /// Tries, in this order: on Linux `libcuda.so.1`, WSL's folder, `libcuda.so`; on Android `libcuda.so`; on Windows
-    /// `nvcuda.dll` of the system folder. The library is never unloaded. No driver function but `cuDriverGetVersion` is
-    /// called, so a driver is found where no device is.
+    /// `nvcuda.dll` of the system folder. The library is never unloaded. No driver function except `cuDriverGetVersion`
+    /// is called, so a driver is found even without a device.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] lists every name tried and why it failed: it is not there, it is no driver, or it is the stub that
-    /// the toolkit ships for linking.
+    /// [`LoadError`] lists every name that was tried and why it failed: it does not exist, it is not a driver, or it is
+    /// the stub that the toolkit ships for linking.
     pub fn system() -> Result<Driver, LoadError> {
         // SAFETY: 1, 2: the names are those under which NVIDIA's driver installs itself. What else stands there was put there by whoever
         // runs this machine, to be loaded as the driver.
@@ -73,15 +74,16 @@ impl Driver {
         Ok(Driver::of(&library, Origin::System(path)))
     }
 
-    /// Loads the driver in the library at `path` (as the system's loader sees it: a name without a folder is searched).
+    /// Loads the driver in the library at `path` (as the system's loader interprets it: it searches for a name without
+    /// a folder).
     ///
     /// The library is never unloaded.
     ///
     /// # Safety
     ///
     /// 1. Loading the library runs its initialisers: they must be sound.
-    /// 2. Every function it exports under the name of a driver function must have that function's signature and keep to
-    ///    its documented behaviour.
+    /// 2. Every function it exports under the name of a driver function must have that function's signature and
+    ///    documented behaviour.
     ///
     /// # Errors
     ///
@@ -92,9 +94,9 @@ impl Driver {
         Ok(Driver::of(&library, Origin::Path(path)))
     }
 
-    /// A driver whose functions come from `lookup`: it gets each exact symbol once, and answers with the function's
-    /// address or null. Symbols asked for are those of [`FUNCTIONS`](crate::FUNCTIONS); if there is no `cuEventElapsedTime_v2`,
-    /// which came with CUDA 12.8, also `cuEventElapsedTime`, which has the same type.
+    /// A driver whose functions come from `lookup`: it is called once for each exact symbol, and returns the function's
+    /// address or null. The symbols requested are those of [`FUNCTIONS`](crate::FUNCTIONS); if there is no
+    /// `cuEventElapsedTime_v2`, which came with CUDA 12.8, also `cuEventElapsedTime`, which has the same type.
     ///
     /// ```
     /// use cuda_driver_sys::{CUresult, Driver, pfn};
@@ -121,7 +123,7 @@ impl Driver {
     /// # Safety
     ///
     /// 1. What `lookup` returns for a symbol is null, or a function of the type that [`pfn`](crate::pfn) has under that
-    ///    name, which keeps to the function's documented behaviour.
+    ///    name, with the function's documented behaviour.
     /// 2. It stays callable, from any thread, as long as this `Driver` or a clone lives.
     pub unsafe fn from_lookup(mut lookup: impl FnMut(&CStr) -> *const c_void) -> Driver {
         // SAFETY: 1: the caller's duties 1 and 2.
@@ -137,26 +139,26 @@ impl Driver {
 
     /// Whether this driver has a function, by exact symbol (`cuMemAlloc_v2`) or by the header's name (`cuMemAlloc`).
     ///
-    /// False for names that the API does not know.
+    /// False for names that are not in the API.
     pub fn has(&self, name: &str) -> bool {
         table::position(name).is_some_and(|index| table::is_present(&self.present, index))
     }
 
     /// The address of a function of this driver, named as for [`has`](Self::has); null if it does not have it.
     ///
-    /// For tables that stand in front of another: they hand out their own functions for some symbols, and these for the
+    /// For tables layered over another driver: they provide their own functions for some symbols, and these for the
     /// others.
     pub fn address(&self, name: &str) -> *const c_void {
         let index = table::position(name).filter(|index| table::is_present(&self.present, *index));
         index.and_then(|index| self.table.address(index)).unwrap_or(std::ptr::null())
     }
 
-    /// The newest CUDA version that this driver serves: 12040 is 12.4. Calls `cuDriverGetVersion`, which needs no
+    /// The newest CUDA version that this driver supports: 12040 is 12.4. Calls `cuDriverGetVersion`, which needs no
     /// `cuInit`.
     ///
     /// # Errors
     ///
-    /// What the function answers.
+    /// Any error returned by the function.
     pub fn version(&self) -> Result<i32, CUresult> {
         let mut version = 0;
         // SAFETY: the pointer is good for one c_int during the call; the function asks for nothing else.
@@ -171,10 +173,10 @@ impl Driver {
         &self.origin
     }
 
-    /// The file that the functions were loaded from, with its folder, where the system tells (Linux and Android).
+    /// The file that the functions were loaded from, with its folder, where the system reports it (Linux and Android).
     ///
-    /// Worth printing when a driver behaves strangely: in containers a bundled compatibility library may stand before
-    /// the host's.
+    /// Worth printing when a driver behaves strangely: in containers a bundled compatibility library may shadow the
+    /// host's.
     pub fn file(&self) -> Option<PathBuf> {
         let first = FUNCTIONS
             .iter()

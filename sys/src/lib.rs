@@ -1,13 +1,15 @@
 //! The CUDA driver API for Rust: all of its types, and its functions as a table that is loaded at run time.
 //!
-//! This is the raw layer: C names, C signatures, no policy. Nothing is linked and there is no build script, so it builds
-//! where no CUDA is, and one build serves every driver: what a driver lacks is an ordinary error code.
+//! This is the raw layer: C names, C signatures, no policy. Nothing is linked and there is no build script, so it
+//! builds without CUDA, and one build works with every driver: calling a function that a driver does not have returns
+//! an ordinary error code.
 //!
-//! # Three ways to a driver
+//! # Three ways to get a driver
 //!
-//! - [`Driver::system`] searches for the one of this machine.
-//! - [`Driver::open`] takes the one in a library you name.
-//! - [`Driver::from_lookup`] takes functions you provide: an emulator, a fault injector, a spy. This one runs under Miri.
+//! - [`Driver::system`] finds the driver of this machine.
+//! - [`Driver::open`] loads it from a library that you name.
+//! - [`Driver::from_lookup`] uses functions that you provide: an emulator, a fault injector, a call recorder. This one
+//!   runs under Miri.
 //!
 //! ```
 //! use cuda_driver_sys::{CUresult, Driver, pfn};
@@ -40,7 +42,7 @@
 //! assert!(!driver.has("cuMemAlloc"));
 //! ```
 //!
-//! With a driver in the machine it is the same from [`Driver::system`] on:
+//! With a driver on the machine, start from [`Driver::system`]; the rest is the same:
 //!
 //! ```
 //! use cuda_driver_sys::Driver;
@@ -54,14 +56,15 @@
 //! # Names and versions
 //!
 //! The header renames functions as their signatures change: C programs write `cuMemAlloc` and get the symbol
-//! `cuMemAlloc_v2`. Here both are methods and mean the same ([`ALIASES`]); only the exact symbol is ever looked up, so
-//! that a function is never called with another version's signature (where only the name is new, as that of
-//! `cuEventElapsedTime_v2`, the older one serves too). [`FUNCTIONS`] tells since which driver each symbol
-//! exists, and [`for_each_function!`] hands the whole list to a macro of yours.
+//! `cuMemAlloc_v2`. Here both are methods with the same meaning ([`ALIASES`]); only the exact symbol is ever looked up,
+//! so that a function is never called with another version's signature (where only the name is new, as that of
+//! `cuEventElapsedTime_v2`, the older one serves too). [`FUNCTIONS`] lists the driver version that introduced each
+//! symbol, and [`for_each_function!`] passes the whole list to your own macro.
 //!
-//! Enums are open: [`CUresult`] and the others are integers with named constants, because a driver newer than the header
-//! returns values that the header does not know. Types carry the names of the API (`CUlaunchConfig`), not those of C's
-//! tags (`CUlaunchConfig_st`), and nested ones are named by their field (`CUlaunchAttributeValue_clusterDim`).
+//! Enums are non-exhaustive: [`CUresult`] and the others are integers with named constants, because a driver newer than
+//! the header returns values that the header does not know. Types have the names of the API (`CUlaunchConfig`), not
+//! those of C's tags (`CUlaunchConfig_st`), and nested ones are named by their field
+//! (`CUlaunchAttributeValue_clusterDim`).
 //!
 //! # What is not bound
 //!
@@ -71,15 +74,16 @@
 //!
 //! # Run-time compilers
 //!
-//! Features `nvrtc`, `nvjitlink` and `nvvm` bind the three libraries that compile and link device code, loaded in the same way:
-//! [`Compiler::open`]. They need no driver. A function that a library lacks is an error, [`Missing`].
+//! Features `nvrtc`, `nvjitlink` and `nvvm` bind the three libraries that compile and link device code, loaded in the
+//! same way: [`Compiler::open`]. They need no driver. A function that a library does not have returns an error,
+//! [`Missing`].
 //!
 //! # Safety
 //!
-//! Calling the driver is calling C: see [`Driver`]. Loading it is safe as far as the library is what its name says.
+//! Calling the driver is calling C: see [`Driver`]. Loading it is safe provided that the library is what its name says.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// The example of the page that the registry shows.
+/// The example from the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
@@ -153,7 +157,8 @@ pub use generated::types::*;
 pub use loader::{Attempt, LoadError, Reason, open_library, system_names};
 pub use table::{FUNCTIONS, FunctionInfo, pfn};
 
-/// The header's unversioned names, ascending, each with the symbol it means: `("cuMemAlloc", "cuMemAlloc_v2")`.
+/// The header's unversioned names, ascending, each with the symbol that it stands for: `("cuMemAlloc",
+/// "cuMemAlloc_v2")`.
 ///
 /// Drivers export most of these names too, but for older functions with another signature: never look one up as a symbol.
 pub const ALIASES: &[(&str, &str)] = generated::names::ALIASES;

@@ -36,9 +36,9 @@ pub fn system_names() -> &'static [&'static str] {
     }
 }
 
-/// No driver: what was tried, and why it failed.
+/// No usable driver: what was tried, and why it failed.
 ///
-/// Its text is one line for each name, and what to do.
+/// Its message has one line for each name, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("no CUDA driver:\n{}{}", lines(.attempts), advice(.attempts))]
 pub struct LoadError {
@@ -52,30 +52,32 @@ impl LoadError {
     }
 }
 
-/// One name under which a driver was sought.
+/// One name under which a driver was searched for.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// As it was given to the system's loader.
+    /// As passed to the system's loader.
     pub name: PathBuf,
-    /// Why there is no driver.
+    /// Why it is not usable.
     pub reason: Reason,
 }
 
-/// Why a library does not serve as the driver.
+/// Why a library cannot be used as the driver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The system cannot load it (it is not there, is no library, needs another that is not there); in its words.
+    /// The system cannot load it (it does not exist, is not a library, or needs another library that is missing); with
+    /// its message.
     #[error("{0}")]
     NotLoaded(String),
-    /// It is a library without this function, which every driver has.
+    /// The library does not have this function, which every driver has.
     #[error("it is not a CUDA driver: it has no {0}")]
     NotADriver(&'static str),
-    /// It is a library without this function, which every one of the kind sought has; or a version from before it.
+    /// The library does not have this function, which every library of the requested kind has; or it is a version that
+    /// predates it.
     #[error("it is another library, or one that is too old: it has no {0}")]
     Lacks(&'static str),
-    /// It is the library that the toolkit ships to link against; `cuDriverGetVersion` answers
+    /// It is the library that the toolkit ships to link against; `cuDriverGetVersion` returns
     /// `CUDA_ERROR_STUB_LIBRARY`.
     #[error("it is the toolkit's stub library for linking, not a driver")]
     Stub,
@@ -89,7 +91,7 @@ fn advice(attempts: &[Attempt]) -> &'static str {
     if attempts.is_empty() {
         "there is none for this platform"
     } else if attempts.iter().any(|attempt| attempt.reason == Reason::Stub) {
-        "take the toolkit's `stubs` folder out of the library search path; the driver comes with the GPU's kernel module"
+        "remove the toolkit's `stubs` folder from the library search path; the driver comes with the GPU's kernel module"
     } else {
         "install NVIDIA's driver (`nvidia-smi` shows whether it works; in a container the runtime has to pass it in), \
          or name another library"
@@ -143,8 +145,8 @@ pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
     Ok(Library(ManuallyDrop::new(library)))
 }
 
-/// Loads a library that is no driver but works beside one, such as NCCL, and returns what looks its symbols up: an address,
-/// or null for what it does not export. It is never unloaded.
+/// Loads a library that is not a driver but works with one, such as NCCL, and returns a symbol lookup: an address, or
+/// null for a symbol that it does not export. It is never unloaded.
 ///
 /// ```
 /// // SAFETY: there is no such library.
@@ -158,7 +160,7 @@ pub(crate) unsafe fn open_any(name: &Path) -> Result<Library, Reason> {
 ///
 /// # Errors
 ///
-/// [`Reason::NotLoaded`], in the words of the system.
+/// [`Reason::NotLoaded`], with the system's message.
 pub unsafe fn open_library(
     path: impl AsRef<Path>,
 ) -> Result<impl Fn(&CStr) -> *const c_void + Send + Sync, Reason> {

@@ -8,16 +8,17 @@ impl CUresult {
     /// `CUDA_SUCCESS` under a shorter name.
     pub const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 
-    /// The name in the header (`CUDA_ERROR_INVALID_VALUE`), or `None` for a code it does not know: a newer driver's.
+    /// The name in the header (`CUDA_ERROR_INVALID_VALUE`), or `None` for a code that it does not know, from a newer
+    /// driver.
     pub fn name(self) -> Option<&'static str> {
         let index = RESULTS.binary_search_by_key(&self.0, |(code, _)| *code).ok()?;
         RESULTS.get(index).map(|(_, name)| *name)
     }
 
-    /// Whether the error leaves the process unable to use CUDA: every later call answers with it until the process ends.
+    /// Whether the error leaves the process unable to use CUDA: every later call returns it until the process exits.
     ///
-    /// True for the codes that the header says so of, all of them faults of a kernel or of the hardware below it, and
-    /// for `CUDA_ERROR_ASSERT`, of which it does not: there driver 580 does the same.
+    /// True for the codes that the header documents so, all of them faults of a kernel or of the hardware, and for
+    /// `CUDA_ERROR_ASSERT`, for which it does not: driver 580 behaves the same way there.
     pub const fn is_sticky(self) -> bool {
         matches!(
             self,

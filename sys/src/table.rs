@@ -11,7 +11,7 @@ macro_rules! define {
     ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
         /// The type of every driver function, under the function's name.
         ///
-        /// For those who provide a driver or stand in front of one: `let init: pfn::cuInit = my_init;` lets the compiler
+        /// For code that provides a driver or wraps one: `let init: pfn::cuInit = my_init;` lets the compiler
         /// compare the signatures.
         pub mod pfn {
             $(
@@ -20,7 +20,7 @@ macro_rules! define {
             )*
         }
 
-        /// What a table holds where the driver has no such function.
+        /// What a table holds for a function that the driver does not have.
         ///
         /// One each, with the function's own signature: calling a function through a pointer of another type would be
         /// undefined behaviour even where every ABI of interest forgives it.
@@ -56,7 +56,7 @@ crate::for_each_function!(define);
 pub struct FunctionInfo {
     /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`.
     pub name: &'static str,
-    /// The driver version that brought the symbol, as `cuDriverGetVersion` counts: 12040 is 12.4.
+    /// The driver version that introduced the symbol, in the format of `cuDriverGetVersion`: 12040 is 12.4.
     pub since: u32,
     symbol: &'static CStr,
 }

@@ -1,5 +1,6 @@
 //! The orders of events that loom tries: how the end of work reaches a future (`src/operation/completion.rs` with loom's locks, and
-//! `lanes.rs`, which decides what the worker asks), and that no access to memory loses its order (the core of `src/ordering`).
+//! `mark_queues.rs`, which decides what the worker asks), and that no access to memory loses its order (the core of
+//! `src/ordering`).
 //!
 //! A model is a small program: it submits work, a device comes to the end of it or faults, a future is awaited, dropped or kept,
 //! the worker sleeps, looks and retires. Loom runs it in every order with 2 to 4 switches of threads that do not wait (each model says how many), and fails where a thread waits for ever, where
@@ -18,9 +19,9 @@ mod accesses;
 #[path = "../../src/operation/completion.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod completion;
-#[path = "../../src/operation/lanes.rs"]
+#[path = "../../src/operation/mark_queues.rs"]
 #[allow(dead_code)] // Only the models use it.
-mod lanes;
+mod mark_queues;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

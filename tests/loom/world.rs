@@ -15,7 +15,7 @@ use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 
 use crate::completion::{Claim, Complete, Ended, Entry, Left, Mark, Shared, Slot, Table};
-use crate::lanes::Lanes;
+use crate::mark_queues::MarkQueues;
 use crate::sync::{Clock, Condvar, Mutex};
 
 pub(crate) type Fault = &'static str;
@@ -142,15 +142,15 @@ struct Process {
     at_work: AtomicUsize,
     records: AtomicU64,
     /// Loom need not try every order of these.
-    lanes: std::sync::atomic::AtomicUsize,
+    queues: std::sync::atomic::AtomicUsize,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let table = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
         let (workers, at_work) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
-        let (records, lanes) = (AtomicU64::new(0), Default::default());
-        Self(Arc::new(Process { table, clock: Clock::latest(), workers, at_work, records, lanes }))
+        let (records, queues) = (AtomicU64::new(0), Default::default());
+        Self(Arc::new(Process { table, clock: Clock::latest(), workers, at_work, records, queues }))
     }
 
     /// Submits the work as a future does in its first poll, to a stream of its own.
@@ -165,10 +165,10 @@ impl World {
         output: T,
         deadline: Option<Instant>,
     ) -> Waiting<T> {
-        let lane = 1 + self.0.lanes.fetch_add(1, Ordering::Relaxed);
+        let queue = 1 + self.0.queues.fetch_add(1, Ordering::Relaxed);
         // They differ, as deadlines need.
-        let end = lane as u64;
-        self.push(lane, End::Of(work.clone()), 0..end, output, deadline)
+        let end = queue as u64;
+        self.push(queue, End::Of(work.clone()), 0..end, output, deadline)
     }
 
     /// Submits something to a stream that others use; the number of its mark there.
@@ -185,7 +185,7 @@ impl World {
 
     fn push<T: Send + 'static>(
         &self,
-        lane: usize,
+        queue: usize,
         mark: End,
         record: Range<u64>,
         output: T,
@@ -194,7 +194,7 @@ impl World {
         let claim = Claim::new(output);
         let share: std::sync::Arc<dyn Complete<Fault>> = std::sync::Arc::new(Share(claim.slot().clone()));
         let (slot, since) = (Arc::from_std(share), Instant::now());
-        if self.0.table.push([Entry { lane, mark, record, slot, since, deadline }]).is_some() {
+        if self.0.table.push([Entry { queue, mark, record, slot, since, deadline }]).is_some() {
             let world = self.clone();
             let worker = thread::spawn(move || world.work());
             self.0.workers.lock().unwrap().push(worker);
@@ -206,22 +206,22 @@ impl World {
     fn work(&self) {
         WATCHES.with(|watches| watches.set(true));
         assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
-        let (mut lanes, mut over, mut now) = (Lanes::default(), VecDeque::new(), Instant::now());
+        let (mut queues, mut over, mut now) = (MarkQueues::default(), VecDeque::new(), Instant::now());
         loop {
-            if lanes.is_empty() {
+            if queues.is_empty() {
                 // Before: who is told of a vacancy may start before this one's end.
                 self.0.at_work.fetch_sub(1, Ordering::SeqCst);
                 let Some(arrivals) = self.0.table.next(Duration::ZERO) else { return };
                 assert_eq!(self.0.at_work.fetch_add(1, Ordering::SeqCst), 0, "two workers");
-                lanes.add(arrivals);
+                queues.add(arrivals);
             } else {
                 // A pause, not only a look: how long it is, the clock of the model says.
-                lanes.add(self.0.table.arrivals(Duration::MAX));
+                queues.add(self.0.table.arrivals(Duration::MAX));
             }
             // All pauses are over, and all deadlines have come.
             now += Duration::from_secs(3600);
-            lanes.sweep(now, &mut over);
-            let expired = lanes.expired(now);
+            queues.sweep(now, &mut over);
+            let expired = queues.expired(now);
             for (Entry { mark, slot, .. }, result) in over.drain(..) {
                 drop(mark);
                 let left = slot.complete(result);

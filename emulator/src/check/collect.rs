@@ -1,4 +1,4 @@
-//! The list of findings: one for each place in the code, bounded.
+//! The list of findings: one per place in the code, bounded.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,16 @@ const MOST: usize = 100;
 
 type Sink = Box<dyn Fn(&Finding) + Send + Sync>;
 
-/// What was found so far.
+/// What has been found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
-    /// One for each place in the code, in the order in which they were found.
+    /// One per place in the code, in the order in which they were found.
     pub list: Vec<Finding>,
-    /// How many times something was found at places that are not in the list, because it is full.
+    /// How many times something was found at places that are not in the list because it is full.
     pub left_out: u64,
-    /// Whether a launch accessed more memory than is watched for races (64 MiB, or 16 where bytes are accessed one by one).
+    /// Whether a launch accessed more memory than is checked for races (64 MiB, or 16 MiB where bytes are accessed
+    /// individually).
     pub incomplete: bool,
 }
 

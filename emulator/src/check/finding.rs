@@ -1,4 +1,4 @@
-//! What was found, and how it is said.
+//! What was found, and how it is reported.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// A kernel reads bytes that nobody wrote since they were allocated.
+    /// A kernel reads bytes that are uninitialised: not written since they were allocated.
     Uninitialised,
-    /// Two threads access the same bytes, at least one writes, and nothing orders them.
+    /// Two threads access the same bytes, at least one writes, and nothing orders the accesses.
     Race,
-    /// Threads of a warp are at different barriers that all of a warp must come to together: `bar`, `barrier` with `.aligned` (PTX
-    /// ISA, "bar, barrier": otherwise the behaviour is undefined).
+    /// Threads of a warp are at different barriers that a whole warp must reach together: `bar`, `barrier` with
+    /// `.aligned` (PTX ISA, "bar, barrier": otherwise the behaviour is undefined).
     DivergentBarrier,
 }
 
-/// Where bytes are.
+/// Where the bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Space {
-    /// Memory of the device.
+    /// Global memory.
     Global,
-    /// Memory of a block.
+    /// Shared memory of a block.
     Shared,
 }
 
@@ -31,15 +31,15 @@ pub enum Space {
 pub struct Bytes {
     /// Where the bytes are.
     pub space: Space,
-    /// The address, as the later access has it.
+    /// The address, as used by the later access.
     pub address: u64,
-    /// How many, of that access.
+    /// The number of bytes of that access.
     pub count: u32,
-    /// Where the address lies, in words: in which allocation, at which offset.
+    /// A description of the address: in which allocation, at which offset.
     pub place: String,
 }
 
-/// One thread: who, and where in the code.
+/// One thread: which one, and where in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Actor {
@@ -51,14 +51,14 @@ pub struct Actor {
     pub thread: [u32; 3],
     /// Line of the instruction in the PTX text, counted from 1.
     pub ptx_line: u32,
-    /// File and line of the source, where the PTX has `.loc`.
+    /// File and line of the source, if the PTX has `.loc`.
     pub source: Option<(String, u32)>,
-    /// The function that it is in, if that is not the kernel.
+    /// The function that it is in, if not the kernel itself.
     pub function: Option<String>,
 }
 
-/// Something that a kernel did and that a GPU does not report. There is one for each place in the code, with the first
-/// threads that were seen there.
+/// A mistake of a kernel that a GPU does not report. There is one per place in the code, with the first threads that
+/// were seen there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -68,9 +68,9 @@ pub struct Finding {
     pub kernel: String,
     /// The bytes; `None` for barriers.
     pub bytes: Option<Bytes>,
-    /// The access that showed it: of a race the later one. Of a barrier, those who arrived later.
+    /// The access that revealed it: for a race, the later one; for a barrier, the threads that arrived later.
     pub access: Actor,
-    /// The other access of a race, the others of the warp at a barrier.
+    /// The other access of a race; for a barrier, the other threads of the warp.
     pub other: Option<Actor>,
     /// How many times it was seen at this place.
     pub times: u64,

@@ -1,6 +1,6 @@
-//! Checks beyond faults: reads of memory that nobody wrote, races, barriers that diverge.
+//! Checks beyond faults: reads of uninitialised memory, races, divergent barriers.
 //!
-//! They are off unless asked for, and then cost nothing: kernels are decoded in another way where they are on
+//! They are off by default, and then cost nothing: kernels are decoded differently when they are on
 //! (`engine/watch`).
 
 mod collect;
@@ -20,11 +20,11 @@ pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// Reads of bytes that nobody wrote since they were allocated (`init`).
+    /// Reads of uninitialised bytes: not written since they were allocated (`init`).
     pub uninitialised: bool,
-    /// Accesses to the same bytes that nothing orders (`race`).
+    /// Unordered accesses to the same bytes (`race`).
     pub races: bool,
-    /// Barriers at which only a part of a warp is (`barrier`).
+    /// Barriers that only part of a warp reaches (`barrier`).
     pub barriers: bool,
 }
 
@@ -34,7 +34,7 @@ impl Checks {
     /// Everything.
     pub const ALL: Checks = Checks { uninitialised: true, races: true, barriers: true };
 
-    /// A list like `init,race,barrier`; `all` and `none` stand for all and none. `None` for words that it does not know.
+    /// A list like `init,race,barrier`; `all` and `none` stand for all and none. `None` if it contains an unknown word.
     pub fn parse(text: &str) -> Option<Checks> {
         let mut checks = Checks::NONE;
         for word in text.split(',').map(str::trim) {

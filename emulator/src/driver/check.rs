@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use super::state;
 use crate::check::{Checker, Checks, Findings};
 
-/// What the program asked for.
+/// What the program requested.
 static ASKED: OnceLock<Checks> = OnceLock::new();
 
-/// From the first `cuInit` on, checks kernels for more than faults, and keeps what is found for [`take_findings`].
-/// `CUDA_LAUNCH_EMULATOR_CHECK` then has no effect. False, and without effect, if the emulator is initialised already or
-/// this was called before.
+/// From the first `cuInit` on, checks kernels for more than faults, and keeps the findings for [`take_findings`].
+/// `CUDA_LAUNCH_EMULATOR_CHECK` then has no effect. Returns false, without effect, if the emulator is already
+/// initialised or this was called before.
 ///
 /// Checked kernels are many times slower, and with [`Checks::races`] run on one thread.
 pub fn set_checks(checks: Checks) -> bool {
@@ -52,8 +52,8 @@ pub fn take_findings() -> Findings {
     state::get().and_then(|state| state.checker.as_ref()).map(|checker| checker.take()).unwrap_or_default()
 }
 
-/// Takes bytes of device memory for never written, though they keep their contents: for programs that put a pattern
-/// there and want to be told of kernels that read it. Whether all of them are allocated.
+/// Marks bytes of device memory as uninitialised, though they keep their contents: for programs that put a pattern
+/// there and want to detect kernels that read it. Returns whether all of them are allocated.
 pub fn forget_written(address: u64, bytes: u64) -> bool {
     state::get().is_some_and(|state| state.memory.forget_written(address, bytes).is_ok())
 }

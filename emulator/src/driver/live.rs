@@ -71,15 +71,15 @@ live! {
     textures: textures;
     /// Surface objects.
     surfaces: surfaces;
-    /// Memory pools, the default one of each device among them.
+    /// Memory pools, including the default one of each device.
     pools: pools;
-    /// Allocations of device memory. One that was freed in a stream counts until its turn has come.
+    /// Allocations of device memory. One that was freed in stream order counts until the stream has reached the free.
     allocations: allocations;
     /// Pinned ranges of host memory, allocated or registered.
     pinned: pinned;
 }
 
-/// What the program holds now. Nothing, before the first `cuInit`.
+/// What the program currently holds. Nothing, before the first `cuInit`.
 pub fn live_handles() -> LiveHandles {
     state::get().map(LiveHandles::of).unwrap_or_default()
 }

@@ -74,10 +74,10 @@ fn table() -> Driver {
     unsafe { Driver::from_lookup(find) }
 }
 
-/// The emulator's function of that exact symbol; null where driver 580 has none.
+/// The emulator's function for that exact symbol; null if driver 580 has none.
 ///
-/// For those who hand out the functions themselves, as the shared library does. Beside the functions of
-/// [`cuda_driver_sys::FUNCTIONS`] it knows `cuProfilerStart` and `cuProfilerStop`, which stand in a header of their own.
+/// For code that provides the functions itself, as the shared library does. In addition to the functions of
+/// [`cuda_driver_sys::FUNCTIONS`] it knows `cuProfilerStart` and `cuProfilerStop`, which have their own header.
 pub fn symbol_address(symbol: &str) -> *const c_void {
     let known = FUNCTIONS
         .binary_search_by_key(&symbol, |function| function.name)

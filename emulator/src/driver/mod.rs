@@ -37,8 +37,8 @@ use std::sync::Arc;
 
 use crate::engine::Fault;
 
-/// The reports of all kernels that were stopped in this process, the first one first. That one's code is what every
-/// driver function answers since.
+/// The reports of all kernels that were stopped in this process, in order. Every driver function has returned the first
+/// one's code since.
 pub fn faults() -> Vec<Arc<Fault>> {
     state::get().map(|state| state.fault.reports()).unwrap_or_default()
 }

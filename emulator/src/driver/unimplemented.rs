@@ -1,5 +1,5 @@
 //! The functions that the emulator does not have: each says so, on standard error and in the list of
-//! [`unsupported_calls`], and answers `CUDA_ERROR_NOT_SUPPORTED`.
+//! [`unsupported_calls`], and returns `CUDA_ERROR_NOT_SUPPORTED`.
 
 use cuda_driver_sys::CUresult;
 use std::ffi::c_void;
@@ -10,7 +10,8 @@ use super::state::lock;
 
 static CALLED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-/// The driver functions that this process called and the emulator does not have, in the order of their first call.
+/// The driver functions that this process has called and that the emulator does not have, in the order of their first
+/// call.
 pub fn unsupported_calls() -> Vec<&'static str> {
     lock(&CALLED).clone()
 }

@@ -2,28 +2,28 @@
 
 use std::fmt;
 
-/// What stopped a kernel. The driver shell maps each to the code that a GPU's driver answers.
+/// What stopped a kernel. The driver layer maps each to the code that a GPU's driver returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An access outside every allocation, into freed memory, or outside the window of its state space
     /// (`CUDA_ERROR_ILLEGAL_ADDRESS`).
     IllegalAddress,
-    /// An access inside an allocation whose address is no multiple of its size
+    /// An access inside an allocation whose address is not a multiple of its size
     /// (`CUDA_ERROR_MISALIGNED_ADDRESS`).
     MisalignedAddress,
     /// `trap` or `brkpt` (`CUDA_ERROR_LAUNCH_FAILED`).
     Trap,
     /// A failed device-side `assert` (`CUDA_ERROR_ASSERT`).
     Assert,
-    /// An instruction that this engine does not have, or has in other forms only (`CUDA_ERROR_NOT_SUPPORTED`).
+    /// An instruction that this engine does not support, or supports only in other forms (`CUDA_ERROR_NOT_SUPPORTED`).
     UnsupportedInstruction,
-    /// Every thread that is left waits for one that cannot come. A GPU hangs
+    /// Every remaining thread waits for one that cannot arrive. A GPU would hang
     /// (`CUDA_ERROR_LAUNCH_TIMEOUT`).
     Deadlock,
     /// Calls nested too deep for the stack (`CUDA_ERROR_LAUNCH_FAILED`).
     StackOverflow,
-    /// An indirect call to something that is no function with that signature
+    /// An indirect call to something that is not a function with that signature
     /// (`CUDA_ERROR_INVALID_PC`).
     InvalidCall,
     /// A barrier or `.sync` instruction used in a way that the ISA leaves undefined: a number out of range, a
@@ -43,15 +43,15 @@ pub struct Fault {
     pub kernel: String,
     /// Block index in the grid.
     pub block: [u32; 3],
-    /// Thread index in the block: the first of those that met the fault at once.
+    /// Thread index in the block: the first of those that faulted together.
     pub thread: [u32; 3],
     /// The address accessed, for the two kinds that have one.
     pub address: Option<u64>,
-    /// Line of the instruction in the PTX text, counted from 1; 0 where no instruction is to blame.
+    /// Line of the instruction in the PTX text, counted from 1; 0 if no instruction is to blame.
     pub ptx_line: u32,
-    /// File and line of the source, where the PTX has `.loc`.
+    /// File and line of the source, if the PTX has `.loc`.
     pub source: Option<(String, u32)>,
-    /// What happened in words: one sentence without the fields above.
+    /// A description of what happened: one sentence, without the fields above.
     pub message: String,
 }
 

@@ -94,7 +94,7 @@ impl Memory {
         Ok(())
     }
 
-    /// From now on nobody wrote these bytes, though they keep their contents: a kernel that reads them is told of.
+    /// Marks these bytes as uninitialised, though they keep their contents: a kernel that reads them is reported.
     pub fn forget_written(&self, address: u64, bytes: u64) -> Result<(), BadRange> {
         for piece in self.pieces(address, bytes)?.as_slice() {
             if let Some(written) = piece.allocation.written() {
@@ -140,10 +140,10 @@ impl Memory {
 }
 
 /// A place in an allocation.
-type Spot<'a> = (&'a Allocation, u64);
+type Position<'a> = (&'a Allocation, u64);
 
 /// Copies of one piece to one piece: target, source, bytes.
-fn steps<'a>(from: &'a [Piece], to: &'a [Piece]) -> Vec<(Spot<'a>, Spot<'a>, u64)> {
+fn steps<'a>(from: &'a [Piece], to: &'a [Piece]) -> Vec<(Position<'a>, Position<'a>, u64)> {
     let mut steps = Vec::new();
     let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
     let (mut read, mut written) = (0, 0);

@@ -5,12 +5,12 @@ use std::fmt;
 pub struct Arch {
     /// Major times ten plus minor: 90, 103, 120.
     pub sm: u32,
-    /// `a` (that architecture only), `f` (its family), or nothing.
+    /// `a` (that architecture only), `f` (its family), or none.
     pub suffix: Option<char>,
 }
 
 impl Arch {
-    /// Reads `sm_90a` or `compute_90a`, as in `.target`.
+    /// Parses `sm_90a` or `compute_90a`, as in `.target`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let rest = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"))?;
@@ -32,8 +32,8 @@ impl Arch {
         self.sm % 10
     }
 
-    /// Does machine code for this architecture run on a device of this compute capability? Code runs on its own
-    /// major version from its own minor version on; with `a` on exactly its own.
+    /// Whether machine code for this architecture runs on a device of this compute capability. Code runs on its own
+    /// major version from its own minor version on; with `a`, only on exactly its own.
     #[must_use]
     pub const fn runs_on(self, major: u32, minor: u32) -> bool {
         let exact = matches!(self.suffix, Some('a'));

@@ -1,12 +1,12 @@
-//! What compressed entries of a fatbin hold, with bounded memory.
+//! The contents of compressed fatbin entries, with bounded memory.
 
 use super::{Compression, ImageError, ImageErrorKind, lz4};
 
-/// Most bytes that a compressed entry may hold: half of the memory that this crate takes for any file.
+/// The maximum size of a compressed entry's contents, in bytes: half of the memory that this crate uses for any file.
 pub const MAX_CONTENT: u64 = 256 << 20;
 
-/// Most bytes that all compressed entries of a fatbin may hold together: what it takes to check them is bounded by it, however
-/// little the file is.
+/// The maximum total size of the contents of all compressed entries of a fatbin, in bytes: it bounds the work of
+/// checking them, however small the file is.
 pub const MAX_CONTENTS: u64 = 4 * MAX_CONTENT;
 
 /// The content of a block that lies at `offset` and says that it has `size` bytes.

@@ -11,7 +11,7 @@ const SECTION_COMPAT: u32 = 0x7000_0086;
 /// `EI_OSABI` until CUDA 12 for the architectures before sm_100.
 const OSABI_CUDA_12: u8 = 0x33;
 
-/// A cubin: an ELF file of machine code for one architecture, all of whose tables have been checked.
+/// A cubin: an ELF file with machine code for one architecture, all of whose tables have been checked.
 #[derive(Clone)]
 pub struct Cubin<'a> {
     bytes: &'a [u8],
@@ -25,24 +25,24 @@ pub struct Cubin<'a> {
     debug_sections: Vec<(&'a str, &'a [u8])>,
 }
 
-/// What a cubin has for a debugger.
+/// The debug information of a cubin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DebugInfo {
-    /// Nothing: names of source lines are gone.
+    /// None: no source lines.
     None,
-    /// Which instruction comes from which line (`nvcc -lineinfo`).
+    /// Which instruction comes from which source line (`nvcc -lineinfo`).
     Lines,
-    /// Variables and types too (`nvcc -G`).
+    /// Also variables and types (`nvcc -G`).
     Full,
 }
 
 impl<'a> Cubin<'a> {
     /// Checks the file and reads its kernels.
     ///
-    /// Checked are the header, the section and program header tables with the range of each of their entries (inside
-    /// the file, overlapping no other), string tables, symbols, relocations, and the attribute records of every function. The machine
-    /// code is not looked at. Bytes behind the end of the file are ignored.
+    /// It checks the header, the section and program header tables with the range of each of their entries (in bounds,
+    /// without overlap), string tables, symbols, relocations, and the attribute records of every function. The machine
+    /// code is not checked. Bytes after the end of the file are ignored.
     ///
     /// # Errors
     ///
@@ -61,45 +61,45 @@ impl<'a> Cubin<'a> {
         })
     }
 
-    /// The bytes of the file, without what may lie behind it.
+    /// The bytes of the file, without any bytes after its end.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The architecture it was compiled for; `None` for an ABI newer or older than the two known here (that of
-    /// CUDA 11 and 12, and that of CUDA 13). A suffix `f` leaves no trace in the file.
+    /// The architecture that it was compiled for; `None` for an ABI newer or older than the two known here (that of
+    /// CUDA 11 and 12, and that of CUDA 13). A suffix `f` is not recorded in the file.
     #[must_use]
     pub fn arch(&self) -> Option<Arch> {
         self.arch
     }
 
-    /// Compiled for later linking (`nvcc -rdc=true`): no driver loads it as a module.
+    /// Whether it was compiled for later linking (`nvcc -rdc=true`): drivers do not load it as a module.
     #[must_use]
     pub fn is_relocatable(&self) -> bool {
         self.relocatable
     }
 
-    /// Bytes of the `__constant__` variables, which all its kernels share.
+    /// The size of the `__constant__` variables, which all its kernels share, in bytes.
     #[must_use]
     pub fn constant_memory(&self) -> u32 {
         self.constant_memory
     }
 
-    /// What it has for a debugger.
+    /// Its debug information.
     #[must_use]
     pub fn debug_info(&self) -> DebugInfo {
         self.debug
     }
 
-    /// The PTX it was made of, where it was kept for a debugger: lines that end with NUL.
+    /// The PTX that it was compiled from, if it was kept for a debugger: lines that end with NUL.
     #[must_use]
     pub fn ptx(&self) -> Option<&'a [u8]> {
         self.ptx
     }
 
-    /// The bytes of a section of DWARF, by its name: `.debug_info`, `.debug_abbrev`, `.debug_str` and so on. Only its place
-    /// in the file has been checked, and no relocation is applied: those of a cubin that can be loaded are of addresses.
+    /// The bytes of a DWARF section, by name: `.debug_info`, `.debug_abbrev`, `.debug_str` and so on. Only its position
+    /// in the file has been checked, and no relocations are applied: those of a loadable cubin concern addresses.
     #[must_use]
     pub fn debug_section(&self, name: &str) -> Option<&'a [u8]> {
         let place = self.debug_sections.binary_search_by_key(&name, |(own, _)| *own).ok()?;

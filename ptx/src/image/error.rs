@@ -2,26 +2,26 @@ use std::fmt;
 
 use crate::error::ParseError;
 
-/// Class of an [`ImageError`].
+/// The class of an [`ImageError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImageErrorKind {
-    /// Neither PTX text nor cubin nor fatbin.
+    /// Neither PTX text nor a cubin nor a fatbin.
     Unrecognized,
     /// The bytes end before the image does; the offset is where the bytes end.
     Truncated,
-    /// A field holds what no image of this kind can hold; the offset is that of the field.
+    /// A field has a value that is invalid for this kind of image; the offset is that of the field.
     Corrupt,
-    /// The image is good but what was asked for is compressed.
+    /// The image is valid, but the requested part is compressed.
     Compressed,
-    /// A compressed entry would be longer than [`MAX_CONTENT`](super::MAX_CONTENT), or all of a fatbin together than
-    /// [`MAX_CONTENTS`](super::MAX_CONTENTS); or a limit of the reader, which the message names.
+    /// A compressed entry would exceed [`MAX_CONTENT`](super::MAX_CONTENT), or all entries of a fatbin together
+    /// [`MAX_CONTENTS`](super::MAX_CONTENTS); or another limit of the reader, which the message names.
     TooLarge,
     /// The PTX text does not follow the grammar; see [`ImageError::parse_error`].
     Ptx,
 }
 
-/// Why the bytes are no usable kernel image.
+/// Why the bytes are not a usable kernel image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageError {
     kind: ImageErrorKind,
@@ -57,13 +57,13 @@ impl ImageError {
         self
     }
 
-    /// Class of the error, for programs.
+    /// The class of the error, for programs.
     #[must_use]
     pub fn kind(&self) -> ImageErrorKind {
         self.kind
     }
 
-    /// Offset in bytes from the start of the image of what is wrong or missing.
+    /// The offset of what is wrong or missing, in bytes from the start of the image.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -75,7 +75,7 @@ impl ImageError {
         &self.message
     }
 
-    /// The parser's error, where the image is PTX that does not parse.
+    /// The parser's error, if the image is PTX that does not parse.
     #[must_use]
     pub fn parse_error(&self) -> Option<&ParseError> {
         self.parse.as_deref()

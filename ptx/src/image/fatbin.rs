@@ -23,7 +23,7 @@ pub struct Fatbin<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// What an entry holds.
+/// The contents of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -33,7 +33,7 @@ pub enum EntryKind {
     Cubin,
     /// IR for link-time optimisation.
     LtoIr,
-    /// Something newer, by its number.
+    /// A newer kind, by its number.
     Other(u16),
 }
 
@@ -59,13 +59,13 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Fatbin<'a> {
-    /// Checks the container, every entry's header and range, and then the entries themselves: what is compressed with zstd
-    /// is not vouched for without feature `zstd`. Bytes behind the end of the container are ignored.
+    /// Checks the container, every entry's header and range, and then the entries themselves: contents compressed with
+    /// zstd are checked only with feature `zstd`. Bytes after the end of the container are ignored.
     ///
     /// # Errors
     ///
-    /// [`ImageError`] with the offset of the first byte that is missing or wrong; [`ImageErrorKind::TooLarge`] for compressed
-    /// entries that hold more than [`MAX_CONTENTS`](super::MAX_CONTENTS) bytes together.
+    /// [`ImageError`] with the offset of the first byte that is missing or wrong; [`ImageErrorKind::TooLarge`] for
+    /// compressed entries whose contents exceed [`MAX_CONTENTS`](super::MAX_CONTENTS) bytes in total.
     pub fn read(data: &'a [u8]) -> Result<Self, ImageError> {
         let bytes = Bytes(data);
         bytes.range(0, HEADER, "fatbin header")?;
@@ -99,7 +99,7 @@ impl<'a> Fatbin<'a> {
         Ok(Self { bytes: data, entries })
     }
 
-    /// The bytes of the container, without what may lie behind it.
+    /// The bytes of the container, without any bytes after its end.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -186,11 +186,11 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What it holds, decompressed if need be: PTX text, a cubin, or something else that its kind tells.
+    /// Its contents, decompressed if necessary: PTX text, a cubin, or something else, depending on its kind.
     ///
     /// # Errors
     ///
-    /// [`ImageErrorKind::Corrupt`] for a damaged block, [`ImageErrorKind::TooLarge`] for one of more than
+    /// [`ImageErrorKind::Corrupt`] for a damaged block, [`ImageErrorKind::TooLarge`] for one that exceeds
     /// [`MAX_CONTENT`](super::MAX_CONTENT) bytes, [`ImageErrorKind::Compressed`] for zstd without feature `zstd`.
     pub fn content(&self) -> Result<Cow<'a, [u8]>, ImageError> {
         match self.compression {
@@ -199,13 +199,13 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What it holds.
+    /// The kind of its contents.
     #[must_use]
     pub fn kind(&self) -> EntryKind {
         self.kind
     }
 
-    /// The architecture it was compiled for; for PTX the lowest it can be compiled for.
+    /// The architecture that it was compiled for; for PTX, the lowest that it can be compiled for.
     #[must_use]
     pub fn arch(&self) -> Arch {
         self.arch
@@ -217,13 +217,13 @@ impl<'a> Entry<'a> {
         self.compression
     }
 
-    /// Name of the source file, where the compiler was asked to keep it.
+    /// The name of the source file, if the compiler was told to keep it.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.name
     }
 
-    /// The bytes as they lie in the file, compressed or not.
+    /// The bytes as stored in the file, compressed or not.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
@@ -235,13 +235,13 @@ impl<'a> Entry<'a> {
         self.offset
     }
 
-    /// Bytes of the image once it is decompressed, as the file claims.
+    /// The decompressed size of the image in bytes, as claimed by the file.
     #[must_use]
     pub fn size(&self) -> u64 {
         if self.compression.is_some() { self.size } else { self.payload.len() as u64 }
     }
 
-    /// The PTX text of an entry that is PTX and not compressed.
+    /// The PTX text of an entry that is uncompressed PTX.
     ///
     /// # Errors
     ///
@@ -255,11 +255,12 @@ impl<'a> Entry<'a> {
         ptx_text(self.payload).map_err(|e| e.inside(self.offset))
     }
 
-    /// The cubin of an entry that is one and not compressed.
+    /// The cubin of an entry that is an uncompressed cubin.
     ///
     /// # Errors
     ///
-    /// As [`ptx`](Self::ptx), and what [`Cubin::read`] finds, with the offset counted from the start of the fatbin.
+    /// As for [`ptx`](Self::ptx), and the errors of [`Cubin::read`], with the offset counted from the start of the
+    /// fatbin.
     pub fn cubin(&self) -> Result<Cubin<'a>, ImageError> {
         self.uncompressed(EntryKind::Cubin, "a cubin")?;
         Cubin::read(self.payload).map_err(|e| e.inside(self.offset))

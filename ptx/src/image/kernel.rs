@@ -5,25 +5,25 @@ use crate::{Function, FunctionKind, Module, parse};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Kernel<'a> {
-    /// The name to look it up by (mangled where the compiler mangled it).
+    /// The name to look it up by (mangled if the compiler mangled it).
     pub name: &'a str,
-    /// Its parameters in order; `None` where the image does not say.
+    /// Its parameters in order; `None` if the image does not list them.
     pub parameters: Option<Vec<KernelParameter>>,
-    /// Bytes of the parameter block, without padding at its end.
+    /// The size of the parameter block in bytes, without padding at its end.
     pub parameter_bytes: u32,
-    /// Registers per thread; `None` in PTX, where that is not decided.
+    /// Registers per thread; `None` in PTX, where that is undecided.
     pub registers: Option<u32>,
-    /// Bytes of shared memory that a block has without asking, less what the architecture keeps for itself; `None` in PTX.
+    /// Static shared memory per block in bytes, without the part that the architecture reserves; `None` in PTX.
     pub shared_memory: Option<u32>,
-    /// Bytes of local memory (its stack frame) of a thread, without those of the functions it calls; `None` in PTX.
+    /// Local memory per thread in bytes (its stack frame), without that of the functions that it calls; `None` in PTX.
     pub local_memory: Option<u32>,
-    /// `__launch_bounds__`, `.maxntid`: a block may not have more threads than the product.
+    /// `__launch_bounds__`, `.maxntid`: a block may not have more threads than their product.
     pub max_threads: Option<[u32; 3]>,
     /// `__block_size__`, `.reqntid`: a block must have this shape.
     pub required_threads: Option<[u32; 3]>,
     /// `__cluster_dims__`, `.reqnctapercluster`: blocks in a cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Third number of `__launch_bounds__`, `.maxclusterrank`: most blocks in a cluster.
+    /// The third number of `__launch_bounds__`, `.maxclusterrank`: the maximum number of blocks in a cluster.
     pub max_cluster_rank: Option<u32>,
     /// `__cluster_dims__`, `.explicitcluster`: launches must use clusters.
     pub explicit_cluster: bool,
@@ -34,8 +34,9 @@ pub struct Kernel<'a> {
 /// One parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelParameter {
-    /// Offset in bytes in the parameter block. In a cubin as the architecture places it, which differs from the rules of C
-    /// on some architectures where a parameter is aligned over 16 bytes; in PTX by the rules of C.
+    /// The offset in the parameter block, in bytes. In a cubin it is as the architecture places it, which on some
+    /// architectures differs from the rules of C for parameters with an alignment over 16 bytes; in PTX it follows the
+    /// rules of C.
     pub offset: u32,
     /// Bytes.
     pub size: u32,

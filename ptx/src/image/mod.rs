@@ -1,9 +1,9 @@
-//! Kernel images: PTX text, cubins and fatbins, understood and checked without a driver.
+//! Kernel images: PTX text, cubins and fatbins, parsed and checked without a driver.
 //!
-//! The driver takes an image without its length and follows every offset in it: most cut or flipped files crash the
-//! process that loads them. [`Image::read`] checks a file first, whole, so that such a file is an [`ImageError`]
-//! that names the byte. What is compressed with zstd inside a fatbin is looked at with feature `zstd` only; without it, damage
-//! there can still crash a driver.
+//! The driver takes an image without its length and follows every offset in it: most truncated or corrupted files crash
+//! the process that loads them. [`Image::read`] first checks the complete file, so that such a file results in an
+//! [`ImageError`] that names the byte. Contents of a fatbin that are compressed with zstd are checked only with feature
+//! `zstd`; without it, damage there can still crash a driver.
 //!
 //! ```no_run
 //! let bytes = std::fs::read("kernels.cubin")?;
@@ -36,12 +36,12 @@ pub use kernel::{Kernel, KernelParameter};
 
 use crate::lexer::{Kind, Lexer};
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImageKind {
     /// PTX text.
     Ptx,
-    /// An ELF of machine code for one architecture.
+    /// An ELF file with machine code for one architecture.
     Cubin,
     /// A container of PTX and cubins for several architectures.
     Fatbin,
@@ -51,7 +51,7 @@ pub enum ImageKind {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Image<'a> {
-    /// PTX text, without the NULs that may end it. Only its beginning has been looked at: [`crate::parse`] it.
+    /// PTX text, without trailing NULs. Only its beginning has been checked: use [`crate::parse`] for the rest.
     Ptx(&'a str),
     /// A cubin.
     Cubin(Cubin<'a>),
@@ -60,11 +60,11 @@ pub enum Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Says what the bytes are by how they begin; nothing else is checked.
+    /// Identifies the bytes by their beginning; nothing else is checked.
     ///
     /// # Errors
     ///
-    /// [`ImageErrorKind::Unrecognized`] for anything else than a kernel image, with a guess at what it is.
+    /// [`ImageErrorKind::Unrecognized`] for anything other than a kernel image, with a guess at what it is.
     pub fn identify(bytes: &[u8]) -> Result<ImageKind, ImageError> {
         match bytes {
             [0x7f, b'E', b'L', b'F', ..] => Ok(ImageKind::Cubin),
@@ -75,9 +75,9 @@ impl<'a> Image<'a> {
     }
 
     /// Reads an image and checks everything that a driver would follow: for a cubin all its tables, for a fatbin its
-    /// entries and the cubins in them (those compressed with zstd with feature `zstd` only), for PTX that it is text.
+    /// entries and the cubins in them (those compressed with zstd only with feature `zstd`), for PTX that it is text.
     ///
-    /// Bytes behind the end of a cubin or fatbin are ignored, as drivers do.
+    /// Bytes after the end of a cubin or fatbin are ignored, as drivers do.
     ///
     /// # Errors
     ///
@@ -100,12 +100,12 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// The kernels with their parameters, in the order of the image. A fatbin answers by its first entry that is not
-    /// compressed: its entries are compiled from one source.
+    /// The kernels with their parameters, in the order of the image. For a fatbin, those of its first uncompressed
+    /// entry: its entries are compiled from one source.
     ///
     /// # Errors
     ///
-    /// The parser's error for PTX; [`ImageErrorKind::Compressed`] for a fatbin without an entry that can be read.
+    /// The parser's error for PTX; [`ImageErrorKind::Compressed`] for a fatbin without a readable entry.
     pub fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
         match self {
             Image::Ptx(text) => kernel::of_ptx(text),
@@ -146,7 +146,7 @@ fn unrecognized(bytes: &[u8]) -> String {
         [0xb1, 0x43, 0x62, 0x46, ..] => "this is the wrapper of a fatbin inside a program, not the fatbin",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "this is zstd-compressed",
         [0x1f, 0x8b, ..] => "this is gzip-compressed",
-        [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers refuse",
+        [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers reject",
         b if b.starts_with(b"!<arch>") => "this is an archive",
         b if b.starts_with(b"MZ") => "this is a Windows program",
         b if b.iter().take(512).all(|b| matches!(b, b' '..=b'~' | 0x80..) || b.is_ascii_whitespace()) => {

@@ -21,37 +21,37 @@ const MAX_NESTING: u32 = 48;
 
 /// Reads the structure of a module: directives, variables, and functions with their signatures.
 ///
-/// Bodies are skipped by matching braces; [`Function::statements`] reads one. A NUL at the end of the text, as the
-/// driver wants it, is allowed.
+/// Bodies are skipped by matching braces; [`Function::statements`] reads one. A trailing NUL, which the driver
+/// requires, is allowed.
 ///
 /// # Errors
 ///
-/// [`ParseError`] with line and column where the text does not follow the grammar. Its kind is
-/// [`NotPtx`](crate::ParseErrorKind::NotPtx) where the first thing in the text is not `.version`.
+/// [`ParseError`] with line and column if the text does not follow the grammar. Its kind is
+/// [`NotPtx`](crate::ParseErrorKind::NotPtx) if the first token of the text is not `.version`.
 pub fn parse(text: &str) -> Result<Module<'_>, ParseError> {
     let cursor = check_length(text)
         .and_then(|()| Cursor::new(text, 1).map_err(|f| f.with_kind(ParseErrorKind::NotPtx)));
     cursor.and_then(|mut cursor| cursor.module()).map_err(|fault| fault.locate(text, 1))
 }
 
-/// Reads one function from the text of its [`span`](Function::span), whose first line is `line`.
+/// Parses one function from the text of its [`span`](Function::span), whose first line is `line`.
 ///
-/// With this a program can keep the text and the spans of a module without borrowing from itself. Columns in an error
+/// This lets a program store the text and the spans of a module without self-references. Columns in an error
 /// count from the start of `text`, if the error is in its first line.
 ///
 /// # Errors
 ///
-/// As [`parse`]; also where anything follows the function.
+/// As for [`parse`]; also if anything follows the function.
 pub fn parse_function(text: &str, line: u32) -> Result<Function<'_>, ParseError> {
     run(text, line, Cursor::lone_function)
 }
 
 impl<'a> Function<'a> {
-    /// Reads the body's statements, with lines that count in the whole module. A declaration has none.
+    /// Parses the body's statements, with line numbers relative to the whole module. A declaration has none.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] where the body does not follow the grammar; no instruction is known or refused by its name.
+    /// [`ParseError`] if the body does not follow the grammar; no instruction is accepted or rejected by its name.
     /// Columns in an error count from the opening brace, if the error is in its line.
     pub fn statements(&self) -> Result<Vec<Statement<'a>>, ParseError> {
         self.body.map_or(Ok(Vec::new()), |body| run(body, self.body_line, Cursor::body))

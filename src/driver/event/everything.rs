@@ -9,7 +9,7 @@ use crate::driver::context::CudaContext;
 use crate::error::Error;
 
 impl AnyEvent {
-    /// Marks the work given so far to all streams of the event's context.
+    /// Records the event after all work submitted so far to all streams of its context.
     ///
     /// Driver call: `cuCtxRecordEvent`, in drivers since CUDA 12.5.
     ///
@@ -23,8 +23,8 @@ impl AnyEvent {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers and where the driver takes no such record for the context (it may ask for a
-    /// green one), or whatever else it answers.
+    /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context (it may require
+    /// a green one), or any other error returned by the driver.
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self) -> Result<(), Error> {
         // SAFETY: this value keeps the event and the context that it was made in.
@@ -37,13 +37,13 @@ impl AnyEvent {
 }
 
 impl CudaContext {
-    /// Makes work given from now on to any stream of this context wait for `event`.
+    /// Makes work submitted from now on to any stream of this context wait for `event`.
     ///
     /// Driver call: `cuCtxWaitEvent`, in drivers since CUDA 12.5.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] on older drivers and where the driver takes no such wait for the context, or whatever else it
-    /// answers.
+    /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context, or any other
+    /// error returned by the driver.
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
         self.same_driver(event.context(), "the event", "the context")?;

@@ -1,4 +1,4 @@
-//! Events that several processes use.
+//! Events that several processes share.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles.
 
@@ -10,9 +10,9 @@ use super::{AnyEvent, DISABLE_TIMING, EventFlags, INTERPROCESS};
 use crate::driver::context::CudaContext;
 use crate::error::Error;
 
-/// An event that other processes can open, or one that another process made. It keeps no time.
+/// An event that other processes can open, or one that another process created. It does not record time.
 ///
-/// On Linux; the emulator, which serves one process, answers `CUDA_ERROR_NOT_SUPPORTED` to the handle calls.
+/// On Linux; the emulator, which serves only one process, returns `CUDA_ERROR_NOT_SUPPORTED` from the handle functions.
 ///
 /// ```no_run
 /// use cuda_launch::event::{EventFlags, IpcEvent, IpcEventHandle};
@@ -31,7 +31,7 @@ use crate::error::Error;
 #[doc(alias = "CUevent")]
 pub struct IpcEvent(AnyEvent);
 
-/// The name of an [`IpcEvent`] for other processes: 64 bytes to send as they are.
+/// The handle of an [`IpcEvent`] for other processes: 64 bytes to send as they are.
 ///
 /// ```
 /// use cuda_launch::event::IpcEventHandle;
@@ -48,19 +48,19 @@ impl IpcEvent {
     /// Driver call: `cuEventCreate`, with `CU_EVENT_DISABLE_TIMING` and `CU_EVENT_INTERPROCESS`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
     pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
         AnyEvent::create(context, flags.bits() | INTERPROCESS | DISABLE_TIMING).map(Self)
     }
 
-    /// Opens an event of another process. The process that made an event cannot open it.
+    /// Opens an event of another process. The process that created an event cannot open it.
     ///
     /// Driver call: `cuIpcOpenEventHandle`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_MAP_FAILED` for bytes that are no handle, and whatever else the driver
-    /// answers.
+    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_MAP_FAILED` for bytes that are not a handle, or any other error
+    /// returned by the driver.
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn open(context: &CudaContext, handle: IpcEventHandle) -> Result<Self, Error> {
         let raw_handle = CUipcEventHandle { reserved: handle.0.map(|byte| byte as _) };
@@ -77,7 +77,7 @@ impl IpcEvent {
     /// Driver call: `cuIpcGetEventHandle`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn handle(&self) -> Result<IpcEventHandle, Error> {
         let mut raw = CUipcEventHandle::default();
@@ -88,17 +88,17 @@ impl IpcEvent {
         Ok(IpcEventHandle(raw.reserved.map(|byte| byte as u8)))
     }
 
-    /// Gives the event away: the caller destroys it, by `cuEventDestroy`. No driver call.
+    /// Releases ownership of the event: the caller destroys it, by `cuEventDestroy`. No driver call.
     pub fn into_raw(self) -> CUevent {
         self.0.release()
     }
 
-    /// Destroys the event now and says what the driver answered.
+    /// Destroys the event now and returns any error.
     ///
     /// Driver call: `cuEventDestroy`. Other processes that opened it should have closed it before.
     ///
     /// # Errors
-    /// Whatever the driver answers; the event is gone in any case.
+    /// Any error returned by the driver; the event is released in any case.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.0.destroy()
@@ -114,7 +114,7 @@ impl Deref for IpcEvent {
 }
 
 impl IpcEventHandle {
-    /// From the bytes that the other process sent. Whether they are a handle is for the driver to say.
+    /// From the bytes that the other process sent. The driver checks whether they are a handle.
     pub const fn from_bytes(bytes: [u8; 64]) -> Self {
         Self(bytes)
     }

@@ -1,4 +1,4 @@
-//! Marks of where a stream stands, by events that are used again and again.
+//! Marks of how far a stream has come, with reusable events.
 
 #![allow(unsafe_code)] // Events that this crate made, which a pool owns between two uses.
 
@@ -115,8 +115,9 @@ impl Drop for StreamMark {
 }
 
 impl CudaStream {
-    /// Waits until all work given to the stream so far is done, or a fault ended it: also where other code captures, beside
-    /// which a driver refuses to wait. Leaves panics in host functions for [`synchronize`](Self::synchronize).
+    /// Waits until all work submitted to the stream so far is done, or a fault ended it: also where other code
+    /// captures, beside which a driver refuses to wait. Leaves panics in host functions for
+    /// [`synchronize`](Self::synchronize).
     ///
     /// Driver calls: `cuStreamSynchronize`, `cuThreadExchangeStreamCaptureMode` before and after.
     pub(crate) fn finish(&self) -> Result<(), Error> {

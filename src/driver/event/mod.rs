@@ -1,4 +1,4 @@
-//! Events: marks in streams. What all kinds of events can do, and the plain kind.
+//! Events: markers in streams. What all kinds of events can do, and the plain kind.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: an event is destroyed only by its one owner.
 
@@ -28,8 +28,8 @@ pub(crate) use mark::StreamMark;
 pub use timing::TimingEvent;
 
 bitflags! {
-    /// How an event is created (`CUevent_flags`). Whether it keeps time and whether other processes may open it is said by
-    /// its type: [`CudaEvent`], [`TimingEvent`], [`IpcEvent`].
+    /// How an event is created (`CUevent_flags`). Whether it records time and whether other processes may open it
+    /// depends on its type: [`CudaEvent`], [`TimingEvent`], [`IpcEvent`].
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct EventFlags: u32 {
         /// A thread that waits for the event sleeps instead of spinning.
@@ -66,7 +66,7 @@ bitflags! {
     }
 }
 
-/// What every event can do, whatever its kind: [`CudaEvent`], [`TimingEvent`] and [`IpcEvent`] lead here by themselves.
+/// What every kind of event can do: [`CudaEvent`], [`TimingEvent`] and [`IpcEvent`] dereference to this.
 ///
 /// ```
 /// use cuda_launch::event::AnyEvent;
@@ -98,7 +98,7 @@ unsafe impl Send for AnyEvent {}
 // SAFETY: as above; what is changed through a shared reference is atomic, or a `OnceLock`.
 unsafe impl Sync for AnyEvent {}
 
-/// A mark in a stream that others can wait for. It keeps no time, which makes it cheap: see [`TimingEvent`].
+/// A marker in a stream that others can wait for. It does not record time, which makes it cheap: see [`TimingEvent`].
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -116,22 +116,22 @@ unsafe impl Sync for AnyEvent {}
 pub struct CudaEvent(AnyEvent);
 
 impl CudaContext {
-    /// An event that keeps no time.
+    /// An event that does not record time.
     ///
     /// Driver call: `cuEventCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn new_event(&self) -> Result<CudaEvent, Error> {
         CudaEvent::new(self, EventFlags::empty())
     }
 
-    /// An event that keeps the time of its record.
+    /// An event that records time.
     ///
     /// Driver call: `cuEventCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     pub fn new_timing_event(&self) -> Result<TimingEvent, Error> {
         TimingEvent::new(self, EventFlags::empty())
     }
@@ -143,44 +143,44 @@ impl CudaEvent {
     /// Driver call: `cuEventCreate`, with `CU_EVENT_DISABLE_TIMING`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
     pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
         AnyEvent::create(context, flags.bits() & !INTERPROCESS | DISABLE_TIMING).map(Self)
     }
 
-    /// Borrows an event that other code made and will destroy. No driver call.
+    /// Borrows an event that other code created and will destroy. No driver call.
     ///
     /// # Safety
-    /// 1. `raw` is a live event of `context`'s context, made with `CU_EVENT_DISABLE_TIMING` and without
+    /// 1. `raw` is a live event of `context`'s context, created with `CU_EVENT_DISABLE_TIMING` and without
     ///    `CU_EVENT_INTERPROCESS`.
     /// 2. It outlives the result, and graphs that record it or wait for it.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, false))
     }
 
-    /// Takes an event over that other code made: it is destroyed with the result. No driver call.
+    /// Takes ownership of an event that other code created: it is destroyed with the result. No driver call.
     ///
     /// # Safety
     /// 1. As duty 1 of [`CudaEvent::from_raw`].
-    /// 2. Nobody else destroys it.
+    /// 2. Nothing else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, true))
     }
 
-    /// Gives the event away: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`]; not before graphs whose
-    /// launches record it as a launch attribute. No driver call.
+    /// Releases ownership of the event: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`];
+    /// not before graphs whose launches record it as a launch attribute. No driver call.
     pub fn into_raw(self) -> CUevent {
         self.0.release()
     }
 
-    /// Destroys the event now and says what the driver answered.
+    /// Destroys the event now and returns any error.
     ///
     /// Driver call: `cuEventDestroy`, unless the event is borrowed, or a graph records it as a launch attribute, which then destroys
-    /// it. It does not wait: what waits for the event still does.
+    /// it. It does not wait: work that waits for the event still does.
     ///
     /// # Errors
-    /// Whatever the driver answers; the event is gone in any case.
+    /// Any error returned by the driver; the event is released in any case.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.0.destroy()
@@ -215,12 +215,12 @@ impl AnyEvent {
         }
     }
 
-    /// Marks the work given to `stream` so far; an earlier mark is forgotten.
+    /// Records the event after all work submitted to `stream` so far; an earlier record is forgotten.
     ///
     /// Driver call: `cuEventRecord`.
     ///
     /// # Errors
-    /// Event and stream are of two contexts, or whatever the driver answers.
+    /// The event and the stream belong to different contexts, or any error returned by the driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
@@ -234,12 +234,13 @@ impl AnyEvent {
         Ok(())
     }
 
-    /// As [`record`](Self::record), with flags.
+    /// Like [`record`](Self::record), with flags.
     ///
     /// Driver call: `cuEventRecordWithFlags`.
     ///
     /// # Errors
-    /// As [`record`](Self::record); `CUDA_ERROR_ILLEGAL_STATE` for [`EventRecordFlags::EXTERNAL`] outside of a capture.
+    /// As for [`record`](Self::record); `CUDA_ERROR_ILLEGAL_STATE` for [`EventRecordFlags::EXTERNAL`] outside of a
+    /// capture.
     #[doc(alias = "cuEventRecordWithFlags")]
     pub fn record_with(&self, stream: &CudaStream, flags: EventRecordFlags) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
@@ -269,12 +270,12 @@ impl AnyEvent {
         Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
     }
 
-    /// Waits until the marked work is done.
+    /// Waits until the work before the event is done.
     ///
     /// Driver call: `cuEventSynchronize`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<(), Error> {
         self.marks_work("cuEventSynchronize")?;
@@ -283,12 +284,12 @@ impl AnyEvent {
             .call("cuEventSynchronize", String::new, |driver| unsafe { driver.cuEventSynchronize(self.raw) })
     }
 
-    /// Whether the marked work is done; true for an event that was never recorded.
+    /// Whether the work before the event is done; true for an event that was never recorded.
     ///
     /// Driver call: `cuEventQuery`.
     ///
     /// # Errors
-    /// The first fault of work of the context, which is sticky.
+    /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<bool, Error> {
         self.marks_work("cuEventQuery")?;
@@ -306,7 +307,7 @@ impl AnyEvent {
         &self.context
     }
 
-    /// The raw event, valid as long as this value. No driver call.
+    /// The raw event, valid as long as this value lives. No driver call.
     pub fn raw(&self) -> CUevent {
         self.raw
     }

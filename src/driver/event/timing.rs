@@ -1,4 +1,4 @@
-//! Events that keep the time of their record.
+//! Events that record time.
 
 #![allow(unsafe_code)] // Calls of the driver with live handles.
 
@@ -12,7 +12,7 @@ use crate::driver::context::CudaContext;
 use crate::driver::stream::CudaStream;
 use crate::error::{Error, ErrorKind, EventError};
 
-/// A mark in a stream that keeps the device's time at which it was reached.
+/// A marker in a stream that records the device time at which it is reached.
 ///
 /// ```
 /// use cuda_launch::CudaContext;
@@ -35,43 +35,44 @@ impl TimingEvent {
     /// Driver call: `cuEventCreate`.
     ///
     /// # Errors
-    /// Whatever the driver answers.
+    /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
     pub fn new(context: &CudaContext, flags: EventFlags) -> Result<Self, Error> {
         AnyEvent::create(context, flags.bits() & !(INTERPROCESS | DISABLE_TIMING)).map(Self)
     }
 
-    /// Borrows an event that other code made and will destroy. No driver call.
+    /// Borrows an event that other code created and will destroy. No driver call.
     ///
     /// # Safety
-    /// 1. `raw` is a live event of `context`'s context, made without `CU_EVENT_DISABLE_TIMING`.
+    /// 1. `raw` is a live event of `context`'s context, created without `CU_EVENT_DISABLE_TIMING`.
     /// 2. It outlives the result.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, false))
     }
 
-    /// Takes an event over that other code made: it is destroyed with the result. No driver call.
+    /// Takes ownership of an event that other code created: it is destroyed with the result. No driver call.
     ///
     /// # Safety
     /// 1. As duty 1 of [`TimingEvent::from_raw`].
-    /// 2. Nobody else destroys it.
+    /// 2. Nothing else destroys it.
     pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUevent) -> Self {
         Self(AnyEvent::wrap(context, raw, true))
     }
 
-    /// Gives the event away: the caller destroys it, by `cuEventDestroy` or [`TimingEvent::from_raw_owned`]. No driver call.
+    /// Releases ownership of the event: the caller destroys it, by `cuEventDestroy` or [`TimingEvent::from_raw_owned`].
+    /// No driver call.
     pub fn into_raw(self) -> CUevent {
         self.0.release()
     }
 
-    /// Milliseconds of device time from this mark to `end`; negative where `end` came first.
+    /// Milliseconds of device time from this event to `end`; negative if `end` came first.
     ///
-    /// The resolution is about half a microsecond. Driver call: `cuEventElapsedTime`; to name the event that is not done,
-    /// `cuEventQuery`.
+    /// The resolution is about half a microsecond. Driver call: `cuEventElapsedTime`; and `cuEventQuery`, to name the
+    /// event that is not done.
     ///
     /// # Errors
-    /// [`EventError`]: one of the two was never recorded, or its work is not done yet. The events are of two contexts. The
-    /// first fault of work of the context, which is sticky.
+    /// [`EventError`]: one of the two was never recorded, or its work is not done yet. Also if the events belong to
+    /// different contexts, or for the first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventElapsedTime")]
     pub fn elapsed_ms(&self, end: &TimingEvent) -> Result<f32, Error> {
         const CALL: &str = "cuEventElapsedTime";
@@ -88,7 +89,7 @@ impl TimingEvent {
         }
     }
 
-    /// Whether nobody recorded it through this value.
+    /// Whether it was never recorded through this value.
     fn is_fresh(&self) -> bool {
         !self.0.recorded.load(Ordering::Relaxed)
     }
@@ -99,12 +100,13 @@ impl TimingEvent {
         ErrorKind::Event(EventError::NotReady { event }).into()
     }
 
-    /// Destroys the event now and says what the driver answered.
+    /// Destroys the event now and returns any error.
     ///
-    /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: what waits for the event still does.
+    /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: work that waits for the event
+    /// still does.
     ///
     /// # Errors
-    /// Whatever the driver answers; the event is gone in any case.
+    /// Any error returned by the driver; the event is released in any case.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(mut self) -> Result<(), Error> {
         self.0.destroy()
@@ -127,11 +129,11 @@ impl Deref for TimingEvent {
 }
 
 impl CudaStream {
-    /// Does `work`, waits for what it gave to this stream, and tells how long the device took for that.
+    /// Runs `work`, waits for what it submitted to this stream, and returns how long the device took.
     ///
-    /// The time is from when the stream reached the work until it was done with it, so a stream that is idle while `work`
-    /// prepares counts that time too. Driver calls: `cuEventCreate`, `cuEventRecord` twice each, `cuEventSynchronize`,
-    /// `cuEventElapsedTime`, `cuEventDestroy` twice.
+    /// The time runs from when the stream reached the work until it was done, so it includes time in which the stream
+    /// was idle while `work` was preparing. Driver calls: `cuEventCreate`, `cuEventRecord` twice each,
+    /// `cuEventSynchronize`, `cuEventElapsedTime`, `cuEventDestroy` twice.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -143,7 +145,7 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// Those of `work`, and whatever the driver answers.
+    /// Errors of `work`, and any error returned by the driver.
     pub fn time<R>(
         &self,
         work: impl FnOnce(&CudaStream) -> Result<R, Error>,

@@ -1,13 +1,14 @@
 //! `atom` and `red`: lane by lane, in the order of the lanes.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; pointers come from `together` and `spot`, which checked bounds and alignment.
+// Relies on: operands as in `lanes`; pointers come from `together` and `effective_address`, which checked bounds and
+// alignment.
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
 use super::lanes::Lanes;
-use super::memory::{Access, Spot, address, live, spot, together_apart};
+use super::memory::{Access, EffectiveAddress, address, effective_address, live, together_apart};
 use super::operand::{Dest, Source};
 use crate::memory::access::Word;
 
@@ -57,8 +58,8 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         fence(SeqCst);
     }
     lanes.polls += u32::from(Access(inst.aux).polls());
-    // SAFETY: operands as `atomic` lists them, which the decoder made so; `together` and `spot` checked the accesses and
-    // their alignment; kernels access these bytes through atomics.
+    // SAFETY: operands as `atomic` lists them, which the decoder made so; `together` and `effective_address` checked
+    // the accesses and their alignment; kernels access these bytes through atomics.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
         let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };
@@ -67,9 +68,9 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
                 Some(together) => (together.host.add(together.offsets[lane] as usize), together.private),
                 None => {
                     let address = address(lanes, inst, inst.ops[1], lane);
-                    match spot(lanes, inst, lane, address, bytes) {
-                        Some(Spot::Host { pointer, private }) => (pointer, private),
-                        Some(Spot::Local(_)) => return local(lanes, lane, address),
+                    match effective_address(lanes, inst, lane, address, bytes) {
+                        Some(EffectiveAddress::Host { pointer, private }) => (pointer, private),
+                        Some(EffectiveAddress::Local(_)) => return local(lanes, lane, address),
                         None => return Step::Fault,
                     }
                 }

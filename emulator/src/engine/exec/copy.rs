@@ -1,13 +1,13 @@
 //! `cp.async`: copies from global to shared memory. They are done at once, which is one of the orders that the ISA
 //! allows, so that committing and waiting have nothing left to do.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; pointers come from `spot`, which checked bounds and alignment.
+// Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment.
 
 use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Step};
 use super::lanes::Lanes;
-use super::memory::{Access, Spot, address, live, spot};
+use super::memory::{Access, EffectiveAddress, address, effective_address, live};
 use super::operand::Source;
 use crate::memory::access::Word;
 
@@ -33,15 +33,19 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             (address(lanes, &to, inst.ops[0], lane), address(lanes, &from, inst.ops[1], lane), wanted)
         };
         let wanted = u64::from(wanted).min(bytes);
-        let Some(Spot::Host { pointer: target, .. }) = spot(lanes, &to, lane, target, bytes) else {
+        let Some(EffectiveAddress::Host { pointer: target, .. }) =
+            effective_address(lanes, &to, lane, target, bytes)
+        else {
             return Step::Fault;
         };
         let mut buffer = [0; 16];
         if wanted > 0 {
-            let Some(Spot::Host { pointer: source, .. }) = spot(lanes, &from, lane, source, bytes) else {
+            let Some(EffectiveAddress::Host { pointer: source, .. }) =
+                effective_address(lanes, &from, lane, source, bytes)
+            else {
                 return Step::Fault;
             };
-            // SAFETY: `spot` checked `bytes` bytes, at most 16, at both sides.
+            // SAFETY: `effective_address` checked `bytes` bytes, at most 16, at both sides.
             unsafe { crate::memory::access::load(source, &mut buffer[..wanted as usize]) };
         }
         for (at, word) in buffer[..bytes as usize].chunks_exact(4).enumerate() {

@@ -4,15 +4,16 @@
 //! checked together and then loaded one after the other without a branch; and lane by lane, where faults are found. In
 //! local memory, where the words of the lanes lie side by side, lanes with one address copy rows.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; pointers come from `runs`, `together` and `spot`, which checked bounds and alignment
-// for the whole vector access.
+// Relies on: operands as in `lanes`; pointers come from `runs`, `together` and `effective_address`, which checked
+// bounds and alignment for the whole vector access.
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::Lanes;
 use super::memory::{
-    Access, Run, Spot, address, is_local, live, local_index, local_read, runs, spot, together, uniform_local,
+    Access, EffectiveAddress, Run, address, effective_address, is_local, live, local_index, local_read, runs,
+    together, uniform_local,
 };
 use super::operand::{Class, Dest};
 use super::width::{
@@ -198,15 +199,15 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
     for lane in live(lanes) {
         // SAFETY: `slot` is the instruction's address operand.
         let address = unsafe { address(lanes, inst, slot, lane) };
-        let Some(spot) = spot(lanes, inst, lane, address, bytes) else { return false };
+        let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
-            let value = match spot {
-                Spot::Host { pointer, .. } => {
-                    // SAFETY: `spot` checked the whole access.
+            let value = match place {
+                EffectiveAddress::Host { pointer, .. } => {
+                    // SAFETY: `effective_address` checked the whole access.
                     let stored = unsafe { L::Memory::load(pointer.add(element * size)) };
                     L::extend(stored)
                 }
-                Spot::Local(offset) => {
+                EffectiveAddress::Local(offset) => {
                     let offset = offset + (element * size) as u32;
                     L::from_bits(local_read(lanes.local(), offset, lane, size as u32))
                 }
@@ -223,10 +224,12 @@ unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let lane = lanes.mask().trailing_zeros() as usize & 31;
     // SAFETY: the second operand is the address.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
-    let Some(Spot::Host { pointer, .. }) = spot(lanes, inst, lane, address, L::Memory::BYTES as u64) else {
+    let Some(EffectiveAddress::Host { pointer, .. }) =
+        effective_address(lanes, inst, lane, address, L::Memory::BYTES as u64)
+    else {
         return Step::Fault;
     };
-    // SAFETY: `spot` checked the access.
+    // SAFETY: `effective_address` checked the access.
     let value = L::extend(unsafe { L::Memory::load(pointer) });
     let mut rows = L::Register::empty();
     for lane in 0..32 {

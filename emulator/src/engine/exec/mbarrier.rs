@@ -3,13 +3,13 @@
 //! The ISA leaves the 64 bits open. Here: bits 19..0 arrivals that the current phase waits for, 39..20 arrivals of the
 //! phases to come, 60..40 bytes of transactions that are expected (signed), 63 the parity of the current phase.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; pointers come from `spot`, which checked bounds and alignment, and lie in shared
-// memory, which only this host thread touches.
+// Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment, and
+// lie in shared memory, which only this host thread touches.
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
 use super::lanes::Lanes;
-use super::memory::{Spot, address, live, spot};
+use super::memory::{EffectiveAddress, address, effective_address, live};
 use super::operand::{Dest, Source};
 use crate::memory::access::Word;
 
@@ -78,8 +78,8 @@ pub(crate) fn pending(state: u64) -> u32 {
 fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
     // SAFETY: the decoder made operand 1 the address; lanes are below 32.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
-    match spot(lanes, inst, lane, address, 8)? {
-        Spot::Host { pointer, private: true } => Some(pointer),
+    match effective_address(lanes, inst, lane, address, 8)? {
+        EffectiveAddress::Host { pointer, private: true } => Some(pointer),
         _ => {
             let message = format!("an mbarrier at 0x{address:x}, which is not in shared memory");
             lanes.fail(FaultKind::IllegalAddress, lane as u32, Some(address), message);

@@ -1,14 +1,15 @@
 //! `st`, in the same ways as [`load`](super::load).
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; pointers come from `runs`, `together` and `spot`, which checked bounds and alignment
-// for the whole vector access.
+// Relies on: operands as in `lanes`; pointers come from `runs`, `together` and `effective_address`, which checked
+// bounds and alignment for the whole vector access.
 
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use super::super::code::{ExecPair, Inst, Slot, Step};
 use super::lanes::Lanes;
 use super::memory::{
-    Access, Run, Spot, address, is_local, live, local_index, local_write, runs, spot, together, uniform_local,
+    Access, EffectiveAddress, Run, address, effective_address, is_local, live, local_index, local_write,
+    runs, together, uniform_local,
 };
 use super::operand::{Class, Source};
 use super::width::{U8Wide, U8Word, U16Wide, U16Word, U32Wide, Wide64, Width, Word32};
@@ -167,16 +168,16 @@ unsafe fn store_each<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
     for lane in live(lanes) {
         // SAFETY: `slot` is the instruction's address operand.
         let address = unsafe { address(lanes, inst, slot, lane) };
-        let Some(spot) = spot(lanes, inst, lane, address, bytes) else { return false };
+        let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
             // SAFETY: the operands before the address are the elements.
             let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };
-            match spot {
-                // SAFETY: `spot` checked the whole access.
-                Spot::Host { pointer, .. } => unsafe {
+            match place {
+                // SAFETY: `effective_address` checked the whole access.
+                EffectiveAddress::Host { pointer, .. } => unsafe {
                     S::Memory::store(pointer.add(element * size), S::truncate(value));
                 },
-                Spot::Local(offset) => {
+                EffectiveAddress::Local(offset) => {
                     let offset = offset + (element * size) as u32;
                     local_write(lanes.local(), offset, lane, size as u32, value.into());
                 }

@@ -71,7 +71,7 @@ pub(crate) struct Watch {
 
 /// What an instruction does, for all its lanes.
 #[derive(Clone, Copy)]
-struct Deed {
+struct WarpAccess {
     who: Who,
     what: What,
     site: u32,
@@ -137,10 +137,10 @@ impl Watch {
     unsafe fn see(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, watched: &Watched) {
         let (env, note) = (lanes.env, watched.note);
         let who = Who::of(env, lanes.block(), lanes.warp().index);
-        let access = Access(inst.aux);
-        let ordering = access.polls() || access.ordered();
+        let aux = Access(inst.aux);
+        let ordering = aux.polls() || aux.ordered();
         let atomic = matches!(note.what, What::Atomic { .. });
-        let deed = Deed { who, what: note.what, site: inst.site, strong: ordering || atomic };
+        let access = WarpAccess { who, what: note.what, site: inst.site, strong: ordering || atomic };
         match note.what {
             What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
             What::Fence => {
@@ -148,7 +148,7 @@ impl Watch {
                 self.acquire(env, who);
             }
             // SAFETY: the note says that it is a copy, and is the instruction's: the caller's duty 1.
-            What::Copy => unsafe { self.copy(lanes, inst, deed) },
+            What::Copy => unsafe { self.copy(lanes, inst, access) },
             What::Barrier { init } => {
                 // SAFETY: the note is the instruction's own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
@@ -164,8 +164,8 @@ impl Watch {
                 if ordering && note.what.writes() {
                     self.release(env, who);
                 }
-                self.inspect(env, deed, &touches);
-                if deed.strong && note.what.reads() || atomic {
+                self.inspect(env, access, &touches);
+                if access.strong && note.what.reads() || atomic {
                     self.acquire(env, who);
                 }
             }
@@ -176,7 +176,7 @@ impl Watch {
     ///
     /// # Safety
     /// 1. `inst` is such an instruction of the entered code.
-    unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, deed: Deed) {
+    unsafe fn copy(&mut self, lanes: &mut Lanes<'_>, inst: &Inst, access: WarpAccess) {
         let side = |aux: u32, what, address| {
             // Each side on its own; the site is the target's.
             let site = if address == 0 { inst.site } else { u32::MAX };
@@ -186,8 +186,8 @@ impl Watch {
         let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
         // SAFETY: operands 0 and 1 of a copy are its addresses, as wide as the halves of `aux` say: the caller's duty 1.
         let (sources, targets) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
-        self.inspect(lanes.env, Deed { what: read.what, ..deed }, &sources);
-        self.inspect(lanes.env, Deed { what: write.what, ..deed }, &targets);
+        self.inspect(lanes.env, WarpAccess { what: read.what, ..access }, &sources);
+        self.inspect(lanes.env, WarpAccess { what: write.what, ..access }, &targets);
     }
 
     fn release(&mut self, env: &Env<'_>, who: Who) {
@@ -209,73 +209,73 @@ impl Watch {
     }
 
     /// Looks at what the lanes of one instruction do.
-    fn inspect(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+    fn inspect(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Checks { uninitialised, races, .. } = self.checker.checks();
         if uninitialised {
-            self.inspect_contents(env, deed, touches);
+            self.inspect_contents(env, access, touches);
         }
         if races {
-            self.inspect_together(env, deed, touches);
-            self.inspect_before(env, deed, touches);
+            self.inspect_together(env, access, touches);
+            self.inspect_before(env, access, touches);
         }
     }
 
     /// Whether what they read was written.
-    fn inspect_contents(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+    fn inspect_contents(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         for touch in touches {
-            let unit = self.units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
-            let stamp = deed.stamp(unit, touch);
+            let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
+            let stamp = access.stamp(unit, touch);
             let Some(written) = unit.written(env, touch) else { continue };
-            let missing = deed.what.reads() && !written.covers(touch.offset(), touch.bytes);
-            if deed.what.writes() {
+            let missing = access.what.reads() && !written.covers(touch.offset(), touch.bytes);
+            if access.what.writes() {
                 written.mark(touch.offset(), touch.bytes);
             }
             if missing && !touch.is_reserved() {
-                self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, deed.what), None);
+                self.reports.add(env, FindingKind::Uninitialised, touch, (stamp, access.what), None);
             }
         }
     }
 
     /// Whether lanes of one store leave it to chance whose value stays.
-    fn inspect_together(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
-        if !matches!(deed.what, What::Store { .. }) || deed.strong {
+    fn inspect_together(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+        if !matches!(access.what, What::Store { .. }) || access.strong {
             return;
         }
         let rising = touches.windows(2).all(|pair| pair[0].host() < pair[1].host());
         if rising {
             return;
         }
-        let unit = self.units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
+        let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for (index, touch) in touches.iter().enumerate() {
             let earlier = touches.get(..index).unwrap_or(&[]);
             if let Some(other) = earlier.iter().find(|other| touch.collides(other)) {
-                let (mine, other) = (deed.stamp(unit, touch), deed.stamp(unit, other));
-                self.reports.add(env, FindingKind::Race, touch, (mine, deed.what), Some(other));
+                let (mine, other) = (access.stamp(unit, touch), access.stamp(unit, other));
+                self.reports.add(env, FindingKind::Race, touch, (mine, access.what), Some(other));
             }
         }
     }
 
     /// Whether something orders them behind what others did to the same bytes before.
-    fn inspect_before(&mut self, env: &Env<'_>, deed: Deed, touches: &[Touch]) {
+    fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, global, reports, times, guesses, .. } = self;
-        let unit = units.entry(deed.who.unit).or_insert_with(|| Unit::new(env));
-        let writes = deed.what.writes();
+        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
+        let writes = access.what.writes();
         for touch in touches.iter().filter(|touch| !touch.silent) {
-            let stamp = deed.stamp(unit, touch);
+            let stamp = access.stamp(unit, touch);
             let Unit { clock, shared, .. } = &mut *unit;
             let shadow = if touch.region.private { shared } else { &mut *global };
             let cells = shadow.cells(touch.host(), touch.bytes);
             let mut others = cells.iter().flat_map(|cell| cell.others(stamp, writes));
-            let unordered = |other: &Stamp| !clock.is_after(deed.who.unit, deed.who.warp, other, times);
+            let unordered = |other: &Stamp| !clock.is_after(access.who.unit, access.who.warp, other, times);
             if let Some(other) = others.find(unordered) {
-                reports.add(env, FindingKind::Race, touch, (stamp, deed.what), Some(other));
+                reports.add(env, FindingKind::Race, touch, (stamp, access.what), Some(other));
             }
         }
         for touch in touches {
-            let stamp = deed.stamp(unit, touch);
+            let stamp = access.stamp(unit, touch);
             let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
             let cells = shadow.cells(touch.host(), touch.bytes);
-            if matches!(deed.what, What::Atomic { after_guess: true, .. }) {
+            if matches!(access.what, What::Atomic { after_guess: true, .. }) {
                 guesses.extend(cells.iter().filter_map(|cell| cell.plain_read_by(&stamp)));
             }
             cells.iter_mut().for_each(|cell| cell.record(stamp, writes));
@@ -283,7 +283,7 @@ impl Watch {
     }
 }
 
-impl Deed {
+impl WarpAccess {
     /// What is remembered of one lane.
     fn stamp(&self, unit: &Unit, touch: &Touch) -> Stamp {
         Stamp {

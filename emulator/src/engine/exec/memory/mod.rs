@@ -15,7 +15,7 @@ use super::operand::Source;
 pub(crate) use access::Access;
 pub(crate) use local::{is_local, local_index, local_read, local_write, uniform_local};
 pub(crate) use region::{Region, region};
-pub(crate) use single::{Spot, fetch, spot};
+pub(crate) use single::{EffectiveAddress, effective_address, fetch};
 pub(crate) use whole::{Run, runs, together, together_apart};
 
 /// The address in lane `lane` of a memory instruction.

@@ -12,7 +12,7 @@ use super::region::region;
 
 /// Where the bytes of one lane are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Spot {
+pub(crate) enum EffectiveAddress {
     /// In memory that lies in one piece.
     Host {
         /// The first byte.
@@ -26,13 +26,13 @@ pub(crate) enum Spot {
 
 /// Checks one lane's access. On failure the reason is recorded and the instruction must return a fault.
 #[inline(never)]
-pub(crate) fn spot(
+pub(crate) fn effective_address(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
     lane: usize,
     address: u64,
     bytes: u64,
-) -> Option<Spot> {
+) -> Option<EffectiveAddress> {
     let local = match Access(inst.aux).space() {
         LOCAL => Some(address),
         GENERIC if windows::inside(windows::LOCAL, address) => Some(address - windows::LOCAL),
@@ -42,7 +42,7 @@ pub(crate) fn spot(
         let inside = offset >= u64::from(windows::LOCAL_START)
             && offset.checked_add(bytes).is_some_and(|end| end <= u64::from(lanes.local_top));
         if inside && offset % bytes == 0 {
-            return Some(Spot::Local(offset as u32));
+            return Some(EffectiveAddress::Local(offset as u32));
         }
         return refuse(lanes, inst, lane, address, bytes, inside);
     }
@@ -54,7 +54,7 @@ pub(crate) fn spot(
             }
             // SAFETY: the offset lies inside the region.
             let pointer = unsafe { region.host.add(offset as usize) };
-            Some(Spot::Host { pointer, private: region.private })
+            Some(EffectiveAddress::Host { pointer, private: region.private })
         }
         // The first byte is there: what is wrong is the alignment, if that is wrong too.
         Some(region) if region.contains(address, 1) => {
@@ -73,7 +73,7 @@ fn refuse(
     address: u64,
     bytes: u64,
     misaligned: bool,
-) -> Option<Spot> {
+) -> Option<EffectiveAddress> {
     let access = Access(inst.aux);
     let verb = access.verb();
     let (kind, message) = if misaligned {
@@ -140,10 +140,12 @@ pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize
     let mut bytes = Vec::new();
     let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };
     for at in 0..len as u64 {
-        let byte = match spot(lanes, &inst, lane, address.wrapping_add(at), 1) {
-            // SAFETY: `spot` checked the byte.
-            Some(Spot::Host { pointer, .. }) => unsafe { crate::memory::access::Word::load(pointer) },
-            Some(Spot::Local(offset)) => local_read(lanes.local(), offset, lane, 1) as u8,
+        let byte = match effective_address(lanes, &inst, lane, address.wrapping_add(at), 1) {
+            // SAFETY: `effective_address` checked the byte.
+            Some(EffectiveAddress::Host { pointer, .. }) => unsafe {
+                crate::memory::access::Word::load(pointer)
+            },
+            Some(EffectiveAddress::Local(offset)) => local_read(lanes.local(), offset, lane, 1) as u8,
             None => break,
         };
         if text && byte == 0 {

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 /// Up to `N` values in place; from the next one on all of them on the heap, in one piece either way.
 ///
 /// Each may have another value beside it, in a piece of its own; `()` takes no room.
-pub(super) struct Few<T: Copy, U: Copy, const N: usize> {
+pub(super) struct InlineVec<T: Copy, U: Copy, const N: usize> {
     len: usize,
     here: [MaybeUninit<T>; N],
     beside: [MaybeUninit<U>; N],
@@ -16,7 +16,7 @@ pub(super) struct Few<T: Copy, U: Copy, const N: usize> {
     spilled: Option<Box<(Vec<T>, Vec<U>)>>,
 }
 
-impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
+impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
         let (here, beside) = ([const { MaybeUninit::uninit() }; N], [const { MaybeUninit::uninit() }; N]);
@@ -76,7 +76,7 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
 }
 
 #[cfg(feature = "async")]
-impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
+impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
     /// Whether the values are in place.
     #[inline(always)]
     pub(super) fn is_here(&self) -> bool {
@@ -109,7 +109,7 @@ impl<T: Copy, U: Copy, const N: usize> Few<T, U, N> {
     }
 }
 
-impl<T: Copy + fmt::Debug, U: Copy + fmt::Debug, const N: usize> fmt::Debug for Few<T, U, N> {
+impl<T: Copy + fmt::Debug, U: Copy + fmt::Debug, const N: usize> fmt::Debug for InlineVec<T, U, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.as_slice().iter().zip(self.beside())).finish()
     }
@@ -117,18 +117,18 @@ impl<T: Copy + fmt::Debug, U: Copy + fmt::Debug, const N: usize> fmt::Debug for 
 
 #[cfg(test)]
 mod tests {
-    use super::Few;
+    use super::InlineVec;
 
     #[test]
     fn what_is_pushed_is_there_in_order() {
-        let mut few = Few::<u64, u8, 3>::new();
+        let mut list = InlineVec::<u64, u8, 3>::new();
         for n in 0..100u8 {
-            assert_eq!(few.as_slice(), (0..n.into()).collect::<Vec<u64>>());
-            assert_eq!((few.beside(), few.len()), ((0..n).collect::<Vec<u8>>().as_slice(), n.into()));
+            assert_eq!(list.as_slice(), (0..n.into()).collect::<Vec<u64>>());
+            assert_eq!((list.beside(), list.len()), ((0..n).collect::<Vec<u8>>().as_slice(), n.into()));
             #[cfg(feature = "async")]
-            assert_eq!(few.as_mut_slice().to_vec(), few.as_slice());
-            few.push(n.into(), n);
+            assert_eq!(list.as_mut_slice().to_vec(), list.as_slice());
+            list.push(n.into(), n);
         }
-        assert_eq!(format!("{:?}", Few::<u8, (), 2>::new()), "{}");
+        assert_eq!(format!("{:?}", InlineVec::<u8, (), 2>::new()), "{}");
     }
 }

@@ -20,15 +20,15 @@ const FRESH: Duration = Duration::from_micros(100);
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_millis(1);
 
-pub(super) struct Lanes<M: Mark> {
-    lanes: BTreeMap<usize, Lane<M>>,
+pub(super) struct MarkQueues<M: Mark> {
+    queues: BTreeMap<usize, MarkQueue<M>>,
     deadlines: Deadlines<M>,
 }
 
 /// Who is to be told when: each as long as its work is not done.
 type Deadlines<M> = BTreeMap<(Instant, u64), Arc<dyn Complete<<M as Mark>::Error>>>;
 
-struct Lane<M: Mark> {
+struct MarkQueue<M: Mark> {
     /// The one whose record began first comes first.
     entries: VecDeque<Entry<M>>,
     /// When to look at the oldest.
@@ -38,15 +38,15 @@ struct Lane<M: Mark> {
 /// An entry that is over, and how it ended.
 pub(super) type Over<M> = (Entry<M>, Result<(), <M as Mark>::Error>);
 
-impl<M: Mark> Default for Lanes<M> {
+impl<M: Mark> Default for MarkQueues<M> {
     fn default() -> Self {
-        Self { lanes: BTreeMap::new(), deadlines: BTreeMap::new() }
+        Self { queues: BTreeMap::new(), deadlines: BTreeMap::new() }
     }
 }
 
-impl<M: Mark> Lanes<M> {
+impl<M: Mark> MarkQueues<M> {
     pub(super) fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.queues.is_empty()
     }
 
     pub(super) fn add(&mut self, entries: Vec<Entry<M>>) {
@@ -55,18 +55,19 @@ impl<M: Mark> Lanes<M> {
                 self.deadlines.insert(key, entry.slot.clone());
             }
             let due = entry.since;
-            let lane = self.lanes.entry(entry.lane).or_insert_with(|| Lane { entries: VecDeque::new(), due });
-            lane.add(entry);
+            let queue =
+                self.queues.entry(entry.queue).or_insert_with(|| MarkQueue { entries: VecDeque::new(), due });
+            queue.add(entry);
         }
     }
 
     /// Asks the marks whose time has come; adds what is over.
     pub(super) fn sweep(&mut self, now: Instant, over: &mut VecDeque<Over<M>>) {
-        self.lanes.retain(|_, lane| {
-            if lane.due <= now {
-                lane.look(now, over, &mut self.deadlines);
+        self.queues.retain(|_, queue| {
+            if queue.due <= now {
+                queue.look(now, over, &mut self.deadlines);
             }
-            !lane.entries.is_empty()
+            !queue.entries.is_empty()
         });
     }
 
@@ -81,20 +82,20 @@ impl<M: Mark> Lanes<M> {
 
     /// Whether the oldest work of a stream has only begun.
     pub(super) fn has_fresh(&self, now: Instant) -> bool {
-        let mut oldest = self.lanes.values().filter_map(|lane| lane.entries.front());
+        let mut oldest = self.queues.values().filter_map(|queue| queue.entries.front());
         oldest.any(|entry| now.saturating_duration_since(entry.since) < FRESH)
     }
 
     /// How long there is nothing to do.
     pub(super) fn pause(&self, now: Instant) -> Duration {
-        let due = self.lanes.values().map(|lane| lane.due);
+        let due = self.queues.values().map(|queue| queue.due);
         let deadline = self.deadlines.keys().next().map(|(deadline, _)| *deadline);
         let next = due.chain(deadline).min();
         next.map_or(LONGEST, |next| next.saturating_duration_since(now))
     }
 }
 
-impl<M: Mark> Lane<M> {
+impl<M: Mark> MarkQueue<M> {
     /// Nearly always at the end.
     fn add(&mut self, entry: Entry<M>) {
         let later = self.entries.iter().rev().take_while(|other| other.record.start > entry.record.start);
@@ -170,7 +171,7 @@ mod tests {
     impl Stream {
         fn mark(&self, at: usize, record: Range<u64>) -> Entry<At> {
             let (since, slot) = (Instant::now(), Claim::new(()).slot().clone());
-            Entry { lane: 0, mark: At(at, self.clone()), record, slot, since, deadline: None }
+            Entry { queue: 0, mark: At(at, self.clone()), record, slot, since, deadline: None }
         }
 
         /// Recorded one after the other.
@@ -179,44 +180,44 @@ mod tests {
         }
     }
 
-    fn over(lanes: &mut Lanes<At>, now: Instant) -> Vec<(usize, bool)> {
+    fn over(queues: &mut MarkQueues<At>, now: Instant) -> Vec<(usize, bool)> {
         let mut over = VecDeque::new();
-        lanes.sweep(now, &mut over);
+        queues.sweep(now, &mut over);
         over.into_iter().map(|(entry, result)| (entry.mark.0, result.is_ok())).collect()
     }
 
     #[test]
     fn only_the_oldest_of_a_stream_is_asked() {
-        let (mut lanes, stream) = (Lanes::default(), Stream::default());
-        lanes.add(stream.marks(5));
+        let (mut queues, stream) = (MarkQueues::default(), Stream::default());
+        queues.add(stream.marks(5));
         let now = Instant::now();
-        assert!(over(&mut lanes, now).is_empty());
+        assert!(over(&mut queues, now).is_empty());
         assert_eq!(stream.asked.load(SeqCst), 1);
         stream.reached.store(3, SeqCst);
-        assert_eq!(over(&mut lanes, now + LONGEST), [(1, true), (2, true), (3, true)]);
-        assert!(!lanes.is_empty());
+        assert_eq!(over(&mut queues, now + LONGEST), [(1, true), (2, true), (3, true)]);
+        assert!(!queues.is_empty());
         stream.reached.store(usize::MAX, SeqCst);
-        assert_eq!(over(&mut lanes, now + 2 * LONGEST), [(4, false), (5, false)]);
-        assert!(lanes.is_empty());
+        assert_eq!(over(&mut queues, now + 2 * LONGEST), [(4, false), (5, false)]);
+        assert!(queues.is_empty());
     }
 
     #[test]
     fn what_arrives_late_does_not_wait_for_what_came_after_it() {
-        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        let (mut queues, stream) = (MarkQueues::default(), Stream::default());
         let mut marks = stream.marks(3);
         let first = marks.remove(0);
-        lanes.add(marks);
-        lanes.add(vec![first]);
+        queues.add(marks);
+        queues.add(vec![first]);
         stream.reached.store(1, SeqCst);
-        assert_eq!(over(&mut lanes, Instant::now()), [(1, true)]);
+        assert_eq!(over(&mut queues, Instant::now()), [(1, true)]);
         assert_eq!(stream.asked.load(SeqCst), 2, "the last one comes after the second");
     }
 
     #[test]
     fn marks_of_one_time_have_no_order() {
-        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        let (mut queues, stream) = (MarkQueues::default(), Stream::default());
         // The record that began first and ended last was the third on the stream; the fourth came after the first.
-        lanes.add(vec![
+        queues.add(vec![
             stream.mark(4, 4..9),
             stream.mark(3, 0..8),
             stream.mark(1, 1..3),
@@ -224,30 +225,30 @@ mod tests {
         ]);
         stream.reached.store(2, SeqCst);
         let now = Instant::now();
-        assert_eq!(over(&mut lanes, now), [(1, true), (2, true)]);
+        assert_eq!(over(&mut queues, now), [(1, true), (2, true)]);
         stream.reached.store(3, SeqCst);
-        assert_eq!(over(&mut lanes, now + LONGEST), [(3, true)]);
-        assert!(over(&mut lanes, now + 2 * LONGEST).is_empty());
+        assert_eq!(over(&mut queues, now + LONGEST), [(3, true)]);
+        assert!(over(&mut queues, now + 2 * LONGEST).is_empty());
         stream.reached.store(4, SeqCst);
-        assert_eq!(over(&mut lanes, now + 3 * LONGEST), [(4, true)]);
+        assert_eq!(over(&mut queues, now + 3 * LONGEST), [(4, true)]);
     }
 
     #[test]
     fn the_deadline_of_what_is_done_is_forgotten() {
-        let (mut lanes, stream) = (Lanes::default(), Stream::default());
+        let (mut queues, stream) = (MarkQueues::default(), Stream::default());
         let (marks, now) = (stream.marks(3), Instant::now());
         let (soon, late) = (now + 5 * LONGEST, now + Duration::from_secs(3600));
         for (mut entry, deadline) in marks.into_iter().zip([soon, late, soon]) {
             entry.deadline = Some(deadline);
-            lanes.add(vec![entry]);
+            queues.add(vec![entry]);
         }
         stream.reached.store(2, SeqCst);
-        assert_eq!(over(&mut lanes, now).len(), 2);
-        assert_eq!(lanes.deadlines.len(), 1);
-        assert_eq!((lanes.expired(now).count(), lanes.expired(soon).count()), (0, 1));
+        assert_eq!(over(&mut queues, now).len(), 2);
+        assert_eq!(queues.deadlines.len(), 1);
+        assert_eq!((queues.expired(now).count(), queues.expired(soon).count()), (0, 1));
         stream.reached.store(3, SeqCst);
-        assert_eq!(over(&mut lanes, soon), [(3, true)]);
-        assert!(lanes.deadlines.is_empty());
+        assert_eq!(over(&mut queues, soon), [(3, true)]);
+        assert!(queues.deadlines.is_empty());
     }
 
     #[test]
@@ -261,16 +262,16 @@ mod tests {
                 Ok(true)
             }
         }
-        let (mut lanes, mut over) = (Lanes::default(), VecDeque::new());
-        for (lane, asked) in [(0, true), (1, false), (2, true)] {
+        let (mut queues, mut over) = (MarkQueues::default(), VecDeque::new());
+        for (queue, asked) in [(0, true), (1, false), (2, true)] {
             let (mark, slot) = (Broken(Cell::new(asked)), Claim::new(()).slot().clone());
             let since = Instant::now();
-            lanes.add(vec![Entry { lane, mark, record: 0..1, slot, since, deadline: None }]);
+            queues.add(vec![Entry { queue, mark, record: 0..1, slot, since, deadline: None }]);
         }
         let now = Instant::now();
-        let sweep = std::panic::AssertUnwindSafe(|| lanes.sweep(now, &mut over));
+        let sweep = std::panic::AssertUnwindSafe(|| queues.sweep(now, &mut over));
         assert!(std::panic::catch_unwind(sweep).is_err());
-        lanes.sweep(now + LONGEST, &mut over);
+        queues.sweep(now + LONGEST, &mut over);
         assert_eq!(over.len(), 3);
     }
 

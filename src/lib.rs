@@ -119,7 +119,7 @@ pub mod diagnostics {
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;
-#[cfg(feature = "derive")]
+#[cfg(feature = "macros")]
 pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
 pub use compile::{load_kernel_file, load_kernel_module};

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 mod bindgen;
 mod cargo;
 mod cost;
+mod features;
 mod flakes;
 mod gate;
 mod gpu;

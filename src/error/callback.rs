@@ -1,18 +1,26 @@
 //! Errors of host functions in streams.
 
 use std::fmt;
-use thiserror::Error;
 
 /// A call that was made in a host function of a stream or graph, or in a listener of the driver's log, where CUDA cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), \
-     in which CUDA cannot be used: what waits there may wait for the function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InHostCallback {
     /// The driver function that was to be called.
     pub call: &'static str,
 }
+
+impl fmt::Display for InHostCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call } = self;
+        write!(
+            f,
+            "{call}: this thread runs a function that the driver has called (a host function of a stream or graph, a listener of its log), \
+             in which CUDA cannot be used: what waits there may wait for the function itself\n  help: let the function only signal (a channel, an atomic), and make the call on a thread of your own"
+        )
+    }
+}
+
+impl std::error::Error for InHostCallback {}
 
 /// Host functions of a stream panicked since it was last waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]

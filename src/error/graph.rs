@@ -2,26 +2,22 @@
 
 use cuda_driver_sys::CUresult;
 use std::fmt;
-use thiserror::Error;
 
 /// What is wrong with a graph, one of its nodes, or a change of either.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
     /// A node of one graph was given to another.
-    #[error("node {index} belongs to another graph than the one it was given to")]
     ForeignNode {
         /// The node's number in its own graph.
         index: usize,
     },
     /// The node was removed from its graph.
-    #[error("{node} was removed from its graph")]
     RemovedNode {
         /// The node.
         node: String,
     },
     /// The node does something else than what it is to be changed to.
-    #[error("{node} is no {wanted} node; a node keeps its kind")]
     WrongKind {
         /// The node.
         node: String,
@@ -29,7 +25,6 @@ pub enum GraphError {
         wanted: &'static str,
     },
     /// A value that a node of this kind cannot have.
-    #[error("{node}: {why}")]
     Unfit {
         /// What the node was to be.
         node: &'static str,
@@ -37,12 +32,8 @@ pub enum GraphError {
         why: String,
     },
     /// A capture records into the graph, or into another one of its family: one with the graphs inside it.
-    #[error(
-        "a capture records into the graph, or into one inside or around it\n  help: wait for the end of `CudaGraph::capture_into`"
-    )]
     Recording,
     /// The driver cannot make the graph executable.
-    #[error("cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))]
     Instantiate {
         /// The driver's answer.
         code: CUresult,
@@ -52,7 +43,6 @@ pub enum GraphError {
         node: Option<String>,
     },
     /// The executable graph cannot take over what was changed; it stays as it was.
-    #[error("cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph", at(node.as_deref()))]
     Update {
         /// Why.
         refusal: UpdateRefusal,
@@ -60,6 +50,35 @@ pub enum GraphError {
         node: Option<String>,
     },
 }
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForeignNode { index } => {
+                write!(f, "node {index} belongs to another graph than the one it was given to")
+            }
+            Self::RemovedNode { node } => write!(f, "{node} was removed from its graph"),
+            Self::WrongKind { node, wanted } => {
+                write!(f, "{node} is no {wanted} node; a node keeps its kind")
+            }
+            Self::Unfit { node, why } => write!(f, "{node}: {why}"),
+            Self::Recording => f.write_str(
+                "a capture records into the graph, or into one inside or around it\n  \
+                 help: wait for the end of `CudaGraph::capture_into`",
+            ),
+            Self::Instantiate { code, reason, node } => {
+                write!(f, "cuGraphInstantiate: {code:?}: {reason}{}", at(node.as_deref()))
+            }
+            Self::Update { refusal, node } => write!(
+                f,
+                "cuGraphExecUpdate: {refusal}{}\n  help: instantiate the changed graph",
+                at(node.as_deref())
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}
 
 fn at(node: Option<&str>) -> String {
     node.map_or_else(String::new, |node| format!(", at {node}"))
@@ -107,11 +126,10 @@ impl fmt::Display for UpdateRefusal {
 }
 
 /// An argument of a launch plan or a prepared launch that cannot be set.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// No launch has an argument of this name.
-    #[error("there is no argument {name:?} to set; {}", listed(names))]
     NoSuchArgument {
         /// The name asked for.
         name: String,
@@ -119,7 +137,6 @@ pub enum PlanError {
         names: Vec<String>,
     },
     /// The argument was given as a value of another type.
-    #[error("argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}")]
     ArgumentType {
         /// The argument's name.
         name: String,
@@ -131,6 +148,21 @@ pub enum PlanError {
         given: String,
     },
 }
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchArgument { name, names } => {
+                write!(f, "there is no argument {name:?} to set; {}", listed(names))
+            }
+            Self::ArgumentType { name, kernel, recorded, given } => {
+                write!(f, "argument {name:?} of {kernel} is {recorded}, and cannot be set to {given}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {

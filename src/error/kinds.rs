@@ -4,49 +4,39 @@ use cuda_driver_sys::{CUresult, LoadError};
 use cuda_ptx::image::ImageError;
 use std::fmt;
 use std::path::PathBuf;
-use thiserror::Error;
 
+use super::launch::{ArgumentMismatch, AttributeError, LaunchError};
+use super::load::{CompilerLog, KernelNotFound, ModuleNotFound, NoDriver};
 use super::memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 use super::state::{Faulted, Forked, NotInCapture};
+
 /// What an [`Error`](crate::Error) holds.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A driver call failed.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
+    Driver(DriverError),
     /// A driver library could not be loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(LoadError),
     /// No driver serves: none was found, or none has a device.
-    #[error(transparent)]
-    NoDriver(#[from] NoDriver),
+    NoDriver(NoDriver),
     /// The argument list does not fit the kernel.
-    #[error(transparent)]
-    Arguments(#[from] ArgumentMismatch),
+    Arguments(ArgumentMismatch),
     /// Grid, block, cluster or shared memory are not allowed.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
+    Launch(LaunchError),
     /// A launch attribute cannot be used here.
-    #[error(transparent)]
-    Attribute(#[from] AttributeError),
+    Attribute(AttributeError),
     /// Objects of two contexts in one call.
-    #[error(transparent)]
-    Context(#[from] ContextMismatch),
+    Context(ContextMismatch),
     /// A call in a host function of a stream.
-    #[error(transparent)]
-    InHostCallback(#[from] super::InHostCallback),
+    InHostCallback(super::InHostCallback),
     /// Host functions of a stream panicked.
-    #[error(transparent)]
-    HostPanic(#[from] super::HostPanic),
+    HostPanic(super::HostPanic),
     /// Two events between which there is no time.
-    #[error(transparent)]
-    Event(#[from] super::EventError),
+    Event(super::EventError),
     /// A context that cannot be reset while it is used.
-    #[error(transparent)]
-    ContextInUse(#[from] super::ContextInUse),
+    ContextInUse(super::ContextInUse),
     /// The bytes are no kernel image, or a damaged one.
-    #[error("{origin}: {error}")]
     Image {
         /// The file, or "image in memory".
         origin: String,
@@ -54,25 +44,18 @@ pub enum ErrorKind {
         error: ImageError,
     },
     /// The driver's compiler refused the image.
-    #[error(transparent)]
-    Compiler(#[from] CompilerLog),
+    Compiler(CompilerLog),
     /// A run-time compiler is not there, or refuses.
-    #[error(transparent)]
-    Compile(#[from] super::CompileError),
+    Compile(super::CompileError),
     /// No kernel of this name.
-    #[error(transparent)]
-    Kernel(#[from] KernelNotFound),
+    Kernel(KernelNotFound),
     /// No module file of this name.
-    #[error(transparent)]
-    Module(#[from] ModuleNotFound),
+    Module(ModuleNotFound),
     /// A variable of a module cannot be had as asked for.
-    #[error(transparent)]
-    Global(#[from] super::module::GlobalError),
+    Global(super::module::GlobalError),
     /// The driver is older than what was asked of it.
-    #[error(transparent)]
-    Unsupported(#[from] super::module::Unsupported),
+    Unsupported(super::module::Unsupported),
     /// A file could not be read.
-    #[error("cannot read {}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -80,42 +63,27 @@ pub enum ErrorKind {
         error: std::io::Error,
     },
     /// A stream capture does not allow this.
-    #[error(transparent)]
-    Capture(#[from] super::CaptureError),
+    Capture(super::CaptureError),
     /// A graph, a node of one, or a change of either.
-    #[error(transparent)]
-    Graph(#[from] super::GraphError),
+    Graph(super::GraphError),
     /// An argument of a launch plan.
-    #[error(transparent)]
-    Plan(#[from] super::PlanError),
+    Plan(super::PlanError),
     /// An asynchronous operation.
     #[cfg(feature = "async")]
-    #[error(transparent)]
-    Operation(#[from] super::OperationError),
+    Operation(super::OperationError),
     /// Two lengths that must be equal are not.
-    #[error(transparent)]
-    Length(#[from] LengthMismatch),
+    Length(LengthMismatch),
     /// A region of rows and planes that is not inside its memory.
-    #[error(transparent)]
-    Region(#[from] super::region::RegionError),
+    Region(super::region::RegionError),
     /// A texture or surface that cannot be made.
-    #[error(transparent)]
-    Texture(#[from] super::texture::TextureError),
+    Texture(super::texture::TextureError),
     /// A tensor map that the hardware cannot have.
-    #[error(transparent)]
-    TensorMap(#[from] super::texture::TensorMapError),
+    TensorMap(super::texture::TensorMapError),
     /// A range that is not inside its buffer.
-    #[error(transparent)]
-    Range(#[from] super::region::IndexRange),
+    Range(super::region::IndexRange),
     /// Device memory cannot be seen as elements of this type.
-    #[error(transparent)]
-    Cast(#[from] super::region::CastError),
+    Cast(super::region::CastError),
     /// A buffer of this many elements has more bytes than an address can count.
-    #[error(
-        "{len} elements of {size} bytes are more than an address can count, {} bytes\n  help: check the length; a negative number \
-         made unsigned looks like this",
-        usize::MAX
-    )]
     Capacity {
         /// Elements asked for.
         len: usize,
@@ -123,46 +91,145 @@ pub enum ErrorKind {
         size: usize,
     },
     /// A kernel faulted, in this call or an earlier one.
-    #[error(transparent)]
-    Faulted(#[from] Faulted),
+    Faulted(Faulted),
     /// This process is a fork of the one that initialised CUDA.
-    #[error(transparent)]
-    Forked(#[from] Forked),
+    Forked(Forked),
     /// A stream that captures cannot do this.
-    #[error(transparent)]
-    NotInCapture(#[from] NotInCapture),
+    NotInCapture(NotInCapture),
     /// The host may not look at memory that it shares with the device.
-    #[error(transparent)]
-    HostAccess(#[from] HostAccess),
+    HostAccess(HostAccess),
     /// A tensor of another library is not what was asked for.
-    #[error(transparent)]
-    DlPack(#[from] DlPackError),
+    DlPack(DlPackError),
     /// Memory cannot be mapped there.
-    #[error(transparent)]
-    Mapping(#[from] BadMapping),
+    Mapping(BadMapping),
     /// Memory that does not start where its elements must.
-    #[error(transparent)]
-    Alignment(#[from] Misaligned),
+    Alignment(Misaligned),
     /// Memory that another buffer has or may have.
-    #[error(transparent)]
-    Aliased(#[from] AliasedMemory),
+    Aliased(AliasedMemory),
     /// None of the images of a typed module is for the device.
-    #[error(transparent)]
-    Artifacts(#[from] super::NoArtifact),
+    Artifacts(super::NoArtifact),
     /// A launch that the contract of its kernel does not allow.
-    #[error(transparent)]
-    Contract(#[from] super::ContractError),
+    Contract(super::ContractError),
     /// A texture, surface or tensor map that does not go with the other arguments.
-    #[error(transparent)]
-    Object(#[from] super::ObjectError),
+    Object(super::ObjectError),
     /// A name that cannot be passed to the driver.
-    #[error("{name:?} is no valid name: {reason}")]
     Name {
         /// The name as given.
         name: String,
         /// Empty, or a NUL inside.
         reason: &'static str,
     },
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Driver(error) => error.fmt(f),
+            Self::Load(error) => error.fmt(f),
+            Self::NoDriver(error) => error.fmt(f),
+            Self::Arguments(error) => error.fmt(f),
+            Self::Launch(error) => error.fmt(f),
+            Self::Attribute(error) => error.fmt(f),
+            Self::Context(error) => error.fmt(f),
+            Self::InHostCallback(error) => error.fmt(f),
+            Self::HostPanic(error) => error.fmt(f),
+            Self::Event(error) => error.fmt(f),
+            Self::ContextInUse(error) => error.fmt(f),
+            Self::Image { origin, error } => write!(f, "{origin}: {error}"),
+            Self::Compiler(error) => error.fmt(f),
+            Self::Compile(error) => error.fmt(f),
+            Self::Kernel(error) => error.fmt(f),
+            Self::Module(error) => error.fmt(f),
+            Self::Global(error) => error.fmt(f),
+            Self::Unsupported(error) => error.fmt(f),
+            Self::File { path, error } => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Capture(error) => error.fmt(f),
+            Self::Graph(error) => error.fmt(f),
+            Self::Plan(error) => error.fmt(f),
+            #[cfg(feature = "async")]
+            Self::Operation(error) => error.fmt(f),
+            Self::Length(error) => error.fmt(f),
+            Self::Region(error) => error.fmt(f),
+            Self::Texture(error) => error.fmt(f),
+            Self::TensorMap(error) => error.fmt(f),
+            Self::Range(error) => error.fmt(f),
+            Self::Cast(error) => error.fmt(f),
+            Self::Capacity { len, size } => write!(
+                f,
+                "{len} elements of {size} bytes are more than an address can count, {} bytes\n  help: check the \
+                 length; a negative number made unsigned looks like this",
+                usize::MAX
+            ),
+            Self::Faulted(error) => error.fmt(f),
+            Self::Forked(error) => error.fmt(f),
+            Self::NotInCapture(error) => error.fmt(f),
+            Self::HostAccess(error) => error.fmt(f),
+            Self::DlPack(error) => error.fmt(f),
+            Self::Mapping(error) => error.fmt(f),
+            Self::Alignment(error) => error.fmt(f),
+            Self::Aliased(error) => error.fmt(f),
+            Self::Artifacts(error) => error.fmt(f),
+            Self::Contract(error) => error.fmt(f),
+            Self::Object(error) => error.fmt(f),
+            Self::Name { name, reason } => write!(f, "{name:?} is no valid name: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for ErrorKind {}
+
+/// Kinds that are made of the error that they hold.
+macro_rules! made_of {
+    ($($(#[$cfg:meta])? $kind:ident($error:ty)),* $(,)?) => {$(
+        $(#[$cfg])?
+        impl From<$error> for ErrorKind {
+            fn from(error: $error) -> Self {
+                Self::$kind(error)
+            }
+        }
+    )*};
+}
+
+made_of! {
+    Driver(DriverError),
+    Load(LoadError),
+    NoDriver(NoDriver),
+    Arguments(ArgumentMismatch),
+    Launch(LaunchError),
+    Attribute(AttributeError),
+    Context(ContextMismatch),
+    InHostCallback(super::InHostCallback),
+    HostPanic(super::HostPanic),
+    Event(super::EventError),
+    ContextInUse(super::ContextInUse),
+    Compiler(CompilerLog),
+    Compile(super::CompileError),
+    Kernel(KernelNotFound),
+    Module(ModuleNotFound),
+    Global(super::module::GlobalError),
+    Unsupported(super::module::Unsupported),
+    Capture(super::CaptureError),
+    Graph(super::GraphError),
+    Plan(super::PlanError),
+    #[cfg(feature = "async")]
+    Operation(super::OperationError),
+    Length(LengthMismatch),
+    Region(super::region::RegionError),
+    Texture(super::texture::TextureError),
+    TensorMap(super::texture::TensorMapError),
+    Range(super::region::IndexRange),
+    Cast(super::region::CastError),
+    Faulted(Faulted),
+    Forked(Forked),
+    NotInCapture(NotInCapture),
+    HostAccess(HostAccess),
+    DlPack(DlPackError),
+    Mapping(BadMapping),
+    Alignment(Misaligned),
+    Aliased(AliasedMemory),
+    Artifacts(super::NoArtifact),
+    Contract(super::ContractError),
+    Object(super::ObjectError),
 }
 
 /// A driver call that failed.
@@ -192,304 +259,6 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
-
-/// No driver can serve; every way that was tried and why it failed.
-#[derive(Clone, Debug)]
-pub struct NoDriver {
-    /// What was tried, in order.
-    pub tried: Vec<String>,
-}
-
-impl fmt::Display for NoDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no CUDA driver can serve:")?;
-        for line in &self.tried {
-            write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
-        }
-        f.write_str(
-            "\n  help: install NVIDIA's driver, name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`",
-        )
-    }
-}
-
-impl std::error::Error for NoDriver {}
-
-/// A dimension of a grid, block or cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // x, y, z
-pub enum Axis {
-    X,
-    Y,
-    Z,
-}
-
-impl fmt::Display for Axis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::X => "x",
-            Self::Y => "y",
-            Self::Z => "z",
-        })
-    }
-}
-
-/// One argument as the caller gave it; a slice is two of them, its address and its length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
-    /// Size in bytes.
-    pub size: usize,
-    /// The Rust type, `address of [f32]`, or `length of [f32]`.
-    pub type_name: String,
-}
-
-/// One parameter as the kernel declares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Size in bytes.
-    pub size: usize,
-    /// The PTX type (`.f32`, `.b8[40]`), where the image says it.
-    pub ty: Option<String>,
-    /// Name in the image, if any.
-    pub name: Option<String>,
-}
-
-/// An argument list that the kernel would have misread.
-#[derive(Clone, Debug)]
-pub struct ArgumentMismatch {
-    /// The kernel.
-    pub kernel: String,
-    /// The arguments, one entry a parameter (a slice is two).
-    pub given: Vec<Given>,
-    /// The kernel's parameters.
-    pub wanted: Vec<Wanted>,
-    /// Index of the first difference.
-    pub at: usize,
-    /// The likely cause.
-    pub guess: Option<String>,
-}
-
-impl fmt::Display for ArgumentMismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kernel, at) = (&self.kernel, self.at);
-        match (self.given.get(at), self.wanted.get(at)) {
-            (Some(given), Some(wanted)) if given.size == wanted.size => write!(
-                f,
-                "{kernel}: argument {at} is of type `{}`; the kernel's parameter {at} is {}, {}",
-                given.type_name,
-                wanted.kind(),
-                wanted.describe()
-            )?,
-            (Some(given), Some(wanted)) => write!(
-                f,
-                "{kernel}: argument {at} is {} ({}); the kernel's parameter {at} is {}",
-                bytes(given.size),
-                given.type_name,
-                wanted.describe()
-            )?,
-            (None, Some(wanted)) => write!(
-                f,
-                "{kernel}: {} given, but the kernel has {}: parameter {at} ({}) has no argument",
-                count(self.given.len(), "argument"),
-                count(self.wanted.len(), "parameter"),
-                wanted.describe()
-            )?,
-            (Some(given), None) => write!(
-                f,
-                "{kernel}: {} given, but the kernel has {}: argument {at} ({}) has no parameter",
-                count(self.given.len(), "argument"),
-                count(self.wanted.len(), "parameter"),
-                given.type_name
-            )?,
-            (None, None) => write!(f, "{kernel}: arguments do not fit")?,
-        }
-        if let Some(guess) = &self.guess {
-            write!(f, ". {guess}")?;
-        }
-        self.table(f)
-    }
-}
-
-impl ArgumentMismatch {
-    /// Both lists side by side, the first difference marked.
-    fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let given: Vec<String> =
-            self.given.iter().map(|g| format!("{} ({})", g.type_name, bytes(g.size))).collect();
-        let width = given.iter().map(|g| g.chars().count()).max().unwrap_or(0).max("arguments".len());
-        write!(f, "\n      # {:width$} | parameters of {}", "arguments", self.kernel)?;
-        for i in 0..given.len().max(self.wanted.len()) {
-            let mark = if i == self.at { '>' } else { ' ' };
-            let left = given.get(i).map_or("-", String::as_str);
-            let right = self.wanted.get(i).map_or_else(|| "-".into(), Wanted::describe);
-            write!(f, "\n  {mark} {i:3} {left:width$} | {right}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ArgumentMismatch {}
-
-impl Wanted {
-    /// In words, of one that is known to be either.
-    fn kind(&self) -> &'static str {
-        let is_float = self.ty.as_deref().is_some_and(|ty| ty.starts_with(".f") || ty.starts_with(".bf"));
-        if is_float { "a floating-point number" } else { "an integer" }
-    }
-
-    fn describe(&self) -> String {
-        match &self.ty {
-            Some(ty) => format!("{} ({ty})", bytes(self.size)),
-            None => bytes(self.size),
-        }
-    }
-}
-
-pub(crate) fn bytes(n: usize) -> String {
-    count(n, "byte")
-}
-
-pub(crate) fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-/// A launch that kernel or device do not allow; nothing was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LaunchError {
-    /// A grid dimension is zero or over the device's limit.
-    #[error("{kernel}: grid {axis} is {value} blocks; this device takes 1 to {limit}{}", zero_help(*value))]
-    Grid {
-        /// The kernel.
-        kernel: String,
-        /// Which dimension.
-        axis: Axis,
-        /// Blocks asked for.
-        value: u32,
-        /// The device's limit, in blocks.
-        limit: u32,
-    },
-    /// A block dimension is zero or over the device's limit.
-    #[error("{kernel}: block {axis} is {value} threads; this device takes 1 to {limit}{}", zero_help(*value))]
-    Block {
-        /// The kernel.
-        kernel: String,
-        /// Which dimension.
-        axis: Axis,
-        /// Threads asked for.
-        value: u32,
-        /// The device's limit, in threads.
-        limit: u32,
-    },
-    /// The block has more threads than kernel and device allow together.
-    #[error(
-        "{kernel}: a block of {x} x {y} x {z} = {threads} threads; the kernel takes at most {limit} here{why}",
-        x = block.0, y = block.1, z = block.2
-    )]
-    Threads {
-        /// The kernel.
-        kernel: String,
-        /// The block asked for.
-        block: (u32, u32, u32),
-        /// Threads in it.
-        threads: u64,
-        /// The limit.
-        limit: u32,
-        /// Where the limit comes from and what to do.
-        why: String,
-    },
-    /// The kernel was compiled for one block size (`.reqntid`) and got another.
-    #[error("{kernel}: block is {given:?}; the kernel was compiled for exactly {required:?} (`.reqntid`)")]
-    RequiredBlock {
-        /// The kernel.
-        kernel: String,
-        /// The block asked for.
-        given: (u32, u32, u32),
-        /// The only one allowed.
-        required: (u32, u32, u32),
-    },
-    /// More dynamic shared memory than the kernel may use now.
-    #[error(
-        "{kernel}: {value} bytes of dynamic shared memory, and {fixed} static; the kernel may use {limit} dynamic\n  help: {help}"
-    )]
-    SharedMemory {
-        /// The kernel.
-        kernel: String,
-        /// Dynamic bytes asked for.
-        value: u32,
-        /// Static bytes of the kernel.
-        fixed: u32,
-        /// Dynamic bytes allowed now.
-        limit: u32,
-        /// How to raise the limit, or that it cannot be raised.
-        help: String,
-    },
-    /// A cluster shape that the launch or the device cannot have.
-    #[error("{kernel}: cluster {cluster:?} over grid {grid:?}: {why}")]
-    Cluster {
-        /// The kernel.
-        kernel: String,
-        /// The cluster asked for, in blocks.
-        cluster: (u32, u32, u32),
-        /// The grid, in blocks.
-        grid: (u32, u32, u32),
-        /// The rule that is broken.
-        why: String,
-    },
-}
-
-fn zero_help(value: u32) -> &'static str {
-    if value == 0 { "; skip the launch when there is nothing to do" } else { "" }
-}
-
-/// A launch attribute that this driver or this launch cannot take.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AttributeError {
-    /// The driver is older than the attribute.
-    #[error(
-        "{kernel}: launch attribute {attribute} came with CUDA {}; this driver is for CUDA {}: update it, or leave the attribute out",
-        version(*since), version(*driver)
-    )]
-    TooNew {
-        /// The kernel.
-        kernel: String,
-        /// The attribute's name, as the driver has it without its prefix.
-        attribute: &'static str,
-        /// First version, as `cuDriverGetVersion` counts (12030 = 12.3).
-        since: u32,
-        /// This driver's version.
-        driver: u32,
-    },
-    /// The attribute belongs to streams, not to launches.
-    #[error("{kernel}: {attribute} is an attribute of streams; a launch cannot have it")]
-    StreamOnly {
-        /// The kernel.
-        kernel: String,
-        /// The attribute's name.
-        attribute: &'static str,
-    },
-    /// The attribute belongs to launches, not to streams.
-    #[error(
-        "{attribute} is an attribute of launches; a stream cannot have it\n  help: list it in `attributes:` of each launch"
-    )]
-    LaunchOnly {
-        /// The attribute's name.
-        attribute: &'static str,
-    },
-    /// More attributes than exist.
-    #[error("{kernel}: {count} launch attributes; at most {limit} fit, give each once")]
-    TooMany {
-        /// The kernel.
-        kernel: String,
-        /// Attributes given.
-        count: usize,
-        /// How many are taken.
-        limit: usize,
-    },
-}
-
-fn version(v: u32) -> String {
-    format!("{}.{}", v / 1000, v % 1000 / 10)
-}
 
 /// Objects of two contexts in one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -522,120 +291,8 @@ impl fmt::Display for ContextMismatch {
 
 impl std::error::Error for ContextMismatch {}
 
-/// The driver's compiler or loader refused an image.
-#[derive(Clone, Debug)]
-pub struct CompilerLog {
-    /// The driver function.
-    pub call: &'static str,
-    /// Its answer.
-    pub code: CUresult,
-    /// The file, or "image in memory".
-    pub origin: String,
-    /// The error log, as the driver wrote it.
-    pub error_log: String,
-    /// The info log.
-    pub info_log: String,
-    /// The line of the PTX text that the log points at, counted from 1.
-    pub line: Option<u32>,
-    /// That line's text.
-    pub excerpt: Option<String>,
-    /// What to do next, computed from image and device.
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for CompilerLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {:?}: {}", self.call, self.code, self.origin)?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        if let Some(text) = &self.excerpt {
-            write!(f, "\n  | {}", text.trim_end())?;
-        }
-        for line in self.error_log.lines() {
-            write!(f, "\n  {line}")?;
-        }
-        if let Some(hint) = &self.hint {
-            write!(f, "\n  help: {hint}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for CompilerLog {}
-
-/// No kernel of this name in the module.
-#[derive(Clone, Debug)]
-pub struct KernelNotFound {
-    /// The name asked for.
-    pub name: String,
-    /// The module.
-    pub module: String,
-    /// The names that look most like it, best first.
-    pub nearest: Vec<String>,
-    /// How many kernels the module has, where that is known.
-    pub available: Option<usize>,
-}
-
-impl fmt::Display for KernelNotFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no kernel {:?} in {}", self.name, self.module)?;
-        if let Some(n) = self.available {
-            write!(f, ", which has {}", count(n, "kernel"))?;
-        }
-        if !self.nearest.is_empty() {
-            write!(f, "\n  help: did you mean {}?", self.nearest.join(" or "))?;
-        }
-        if self.nearest.iter().any(|n| n.starts_with("_Z") || n.starts_with("_R")) {
-            write!(f, " (names like _Z.. are mangled: declare the kernel `extern \"C\"` or `#[no_mangle]`)")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for KernelNotFound {}
-
-/// One place where a module file was looked for.
-#[derive(Clone, Debug)]
-pub struct Tried {
-    /// The file.
-    pub path: PathBuf,
-    /// Why it did not serve.
-    pub reason: String,
-}
-
-/// No module file of this name served; every path tried.
-#[derive(Clone, Debug)]
-pub struct ModuleNotFound {
-    /// The name asked for.
-    pub name: String,
-    /// Paths in the order they were tried.
-    pub tried: Vec<Tried>,
-}
-
-impl fmt::Display for ModuleNotFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no kernel module {:?}; tried:", self.name)?;
-        // Files of one folder that are all not there are one line: `kernels/name.cubin, .fatbin, .ptx: no such file`.
-        let alike = |a: &Tried, b: &Tried| {
-            a.reason == b.reason && a.path.with_extension("") == b.path.with_extension("")
-        };
-        for group in self.tried.chunk_by(alike) {
-            let Some((first, more)) = group.split_first() else { continue };
-            write!(f, "\n  {}", first.path.display())?;
-            let endings = more.iter().filter_map(|t| t.path.extension());
-            endings.into_iter().try_for_each(|ending| write!(f, ", .{}", ending.display()))?;
-            write!(f, ": {}", first.reason.replace('\n', "\n    "))?;
-        }
-        f.write_str("\n  help: set CUDA_LAUNCH_KERNEL_DIR to the folder that holds the file")
-    }
-}
-
-impl std::error::Error for ModuleNotFound {}
-
 /// Two lengths that must be equal are not.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthMismatch {
     /// The function of this crate.
     pub call: &'static str,
@@ -643,4 +300,24 @@ pub struct LengthMismatch {
     pub source_len: usize,
     /// Elements in the destination.
     pub destination_len: usize,
+}
+
+impl fmt::Display for LengthMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, source_len, destination_len } = self;
+        write!(
+            f,
+            "{call}: the source has {source_len} elements, the destination {destination_len}; slice one of them"
+        )
+    }
+}
+
+impl std::error::Error for LengthMismatch {}
+
+pub(crate) fn bytes(n: usize) -> String {
+    count(n, "byte")
+}
+
+pub(crate) fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

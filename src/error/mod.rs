@@ -10,10 +10,13 @@ mod event;
 mod graph;
 mod hint;
 mod kinds;
+mod launch;
+mod load;
 mod memory;
 mod module;
 #[cfg(feature = "async")]
 mod operation;
+mod owned;
 mod region;
 mod state;
 mod texture;
@@ -29,10 +32,9 @@ pub use event::EventError;
 pub use graph::{GraphError, PlanError, UpdateRefusal};
 pub(crate) use hint::device_hint;
 pub(crate) use kinds::count;
-pub use kinds::{
-    ArgumentMismatch, AttributeError, Axis, CompilerLog, ContextMismatch, DriverError, ErrorKind, Given,
-    KernelNotFound, LaunchError, LengthMismatch, ModuleNotFound, NoDriver, Tried, Wanted,
-};
+pub use kinds::{ContextMismatch, DriverError, ErrorKind, LengthMismatch};
+pub use launch::{ArgumentMismatch, AttributeError, Axis, Given, LaunchError, Wanted};
+pub use load::{CompilerLog, KernelNotFound, ModuleNotFound, NoDriver, Tried};
 pub use memory::{AliasedMemory, BadMapping, DlPackError, HostAccess, Misaligned};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
@@ -53,7 +55,7 @@ pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 /// assert!(error.to_string().contains("device 99"));
 /// ```
 pub struct Error {
-    kind: Box<ErrorKind>,
+    kind: owned::Owned,
 }
 
 impl Error {
@@ -252,7 +254,7 @@ impl Error {
 impl From<ErrorKind> for Error {
     #[cold]
     fn from(kind: ErrorKind) -> Self {
-        Self { kind: Box::new(kind) }
+        Self { kind: owned::Owned::new(kind) }
     }
 }
 
@@ -271,7 +273,7 @@ impl std::fmt::Display for Error {
 // `fn main() -> Result<(), Error>` prints Debug: people should read the message there, not a tree of structs.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if f.alternate() { self.kind.fmt(f) } else { write!(f, "{}", self.kind) }
+        if f.alternate() { self.kind.fmt(f) } else { write!(f, "{self}") }
     }
 }
 

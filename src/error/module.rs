@@ -1,6 +1,6 @@
 //! What can be wrong with a variable of a module, and with a driver that is older than a function.
 
-use thiserror::Error;
+use std::fmt;
 
 /// A variable of a module that cannot be had as asked for; nothing was read or written.
 ///
@@ -13,11 +13,10 @@ use thiserror::Error;
 /// assert!(matches!(error.kind(), ErrorKind::Global(GlobalError::NotFound { nearest, .. }) if nearest == &["table"]));
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobalError {
     /// The module has no variable of this name.
-    #[error("no variable {name:?} in {module}{}", did_you_mean(nearest))]
     NotFound {
         /// The name asked for.
         name: String,
@@ -27,9 +26,6 @@ pub enum GlobalError {
         nearest: Vec<String>,
     },
     /// The variable is no whole number of such elements.
-    #[error(
-        "variable {name:?} of {module} has {bytes} bytes, which is no whole number of {type_name} ({size} bytes each)"
-    )]
     Size {
         /// The variable.
         name: String,
@@ -43,10 +39,6 @@ pub enum GlobalError {
         type_name: &'static str,
     },
     /// The variable does not lie where such elements may.
-    #[error(
-        "variable {name:?} of {module} lies at {address:#x}; {type_name} must be aligned to {align} bytes\n  help: give the \
-         variable an alignment of {align} in the kernel's source, or read it as smaller elements"
-    )]
     Alignment {
         /// The variable.
         name: String,
@@ -60,10 +52,6 @@ pub enum GlobalError {
         type_name: &'static str,
     },
     /// The variable has a handle already. There is one at a time, so that a mutable view is the only one.
-    #[error(
-        "variable {name:?} of {module} has a handle already\n  help: drop that one first, or share it; \
-         `raw_global` tells the address as often as one likes"
-    )]
     InUse {
         /// The variable.
         name: String,
@@ -71,7 +59,6 @@ pub enum GlobalError {
         module: String,
     },
     /// Asked for as a variable that kernels write, and it is a constant.
-    #[error("variable {name:?} of {module} is a constant, which kernels only read\n  help: use `constant`")]
     Constant {
         /// The variable.
         name: String,
@@ -79,7 +66,6 @@ pub enum GlobalError {
         module: String,
     },
     /// Asked for as a constant, and it is none, as far as the image tells.
-    #[error("variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`")]
     NotConstant {
         /// The variable.
         name: String,
@@ -88,12 +74,42 @@ pub enum GlobalError {
     },
 }
 
+impl fmt::Display for GlobalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { name, module, nearest } => {
+                write!(f, "no variable {name:?} in {module}{}", did_you_mean(nearest))
+            }
+            Self::Size { name, module, bytes, size, type_name } => write!(
+                f,
+                "variable {name:?} of {module} has {bytes} bytes, which is no whole number of {type_name} ({size} bytes each)"
+            ),
+            Self::Alignment { name, module, address, align, type_name } => write!(
+                f,
+                "variable {name:?} of {module} lies at {address:#x}; {type_name} must be aligned to {align} bytes\n  help: give the \
+                 variable an alignment of {align} in the kernel's source, or read it as smaller elements"
+            ),
+            Self::InUse { name, module } => write!(
+                f,
+                "variable {name:?} of {module} has a handle already\n  help: drop that one first, or share it; \
+                 `raw_global` tells the address as often as one likes"
+            ),
+            Self::Constant { name, module } => write!(
+                f,
+                "variable {name:?} of {module} is a constant, which kernels only read\n  help: use `constant`"
+            ),
+            Self::NotConstant { name, module } => write!(
+                f,
+                "variable {name:?} of {module} is in global memory, not a constant\n  help: use `global`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GlobalError {}
+
 /// Something that came with a newer driver than this one.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "{what} came with CUDA {}; this driver is for CUDA {}: update it, or go without",
-    version(*since), version(*driver)
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
     /// What was asked for.
     pub what: String,
@@ -102,6 +118,20 @@ pub struct Unsupported {
     /// This driver's version.
     pub driver: u32,
 }
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, since, driver } = self;
+        write!(
+            f,
+            "{what} came with CUDA {}; this driver is for CUDA {}: update it, or go without",
+            version(*since),
+            version(*driver)
+        )
+    }
+}
+
+impl std::error::Error for Unsupported {}
 
 fn version(v: u32) -> String {
     format!("{}.{}", v / 1000, v % 1000 / 10)

@@ -1,18 +1,13 @@
 //! Copies, fills and views that do not fit the memory they are asked for.
 
-use thiserror::Error;
-
-use super::kinds::Axis;
+use super::launch::Axis;
+use std::fmt;
 
 /// A copy of rows and planes that would leave the memory of one side; nothing was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionError {
     /// The region reaches past the end of a row, plane or volume.
-    #[error(
-        "copy_region: the {side} has {limit} elements along {axis}; {count} from {start} on end at {}",
-        start.saturating_add(*count)
-    )]
     OutOfBounds {
         /// "source" or "target".
         side: &'static str,
@@ -26,7 +21,6 @@ pub enum RegionError {
         limit: usize,
     },
     /// A pitch that the driver counts in elements is no whole number of them.
-    #[error("the {side}'s pitch of {pitch} bytes is no whole number of elements of {size} bytes")]
     Pitch {
         /// "source" or "target".
         side: &'static str,
@@ -36,9 +30,6 @@ pub enum RegionError {
         size: usize,
     },
     /// The memory behind a row layout is too short for the region.
-    #[error(
-        "copy_region: the {side} has {len} bytes; with rows of {pitch} bytes the region ends at byte {end}"
-    )]
     TooShort {
         /// "source" or "target".
         side: &'static str,
@@ -51,9 +42,30 @@ pub enum RegionError {
     },
 }
 
+impl fmt::Display for RegionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfBounds { side, axis, start, count, limit } => write!(
+                f,
+                "copy_region: the {side} has {limit} elements along {axis}; {count} from {start} on end at {}",
+                start.saturating_add(*count)
+            ),
+            Self::Pitch { side, pitch, size } => write!(
+                f,
+                "the {side}'s pitch of {pitch} bytes is no whole number of elements of {size} bytes"
+            ),
+            Self::TooShort { side, len, pitch, end } => write!(
+                f,
+                "copy_region: the {side} has {len} bytes; with rows of {pitch} bytes the region ends at byte {end}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RegionError {}
+
 /// A range that is not inside a buffer.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("range {range} is not inside a buffer of {len} elements")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexRange {
     /// The range, as it was written.
     pub range: String,
@@ -61,14 +73,20 @@ pub struct IndexRange {
     pub len: usize,
 }
 
+impl fmt::Display for IndexRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { range, len } = self;
+        write!(f, "range {range} is not inside a buffer of {len} elements")
+    }
+}
+
+impl std::error::Error for IndexRange {}
+
 /// Device memory that cannot be seen as elements of another type.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CastError {
     /// The bytes are no whole number of elements.
-    #[error(
-        "cannot cast {from} to {to}: {bytes} bytes are no whole number of elements of {size}; slice the view first"
-    )]
     Size {
         /// The element it has.
         from: &'static str,
@@ -80,9 +98,6 @@ pub enum CastError {
         size: usize,
     },
     /// The address is not aligned for the element.
-    #[error(
-        "cannot cast {from} to {to}: the view starts at {address:#x}, its elements at multiples of {align} bytes"
-    )]
     Alignment {
         /// The element it has.
         from: &'static str,
@@ -94,3 +109,20 @@ pub enum CastError {
         align: usize,
     },
 }
+
+impl fmt::Display for CastError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { from, to, bytes, size } => write!(
+                f,
+                "cannot cast {from} to {to}: {bytes} bytes are no whole number of elements of {size}; slice the view first"
+            ),
+            Self::Alignment { from, to, address, align } => write!(
+                f,
+                "cannot cast {from} to {to}: the view starts at {address:#x}, its elements at multiples of {align} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CastError {}

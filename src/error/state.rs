@@ -2,7 +2,6 @@
 
 use cuda_driver_sys::CUresult;
 use std::fmt;
-use thiserror::Error;
 
 /// A kernel faulted: CUDA is of no use to this process any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +60,7 @@ impl fmt::Display for Faulted {
 impl std::error::Error for Faulted {}
 
 /// The process is a fork of the one that initialised CUDA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call}: process {child} is a fork of {parent}, which initialised CUDA: the driver serves only that one\n  help: \
-     fork before the first call of CUDA, or start a new program instead (`spawn` in Python's multiprocessing)"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forked {
     /// The driver function that refused.
     pub call: &'static str,
@@ -75,15 +70,37 @@ pub struct Forked {
     pub child: u32,
 }
 
+impl fmt::Display for Forked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, parent, child } = self;
+        write!(
+            f,
+            "{call}: process {child} is a fork of {parent}, which initialised CUDA: the driver serves only that one\n  help: \
+             fork before the first call of CUDA, or start a new program instead (`spawn` in Python's multiprocessing)"
+        )
+    }
+}
+
+impl std::error::Error for Forked {}
+
 /// Something that cannot be done while a stream is captured; the capture goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
-     give back, and host memory that is borrowed now may be gone then\n  help: {help}"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotInCapture {
     /// The driver function that was not called.
     pub call: &'static str,
     /// What to do instead.
     pub help: &'static str,
 }
+
+impl fmt::Display for NotInCapture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, help } = self;
+        write!(
+            f,
+            "{call} would break a capture: captured work only runs when its graph is launched, so there is nothing to wait for or to \
+             give back, and host memory that is borrowed now may be gone then\n  help: {help}"
+        )
+    }
+}
+
+impl std::error::Error for NotInCapture {}

@@ -1,28 +1,39 @@
 //! Textures, surfaces and tensor maps that cannot be made; the driver was not asked.
 
-use thiserror::Error;
+use std::fmt;
 
 /// A texture or surface that cannot be made.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextureError {
     /// Only floats can be filtered.
-    #[error(
-        "linear filtering of {element}, which is read as an integer\n  help: filter with FilterMode::Point, or read it \
-         as a fraction (8 and 16 bits, without TextureFlags::READ_AS_INTEGER)"
-    )]
     LinearFilterOfIntegers {
         /// The element.
         element: &'static str,
     },
     /// The array was not made for surfaces.
-    #[error("the array was made without ArrayFlags::SURFACE, so that no kernel can write to it")]
     NoSurface,
 }
 
+impl fmt::Display for TextureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LinearFilterOfIntegers { element } => write!(
+                f,
+                "linear filtering of {element}, which is read as an integer\n  help: filter with FilterMode::Point, or read it \
+                 as a fraction (8 and 16 bits, without TextureFlags::READ_AS_INTEGER)"
+            ),
+            Self::NoSurface => f.write_str(
+                "the array was made without ArrayFlags::SURFACE, so that no kernel can write to it",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TextureError {}
+
 /// A tensor map that the hardware cannot have.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("tensor map: {what} is {value}; {rule}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMapError {
     /// Which value is wrong, with its dimension.
     pub what: String,
@@ -31,3 +42,12 @@ pub struct TensorMapError {
     /// What it must be.
     pub rule: String,
 }
+
+impl fmt::Display for TensorMapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, value, rule } = self;
+        write!(f, "tensor map: {what} is {value}; {rule}")
+    }
+}
+
+impl std::error::Error for TensorMapError {}

@@ -1,7 +1,6 @@
 //! What can be wrong with a typed module and its launches.
 
 use std::fmt;
-use thiserror::Error;
 
 /// None of the images of a typed module serves the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +44,7 @@ impl fmt::Display for NoArtifact {
 impl std::error::Error for NoArtifact {}
 
 /// A launch that the contract of its kernel does not allow; nothing was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{kernel}: its launch contract requires `{required}`; given: {given}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractError {
     /// The kernel.
     pub kernel: String,
@@ -56,15 +54,20 @@ pub struct ContractError {
     pub given: String,
 }
 
+impl fmt::Display for ContractError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, required, given } = self;
+        write!(f, "{kernel}: its launch contract requires `{required}`; given: {given}")
+    }
+}
+
+impl std::error::Error for ContractError {}
+
 /// A texture, surface or tensor map that a typed kernel cannot be given beside its other arguments; nothing was submitted.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectError {
     /// The kernel writes what another argument reaches too.
-    #[error(
-        "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
-         help: give it two arrays or buffers, or declare a kernel that only reads both as `&`"
-    )]
     Aliased {
         /// The kernel.
         kernel: String,
@@ -74,10 +77,6 @@ pub enum ObjectError {
         second: &'static str,
     },
     /// The host may have a reference to the memory, and write it while the kernel runs.
-    #[error(
-        "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
-         help: make it of a `DeviceBuffer`, or declare a kernel that takes a `TextureHandle`, whose method is `unsafe`"
-    )]
     SeenByHost {
         /// The kernel.
         kernel: String,
@@ -85,6 +84,25 @@ pub enum ObjectError {
         object: &'static str,
     },
 }
+
+impl fmt::Display for ObjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aliased { kernel, first, second } => write!(
+                f,
+                "{kernel}: the arguments `{first}` and `{second}` reach the same memory, and the kernel may write it through one of them\n  \
+                 help: give it two arrays or buffers, or declare a kernel that only reads both as `&`"
+            ),
+            Self::SeenByHost { kernel, object } => write!(
+                f,
+                "{kernel}: the texture `{object}` reads memory that the host may write while the kernel runs: pinned or managed\n  \
+                 help: make it of a `DeviceBuffer`, or declare a kernel that takes a `TextureHandle`, whose method is `unsafe`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ObjectError {}
 
 impl From<ObjectError> for super::Error {
     fn from(error: ObjectError) -> Self {

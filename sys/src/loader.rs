@@ -10,6 +10,7 @@
 use crate::{CUresult, pfn};
 use core::ffi::{CStr, c_void};
 use std::error::Error as _;
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
@@ -39,11 +40,19 @@ pub fn system_names() -> &'static [&'static str] {
 /// No driver: what was tried, and why it failed.
 ///
 /// Its text is one line for each name, and what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("no CUDA driver:\n{}{}", lines(.attempts), advice(.attempts))]
+#[derive(Debug)]
 pub struct LoadError {
     attempts: Vec<Attempt>,
 }
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempts } = self;
+        write!(f, "no CUDA driver:\n{}{}", lines(attempts), advice(attempts))
+    }
+}
+
+impl std::error::Error for LoadError {}
 
 impl LoadError {
     /// Every name tried, in order; empty on a platform without CUDA.
@@ -63,23 +72,34 @@ pub struct Attempt {
 }
 
 /// Why a library does not serve as the driver.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// The system cannot load it (it is not there, is no library, needs another that is not there); in its words.
-    #[error("{0}")]
     NotLoaded(String),
     /// It is a library without this function, which every driver has.
-    #[error("it is not a CUDA driver: it has no {0}")]
     NotADriver(&'static str),
     /// It is a library without this function, which every one of the kind sought has; or a version from before it.
-    #[error("it is another library, or one that is too old: it has no {0}")]
     Lacks(&'static str),
     /// It is the library that the toolkit ships to link against; `cuDriverGetVersion` answers
     /// `CUDA_ERROR_STUB_LIBRARY`.
-    #[error("it is the toolkit's stub library for linking, not a driver")]
     Stub,
 }
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLoaded(value) => write!(f, "{value}"),
+            Self::NotADriver(value) => write!(f, "it is not a CUDA driver: it has no {value}"),
+            Self::Lacks(value) => {
+                write!(f, "it is another library, or one that is too old: it has no {value}")
+            }
+            Self::Stub => f.write_str("it is the toolkit's stub library for linking, not a driver"),
+        }
+    }
+}
+
+impl std::error::Error for Reason {}
 
 fn lines(attempts: &[Attempt]) -> String {
     attempts.iter().map(|Attempt { name, reason }| format!("  {}: {reason}\n", name.display())).collect()

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, cost, features, flakes, gpu, skipped};
+use crate::{Result, bindgen, build, cost, features, flakes, gpu, skipped};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -113,6 +113,7 @@ const STEPS: &[Step] = &[
         .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
+    Step::new("build", "crates and size of a program without features, within their limits", build::check),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
         .needs("valgrind", || answers("valgrind", &["--version"])),
     Step::new(

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod bindgen;
+mod build;
 mod cargo;
 mod cost;
 mod features;

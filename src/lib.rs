@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// What only some features use is not dead: `full` has all of them, and is checked for what nobody uses.
+#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
 /// The examples of the page.
 #[cfg(doctest)]
@@ -9,10 +11,12 @@ mod migration {}
 #[doc(hidden)]
 pub mod __private;
 pub mod compile;
+#[cfg(feature = "diagnostics")]
 mod doctor;
 mod driver;
 pub mod error;
 pub mod foundation;
+#[cfg(feature = "graph")]
 pub mod graph;
 pub mod launch;
 pub mod memory;
@@ -26,10 +30,9 @@ mod trace;
 
 /// Attributes and limits of devices, and partitions of one.
 pub mod device {
-    pub use crate::driver::{
-        CudaDevice, DeviceAttribute, DeviceLimits, DeviceUuid, GreenContext, PeerAttribute, SmResource,
-        SmSplitFlags,
-    };
+    pub use crate::driver::{CudaDevice, DeviceAttribute, DeviceLimits, DeviceUuid, PeerAttribute};
+    #[cfg(feature = "green-contexts")]
+    pub use crate::driver::{GreenContext, SmResource, SmSplitFlags};
 }
 
 /// How contexts are created, and their settings.
@@ -49,10 +52,9 @@ pub mod stream {
 
 /// Events: for order, for timing, between processes.
 pub mod event {
-    pub use crate::driver::{
-        AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle,
-        TimingEvent,
-    };
+    pub use crate::driver::{AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, TimingEvent};
+    #[cfg(feature = "interop")]
+    pub use crate::driver::{IpcEvent, IpcEventHandle};
 }
 
 /// Modules, libraries and functions: loading and linking, attributes, occupancy, global variables.
@@ -60,14 +62,17 @@ pub mod module {
     pub use crate::driver::{
         BlockSizeQuery, CacheConfig, CudaFunction, CudaLibrary, CudaModule, FunctionAttribute,
         FunctionLimits, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, Kernel, KernelEntry,
-        LibraryKernel, LibraryOptions, LinkInput, LinkedImage, Linker, LoadingMode, OccupancyFlags,
-        ParameterSource, Parameters, PotentialBlockSize, SharedCarveout,
+        LibraryKernel, LibraryOptions, LoadingMode, OccupancyFlags, ParameterSource, Parameters,
+        PotentialBlockSize, SharedCarveout,
     };
+    #[cfg(feature = "link")]
+    pub use crate::driver::{LinkInput, LinkedImage, Linker};
     pub use crate::memory::constant_view::ConstantViewMut;
     pub use crate::memory::global::{ModuleConstant, ModuleGlobal};
 }
 
 /// Arrays, and the textures and surfaces through which kernels access them.
+#[cfg(feature = "texture")]
 pub mod texture {
     pub use crate::memory::array::{ArrayFlags, ArrayShape, CudaArray};
     pub use crate::memory::array_format::{ArrayDescriptor, ArrayElement, ArrayFormat};
@@ -78,6 +83,7 @@ pub mod texture {
 }
 
 /// Tensor maps: how the tensor memory accelerator (TMA) copies tiles of a tensor.
+#[cfg(feature = "tensor")]
 pub mod tensor {
     pub use crate::memory::tensor_layout::{
         Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType,
@@ -87,6 +93,7 @@ pub mod tensor {
 }
 
 /// Virtual memory management: reserved addresses, physical memory, mappings, multicast.
+#[cfg(feature = "virtual-memory")]
 pub mod virtual_memory {
     pub use crate::memory::location::{MemoryAccess, MemoryLocation};
     pub use crate::memory::mapping::Mapping;
@@ -100,14 +107,18 @@ pub mod interop {
     pub use crate::memory::dlpack::{DlElement, DlTensor};
     #[cfg(feature = "dlpack")]
     pub use crate::memory::dlpack_abi;
+    #[cfg(feature = "interop")]
     pub use crate::memory::external_memory::{ExternalMemory, ExternalMemoryHandle};
+    #[cfg(feature = "interop")]
     pub use crate::memory::external_semaphore::{ExternalSemaphore, ExternalSemaphoreHandle};
     pub use crate::memory::foreign::RawOwnership;
+    #[cfg(feature = "interop")]
     pub use crate::memory::ipc::IpcMemoryHandle;
     pub use crate::memory::os_handle::{OsHandle, OsHandleKinds};
 }
 
 /// What is wrong, and where time goes: the report of `cuda-launch doctor`, the driver's log, core dumps, the profiler's range.
+#[cfg(feature = "diagnostics")]
 pub mod diagnostics {
     pub use crate::doctor::{
         DeviceReport, Doctor, DriverReport, DriverSource, KernelModule, Variable, doctor,
@@ -119,12 +130,13 @@ pub mod diagnostics {
 
 pub use cuda_driver_sys as sys;
 pub use cuda_driver_sys::Driver;
-#[cfg(feature = "derive")]
+#[cfg(feature = "macros")]
 pub use cuda_launch_macros::{DeviceCopy, cuda_module};
 
 pub use compile::{load_kernel_file, load_kernel_module};
 pub use driver::{CudaContext, CudaDevice, CudaEvent, CudaFunction, CudaModule, CudaStream, default_driver};
 pub use error::{Error, ErrorKind};
+#[cfg(feature = "graph")]
 pub use graph::{CaptureMode, CudaGraph, GraphExec, LaunchPlan};
 pub use launch::{Attribute, LaunchBuilder, LaunchConfig};
 pub use memory::{

@@ -6,6 +6,7 @@ use std::fmt::{Debug, Formatter, Result};
 use crate::driver::{
     AnyEvent, CudaContext, CudaFunction, CudaLibrary, CudaModule, CudaStream, Kernel, LibraryKernel,
 };
+#[cfg(feature = "graph")]
 use crate::graph::{CudaGraph, GraphExec};
 
 macro_rules! show {
@@ -27,6 +28,10 @@ show! {
     Kernel { name: Self::name, device: |k: &Self| k.context().ordinal(), raw: Self::raw }
     CudaLibrary { origin: Self::origin, raw: Self::raw }
     LibraryKernel { name: Self::name, raw: Self::raw }
+}
+
+#[cfg(feature = "graph")]
+show! {
     CudaGraph { device: |g: &Self| g.context().ordinal(), raw: Self::raw }
     GraphExec { device: |g: &Self| g.context().ordinal(), raw: Self::raw }
 }

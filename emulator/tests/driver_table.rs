@@ -16,9 +16,9 @@ fn it_has_what_driver_580_has() {
     let cuda = cuda_emulator::driver();
     assert_eq!(cuda.version(), Ok(13_000));
     for function in FUNCTIONS {
-        assert_eq!(cuda.has(function.name), function.since <= 13_000, "{}", function.name);
+        assert_eq!(cuda.has(function.name()), function.since <= 13_000, "{}", function.name());
     }
-    assert_eq!(FUNCTIONS.iter().filter(|function| !cuda.has(function.name)).count(), 43);
+    assert_eq!(FUNCTIONS.iter().filter(|function| !cuda.has(function.name())).count(), 43);
     let newer = unsafe { cuda.cuFuncGetParamCount(null_mut(), null_mut()) };
     assert_eq!(newer, CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 }
@@ -137,7 +137,7 @@ fn the_shared_library_is_the_same_driver() {
     let cuda = unsafe { Driver::open(folder.join(name)) }.unwrap();
     let own = cuda_emulator::driver();
     for function in FUNCTIONS {
-        assert_eq!(cuda.has(function.name), own.has(function.name), "{}", function.name);
+        assert_eq!(cuda.has(function.name()), own.has(function.name()), "{}", function.name());
     }
     // It has a state of its own: this process's other driver is not initialised by it.
     let mut context = null_mut();

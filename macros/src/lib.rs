@@ -1,4 +1,4 @@
-//! Macros of the crate `cuda-launch`; use them through it, with its feature `derive`.
+//! Macros of the crate `cuda-launch`; use them through it, with its feature `macros`.
 
 mod cuda_module;
 mod device_copy;

@@ -308,7 +308,13 @@ pub(crate) fn outside(end: impl FnOnce() + Send + 'static) {
     if !is_running() {
         return end();
     }
-    locked(&LATER).push(Box::new(end));
+    later(Box::new(end));
+}
+
+/// Does it on another thread.
+#[cold]
+fn later(end: Call) {
+    locked(&LATER).push(end);
     let named = thread::Builder::new().name("cuda-launch drop".into());
     // Where there is no thread to be had, the next one does it.
     let _ = named.spawn(|| {

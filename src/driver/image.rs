@@ -10,7 +10,6 @@ use std::ffi::{CString, c_void};
 use super::context::CudaContext;
 use super::jit::{JitOptions, JitReport};
 use super::jit_slots::Slots;
-use super::linker::LinkInput;
 use crate::error::{CompilerLog, Error, ErrorKind, Wanted};
 
 /// What an image says of one kernel.
@@ -127,7 +126,9 @@ impl<'a> Image<'a> {
     }
 
     /// What it is, as an input of a link.
-    pub(super) fn link_input(&self) -> LinkInput {
+    #[cfg(feature = "link")]
+    pub(super) fn link_input(&self) -> super::linker::LinkInput {
+        use super::linker::LinkInput;
         match self.checked {
             Checked::Cubin(_) => LinkInput::Cubin,
             Checked::Fatbin(_) => LinkInput::Fatbin,

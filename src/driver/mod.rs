@@ -16,6 +16,7 @@ mod context_flags;
 mod context_primary;
 mod context_settings;
 mod context_work;
+#[cfg(feature = "diagnostics")]
 mod coredump;
 mod device;
 mod device_attribute;
@@ -23,6 +24,7 @@ mod event;
 mod fault;
 mod function;
 mod function_attribute;
+#[cfg(feature = "green-contexts")]
 mod green;
 mod hold;
 pub(crate) mod host_call;
@@ -34,7 +36,9 @@ mod kernel_table;
 mod library;
 mod library_kernel;
 mod limits;
+#[cfg(feature = "link")]
 mod linker;
+#[cfg(feature = "diagnostics")]
 mod logs;
 mod module;
 mod occupancy;
@@ -42,6 +46,7 @@ mod open_captures;
 mod packed;
 mod park;
 mod peer;
+#[cfg(feature = "diagnostics")]
 mod profiler;
 mod shape;
 mod stream;
@@ -60,17 +65,19 @@ pub use context_create::ContextOptions;
 pub use context_flags::{ContextFlags, ContextSchedule};
 pub use context_primary::PrimaryContextState;
 pub use context_settings::ContextLimit;
+#[cfg(feature = "diagnostics")]
 pub use coredump::{Coredump, CoredumpFlags, CoredumpSwitch};
 pub use device::{CudaDevice, DeviceUuid};
 pub use device_attribute::DeviceAttribute;
 #[cfg(feature = "async")]
 pub(crate) use event::StreamMark;
-pub use event::{
-    AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, IpcEvent, IpcEventHandle, TimingEvent,
-};
+pub use event::{AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, TimingEvent};
+#[cfg(feature = "interop")]
+pub use event::{IpcEvent, IpcEventHandle};
 pub(crate) use fault::NO_KERNEL;
 pub use function::CudaFunction;
 pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
+#[cfg(feature = "green-contexts")]
 pub use green::{GreenContext, SmResource, SmSplitFlags};
 pub use host_call::HostWait;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
@@ -79,7 +86,9 @@ pub(crate) use kernel::{biased, kind};
 pub use library::{CudaLibrary, LibraryOptions};
 pub use library_kernel::LibraryKernel;
 pub use limits::DeviceLimits;
+#[cfg(feature = "link")]
 pub use linker::{LinkInput, LinkedImage, Linker};
+#[cfg(feature = "diagnostics")]
 pub use logs::{DriverLog, LogLevel, LogListener};
 pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
@@ -87,6 +96,7 @@ pub(crate) use open_captures::{despite_captures, forbid_anywhere, forbid_here};
 pub(crate) use packed::PackedArguments;
 pub(crate) use park::{Keep, sweep, try_again, until_done};
 pub use peer::PeerAttribute;
+#[cfg(feature = "diagnostics")]
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
 pub use stream::{CudaStream, StreamFlags};

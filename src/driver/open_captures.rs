@@ -112,24 +112,41 @@ pub(crate) fn forbid_anywhere(context: &CudaContext, call: &'static str) -> Resu
 /// Runs `call` so that no capture of this crate is broken by it, or refuses it.
 #[inline]
 pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    if any(Open::forbids) { outside_captures(context, call) } else { call() }
+    // Not two calls of `call`: the compiler would put both into every function that calls the driver.
+    let changed = if any(Open::forbids) { relax(context) } else { None };
+    let result = call();
+    if let Some(mode) = changed {
+        restore(context, mode);
+    }
+    result
 }
 
 /// The same for captures of other code too, which this crate cannot see: for calls that nobody asked for.
 ///
 /// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
-#[cold]
 pub(super) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: `mode` outlives the call.
-    let exchange = |mode: &mut _| unsafe { context.driver().cuThreadExchangeStreamCaptureMode(mode) };
-    let changed = exchange(&mut mode) == CUresult::SUCCESS;
+    let changed = relax(context);
     let result = call();
-    if changed {
-        // The thread gets its own mode back; there is nothing to do about a refusal.
-        let _ = exchange(&mut mode);
+    if let Some(mode) = changed {
+        restore(context, mode);
     }
     result
+}
+
+/// From now on this thread minds no capture; its own mode, to be given back by [`restore`], if the driver agrees.
+#[cold]
+fn relax(context: &CudaContext) -> Option<CUstreamCaptureMode> {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: `mode` outlives the call.
+    let code = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+    (code == CUresult::SUCCESS).then_some(mode)
+}
+
+/// The thread gets its own mode back; there is nothing to do about a refusal.
+#[cold]
+fn restore(context: &CudaContext, mut mode: CUstreamCaptureMode) {
+    // SAFETY: `mode` outlives the call.
+    let _ = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
 }
 
 /// Whether there is such a capture.

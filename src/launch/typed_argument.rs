@@ -1,9 +1,12 @@
 //! What may be passed for a parameter of a typed kernel.
 
+#[cfg(feature = "tensor")]
 use cuda_driver_sys::CUtensorMap;
 
 use crate::memory::{DeviceCopy, DevicePtr, DevicePtrMut};
+#[cfg(feature = "tensor")]
 use crate::tensor::TensorMap;
+#[cfg(feature = "texture")]
 use crate::texture::{SurfaceHandle, SurfaceObject, TextureHandle, TextureObject};
 
 /// A value that may be passed where a kernel declares the by-value parameter `P`.
@@ -49,6 +52,7 @@ impl<T: 'static> KernelArgument<DevicePtr<T>> for DevicePtrMut<T> {
     }
 }
 
+#[cfg(feature = "texture")]
 #[diagnostic::do_not_recommend]
 impl KernelArgument<TextureHandle> for &TextureObject {
     #[inline(always)]
@@ -57,6 +61,7 @@ impl KernelArgument<TextureHandle> for &TextureObject {
     }
 }
 
+#[cfg(feature = "texture")]
 #[diagnostic::do_not_recommend]
 impl KernelArgument<SurfaceHandle> for &SurfaceObject {
     #[inline(always)]
@@ -65,6 +70,7 @@ impl KernelArgument<SurfaceHandle> for &SurfaceObject {
     }
 }
 
+#[cfg(feature = "tensor")]
 #[diagnostic::do_not_recommend]
 impl KernelArgument<TensorMap> for &TensorMap {
     #[inline(always)]
@@ -73,6 +79,7 @@ impl KernelArgument<TensorMap> for &TensorMap {
     }
 }
 
+#[cfg(feature = "tensor")]
 #[diagnostic::do_not_recommend]
 impl KernelArgument<CUtensorMap> for &TensorMap {
     #[inline(always)]
@@ -81,6 +88,7 @@ impl KernelArgument<CUtensorMap> for &TensorMap {
     }
 }
 
+#[cfg(feature = "tensor")]
 #[diagnostic::do_not_recommend]
 impl KernelArgument<CUtensorMap> for TensorMap {
     #[inline(always)]

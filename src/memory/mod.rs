@@ -4,7 +4,9 @@
 
 mod advice;
 mod aligned;
+#[cfg(feature = "texture")]
 pub(crate) mod array;
+#[cfg(feature = "texture")]
 pub(crate) mod array_format;
 mod buffer;
 pub(crate) mod constant_view;
@@ -20,21 +22,29 @@ pub(crate) mod dlpack;
 #[cfg(feature = "dlpack")]
 #[doc(hidden)]
 pub mod dlpack_abi;
+#[cfg(feature = "interop")]
 pub(crate) mod external_memory;
+#[cfg(feature = "interop")]
 pub(crate) mod external_semaphore;
 mod fill;
 pub(crate) mod foreign;
 pub(crate) mod global;
+#[cfg(feature = "virtual-memory")]
 mod growable;
 mod home;
+#[cfg(feature = "interop")]
 pub(crate) mod ipc;
 pub(crate) mod location;
 mod managed;
+#[cfg(feature = "virtual-memory")]
 pub(crate) mod mapping;
+#[cfg(feature = "texture")]
 pub(crate) mod mipmap;
+#[cfg(feature = "virtual-memory")]
 pub(crate) mod multicast;
 pub(crate) mod object;
 pub(crate) mod os_handle;
+#[cfg(feature = "virtual-memory")]
 pub(crate) mod physical;
 mod pinned;
 mod pinned_view;
@@ -47,14 +57,21 @@ mod pool;
 mod region;
 mod region_batch;
 mod registered;
+#[cfg(any(feature = "interop", feature = "virtual-memory"))]
 mod share;
 mod stream_buffers;
 pub(crate) mod stream_memory;
+#[cfg(feature = "texture")]
 pub(crate) mod surface;
+#[cfg(feature = "tensor")]
 pub(crate) mod tensor_layout;
+#[cfg(feature = "tensor")]
 pub(crate) mod tensor_map;
+#[cfg(feature = "tensor")]
 pub(crate) mod tensor_map_object;
+#[cfg(feature = "texture")]
 pub(crate) mod texture_descriptor;
+#[cfg(feature = "texture")]
 pub(crate) mod texture_object;
 mod view;
 mod view_parts;
@@ -66,6 +83,7 @@ pub use copy_region::{CopySource, CopyTarget};
 pub use device_copy::{DeviceCopy, NoAddress};
 pub use fill::FillElement;
 pub(crate) use fill::Word;
+#[cfg(feature = "virtual-memory")]
 pub use growable::GrowableBuffer;
 pub(crate) use home::Home;
 pub use location::{MemoryAccess, MemoryLocation};

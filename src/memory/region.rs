@@ -4,6 +4,7 @@ use cuda_driver_sys::CUarray;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+#[cfg(feature = "texture")]
 use super::array::ArrayInner;
 use super::home::Home;
 use crate::driver::CudaContext;
@@ -102,6 +103,7 @@ pub(super) enum Owner<'a> {
     /// A buffer's.
     Home(&'a Arc<Home>),
     /// An array's.
+    #[cfg(feature = "texture")]
     Array(&'a Arc<ArrayInner>),
 }
 
@@ -111,6 +113,7 @@ impl<'a> Owner<'a> {
         match self {
             Self::Host => None,
             Self::Home(home) => Some(home.context()),
+            #[cfg(feature = "texture")]
             Self::Array(array) => Some(&array.context),
         }
     }
@@ -120,6 +123,7 @@ impl<'a> Owner<'a> {
         match self {
             Self::Host => Ok(()),
             Self::Home(home) => home.note(work, written),
+            #[cfg(feature = "texture")]
             Self::Array(array) => array.note(work, written),
         }
     }

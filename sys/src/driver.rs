@@ -180,7 +180,7 @@ impl Driver {
     pub fn file(&self) -> Option<PathBuf> {
         let first = FUNCTIONS
             .iter()
-            .map(|function| self.address(function.name))
+            .map(|function| self.address(function.name()))
             .find(|address| !address.is_null())?;
         loader::file_of(first)
     }

@@ -45,7 +45,7 @@ macro_rules! define {
 
         /// Every function of the table, ascending by name.
         pub const FUNCTIONS: &[FunctionInfo] =
-            &[$(FunctionInfo { name: stringify!($name), since: $since, symbol: symbol(concat!(stringify!($name), "\0")) }),*];
+            &[$(FunctionInfo { symbol: symbol(concat!(stringify!($name), "\0")), since: $since }),*];
     };
 }
 crate::for_each_function!(define);
@@ -54,14 +54,22 @@ crate::for_each_function!(define);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FunctionInfo {
-    /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`.
-    pub name: &'static str,
+    // The name alone, once: a second one would be 30 KiB in every program.
+    symbol: &'static CStr,
     /// The driver version that introduced the symbol, in the format of `cuDriverGetVersion`: 12040 is 12.4.
     pub since: u32,
-    symbol: &'static CStr,
 }
 
 impl FunctionInfo {
+    /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`.
+    pub const fn name(&self) -> &'static str {
+        match self.symbol.to_str() {
+            Ok(name) => name,
+            // Names in C are ASCII.
+            Err(_) => "",
+        }
+    }
+
     /// [`name`](Self::name) as C wants it.
     pub const fn symbol(&self) -> &'static CStr {
         self.symbol
@@ -106,7 +114,7 @@ impl Table {
         for (index, function) in FUNCTIONS.iter().enumerate() {
             let mut address = lookup(function.symbol);
             if let Some((_, older)) =
-                OLDER.iter().find(|(newer, _)| address.is_null() && *newer == function.name)
+                OLDER.iter().find(|(newer, _)| address.is_null() && *newer == function.name())
             {
                 address = lookup(older);
             }
@@ -145,5 +153,5 @@ pub(crate) fn position(name: &str) -> Option<usize> {
         Ok(index) => crate::ALIASES.get(index).map_or(name, |(_, symbol)| symbol),
         Err(_) => name,
     };
-    FUNCTIONS.binary_search_by_key(&symbol, |function| function.name).ok()
+    FUNCTIONS.binary_search_by_key(&symbol, |function| function.name()).ok()
 }

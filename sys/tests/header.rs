@@ -5,7 +5,7 @@ use cuda_driver_sys::*;
 use std::mem::{align_of, offset_of, size_of};
 
 fn since(name: &str) -> u32 {
-    FUNCTIONS.iter().find(|function| function.name == name).unwrap().since
+    FUNCTIONS.iter().find(|function| function.name() == name).unwrap().since
 }
 
 #[test]
@@ -14,13 +14,13 @@ fn all_functions_are_bound() {
     assert_eq!(FUNCTIONS.len(), 492);
     assert_eq!(ALIASES.len(), 83);
     let sorted = |names: &[&str]| names.windows(2).all(|pair| pair[0] < pair[1]);
-    assert!(sorted(&FUNCTIONS.iter().map(|function| function.name).collect::<Vec<_>>()));
+    assert!(sorted(&FUNCTIONS.iter().map(|function| function.name()).collect::<Vec<_>>()));
     assert!(sorted(&ALIASES.iter().map(|(alias, _)| *alias).collect::<Vec<_>>()));
-    assert!(FUNCTIONS.iter().all(|function| function.symbol().to_str() == Ok(function.name)));
+    assert!(FUNCTIONS.iter().all(|function| function.symbol().to_str() == Ok(function.name())));
     // Per-thread default streams are an argument here, not another set of functions.
-    assert!(!FUNCTIONS.iter().any(|f| f.name.ends_with("_ptsz") || f.name.ends_with("_ptds")));
+    assert!(!FUNCTIONS.iter().any(|f| f.name().ends_with("_ptsz") || f.name().ends_with("_ptds")));
     // An alias is a name of its own, or calling it would not be the same as calling its symbol.
-    let symbol = |name: &str| FUNCTIONS.binary_search_by_key(&name, |function| function.name).is_ok();
+    let symbol = |name: &str| FUNCTIONS.binary_search_by_key(&name, |function| function.name()).is_ok();
     assert!(ALIASES.iter().all(|(alias, name)| !symbol(alias) && symbol(name)));
 }
 

@@ -35,7 +35,7 @@ fn without(hidden: &[&str]) -> Driver {
     let addresses = numbered::addresses();
     let lookup = |symbol: &CStr| {
         let symbol = symbol.to_str().unwrap();
-        let known = FUNCTIONS.iter().any(|function| function.name == symbol);
+        let known = FUNCTIONS.iter().any(|function| function.name() == symbol);
         if hidden.contains(&symbol) || !known { null() } else { addresses[index(symbol)] }
     };
     // SAFETY: the functions have the types of `pfn` (the compiler compared them) and do nothing.
@@ -54,7 +54,7 @@ fn call_all(driver: &Driver) -> Vec<CUresult> {
 }
 
 fn index(symbol: &str) -> usize {
-    FUNCTIONS.binary_search_by_key(&symbol, |function| function.name).expect(symbol)
+    FUNCTIONS.binary_search_by_key(&symbol, |function| function.name()).expect(symbol)
 }
 
 fn number(symbol: &str) -> CUresult {
@@ -71,7 +71,7 @@ fn every_method_calls_the_function_of_its_name() {
     let answers = call_all(&without(&[]));
     assert_eq!(answers.len(), FUNCTIONS.len());
     for (function, answer) in FUNCTIONS.iter().zip(answers) {
-        assert_eq!(answer, number(function.name), "{}", function.name);
+        assert_eq!(answer, number(function.name()), "{}", function.name());
     }
 }
 
@@ -80,7 +80,7 @@ fn a_driver_without_functions_answers_every_call_with_code_36() {
     // SAFETY: nothing is handed out.
     let driver = unsafe { Driver::from_lookup(|_| null()) };
     assert!(call_all(&driver).iter().all(|answer| answer.0 == 36));
-    assert!(FUNCTIONS.iter().all(|function| !driver.has(function.name)));
+    assert!(FUNCTIONS.iter().all(|function| !driver.has(function.name())));
     assert_eq!(driver.version(), Err(CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER));
     assert_eq!(driver.file(), None);
 }
@@ -88,13 +88,13 @@ fn a_driver_without_functions_answers_every_call_with_code_36() {
 #[test]
 fn each_function_can_be_missing_alone() {
     for hidden in FUNCTIONS.iter().step_by(step(246)) {
-        let driver = without(&[hidden.name]);
+        let driver = without(&[hidden.name()]);
         for (function, answer) in FUNCTIONS.iter().zip(call_all(&driver)) {
-            let missing = function.name == hidden.name;
-            assert_eq!(driver.has(function.name), !missing);
-            assert_eq!(driver.address(function.name).is_null(), missing);
-            let expected = if missing { CUresult(36) } else { number(function.name) };
-            assert_eq!(answer, expected, "{} without {}", function.name, hidden.name);
+            let missing = function.name() == hidden.name();
+            assert_eq!(driver.has(function.name()), !missing);
+            assert_eq!(driver.address(function.name()).is_null(), missing);
+            let expected = if missing { CUresult(36) } else { number(function.name()) };
+            assert_eq!(answer, expected, "{} without {}", function.name(), hidden.name());
         }
     }
 }
@@ -146,7 +146,7 @@ fn each_symbol_is_asked_for_once() {
     const OLDER: &str = "cuEventElapsedTime";
     let (older, exact): (Vec<_>, Vec<_>) = asked.iter().map(String::as_str).partition(|name| *name == OLDER);
     assert_eq!(older, [OLDER]);
-    assert_eq!(exact, FUNCTIONS.iter().map(|function| function.name).collect::<Vec<_>>());
+    assert_eq!(exact, FUNCTIONS.iter().map(|function| function.name()).collect::<Vec<_>>());
     let aliases: Vec<_> = ALIASES.iter().map(|(alias, _)| *alias).collect();
     assert!(exact.iter().all(|name| !aliases.contains(name)), "an old ABI was looked up");
     assert_eq!(*driver.origin(), Origin::Lookup);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, cost, flakes, gpu, skipped};
+use crate::{Result, bindgen, build, cost, features, flakes, gpu, skipped};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -114,6 +114,7 @@ const STEPS: &[Step] = &[
         .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"])),
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
+    Step::new("build", "crates and size of a program without features, within their limits", build::check),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
         .needs("valgrind", || answers("valgrind", &["--version"])),
     Step::new(
@@ -123,6 +124,8 @@ const STEPS: &[Step] = &[
     ),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"])),
+    Step::new("features", "the library with no feature, with each one alone, and with all", features::check)
+        .on_request(),
     Step::new(
         "targets",
         "the workspace compiles for Windows and for Linux on aarch64, without a warning",

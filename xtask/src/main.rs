@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 mod bindgen;
+mod build;
 mod cargo;
 mod cost;
+mod features;
 mod flakes;
 mod gate;
 mod gpu;

@@ -80,7 +80,7 @@ fn table() -> Driver {
 /// [`cuda_driver_sys::FUNCTIONS`] it knows `cuProfilerStart` and `cuProfilerStop`, which have their own header.
 pub fn symbol_address(symbol: &str) -> *const c_void {
     let known = FUNCTIONS
-        .binary_search_by_key(&symbol, |function| function.name)
+        .binary_search_by_key(&symbol, |function| function.name())
         .ok()
         .and_then(|at| FUNCTIONS.get(at));
     match known {
@@ -97,8 +97,8 @@ pub fn symbol_address(symbol: &str) -> *const c_void {
 fn is_called(function: &FunctionInfo, name: &str) -> bool {
     let number =
         |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-    let base = function.name.rsplit_once("_v").filter(number).map_or(function.name, |(base, _)| base);
-    base == name || ALIASES.binary_search(&(name, function.name)).is_ok()
+    let base = function.name().rsplit_once("_v").filter(number).map_or(function.name(), |(base, _)| base);
+    base == name || ALIASES.binary_search(&(name, function.name())).is_ok()
 }
 
 /// Finds a function by its unversioned name and the CUDA version that the program was written for: the newest ABI that
@@ -130,7 +130,7 @@ fn get_proc_address(
     let limit = u32::try_from(version).unwrap_or(u32::MAX);
     let best = found.iter().filter(|function| function.since <= limit).max_by_key(|function| function.since);
     let (address, answer) = match best {
-        Some(function) => (symbol_address(function.name), R::CU_GET_PROC_ADDRESS_SUCCESS),
+        Some(function) => (symbol_address(function.name()), R::CU_GET_PROC_ADDRESS_SUCCESS),
         None if !found.is_empty() => (std::ptr::null(), R::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
         None => (profiler::address(name), R::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
     };

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: an event is destroyed only by its one owner.
 
 mod everything;
+#[cfg(feature = "interop")]
 mod ipc;
 #[cfg(feature = "async")]
 mod mark;
@@ -20,6 +21,7 @@ use super::open_captures::despite_captures;
 use super::park::Keep;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};
+#[cfg(feature = "interop")]
 pub use ipc::{IpcEvent, IpcEventHandle};
 #[cfg(feature = "async")]
 pub(super) use mark::EventPool;

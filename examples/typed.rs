@@ -35,7 +35,7 @@ fn main() -> Result<(), Error> {
     assert_eq!(c.to_host_vec(&stream)?, [3.0; 1024]);
 
     // SAFETY: both buffers have 1024 elements, and only this stream uses them.
-    unsafe { module.saxpy(&stream, config, 1024, 2.0, a.as_device_ptr(), c.as_mut_device_ptr()) }?;
+    unsafe { module.saxpy(&stream, config, 1024, 2.0, &a, &mut c) }?;
     assert_eq!(c.to_host_vec(&stream)?, [5.0; 1024]);
 
     let x = DeviceBuffer::from_host(&stream, &(0..1024u32).collect::<Vec<_>>())?;

@@ -281,10 +281,7 @@ fn structs_addresses_and_closures_are_passed() {
         .map(|i| (f64::from(2.0 * 3.0 * (i + 1) as f32) + 0.25 + f64::from(params.idx[i % 4])) as f32)
         .collect();
     // SAFETY: both have 5 elements.
-    unsafe {
-        module.mix(&stream, one_block(32), params, &x, &mut y, 5, 3.0)
-    }
-    .unwrap();
+    unsafe { module.mix(&stream, one_block(32), params, &x, &mut y, 5, 3.0) }.unwrap();
     assert_eq!(y.to_host_vec(&stream).unwrap(), expected);
 
     let k = 40u32;

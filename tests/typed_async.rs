@@ -286,7 +286,8 @@ fn cooperative_launches_and_clusters() {
     let mut partial = DeviceBuffer::<u32>::zeroed(&stream(), 4).unwrap();
     let mut sum = DeviceBuffer::<u32>::zeroed(&stream(), 1).unwrap();
     // SAFETY: x has 1024 elements, partial one for each of the 4 blocks.
-    let mut sums = |n| unsafe { module.grid_sum_async(blocks(4, 256), &x, n, &mut partial, &mut sum) }?.sync();
+    let mut sums =
+        |n| unsafe { module.grid_sum_async(blocks(4, 256), &x, n, &mut partial, &mut sum) }?.sync();
     sums(1024).unwrap();
     assert!(sums(1025).unwrap_err().is_contract_violation());
     assert_eq!(read(&sum), [1023 * 1024 / 2]);

@@ -245,10 +245,26 @@ mod later {
         module.saxpy(stream, config(), n, 1.0, &one, &mut a).unwrap();
         let b = DeviceBuffer::<f32>::zeroed(&second, N).unwrap();
         let operation = module.saxpy_async_owned(config(), n, 10.0, a, b).unwrap();
-        let (done, _event) = operation.submit_on(&second).unwrap();
+        let ((mut a, b), _event) = operation.submit_on(&second).unwrap();
         assert!(!second.query().unwrap(), "the operation waits for the launch");
         drop(held);
-        assert_eq!(done.1.to_host_vec(&second).unwrap(), [10.0; N]);
+        assert_eq!(b.to_host_vec(&second).unwrap(), [10.0; N]);
+
+        let held = hold(&second);
+        let operation = module.saxpy_async_owned(config(), n, 10.0, one, b).unwrap();
+        let ((one, b), _event) = operation.submit_on(&second).unwrap();
+        module.saxpy(stream, config(), n, 1.0, &b, &mut a).unwrap(); // a = 1 + 20
+        assert!(!stream.query().unwrap(), "the launch waits for the operation that writes");
+        drop(held);
+        assert_eq!(rig.read(&a), [21.0; N]);
+
+        let held = hold(&second);
+        let operation = module.saxpy_async_owned(config(), n, 1.0, b, one).unwrap();
+        let ((mut b, one), _event) = operation.submit_on(&second).unwrap(); // reads b
+        module.saxpy(stream, config(), n, 1.0, &a, &mut b).unwrap();
+        assert!(!stream.query().unwrap(), "the launch that writes waits for the operation that reads");
+        drop(held);
+        assert_eq!(one.to_host_vec(&second).unwrap(), [21.0; N]);
     }
 
     #[test]

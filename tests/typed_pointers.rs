@@ -141,8 +141,9 @@ fn launches_on_two_streams_are_ordered_by_their_addresses() {
     let rig = rig();
     let (n, Rig { ctx, stream, module }) = (N as u32, &rig);
     let second = ctx.new_stream().unwrap();
-    let (one, mut a, mut b) = (rig.floats(1.0), rig.floats(0.0), rig.floats(0.0));
-    stream.synchronize().unwrap();
+    // `a` alone is used on both.
+    let (one, mut a) = (rig.floats(1.0), rig.floats(0.0));
+    let mut b = DeviceBuffer::<f32>::zeroed(&second, N).unwrap();
     let held = hold(stream);
     module.saxpy(stream, config(), n, 1.0, &one, &mut a).unwrap(); // a = 1
     module.saxpy(&second, config(), n, 10.0, &a, &mut b).unwrap(); // b = 10
@@ -239,32 +240,26 @@ mod later {
         let rig = rig();
         let (n, Rig { ctx, stream, module }) = (N as u32, &rig);
         let second = ctx.new_stream().unwrap();
-        let (one, mut a) = (rig.floats(1.0), rig.floats(0.0));
-        stream.synchronize().unwrap();
+        let of = |stream: &CudaStream, value: f32| DeviceBuffer::from_host(stream, &[value; N]).unwrap();
+        // Each of the stream that uses it: only one crosses at a time.
+        let (one, mut a, mut c) = (of(stream, 1.0), of(stream, 0.0), of(stream, 0.0));
+        let (other, b) = (of(&second, 1.0), of(&second, 0.0));
+
         let held = hold(stream);
-        module.saxpy(stream, config(), n, 1.0, &one, &mut a).unwrap();
-        let b = DeviceBuffer::<f32>::zeroed(&second, N).unwrap();
-        let operation = module.saxpy_async_owned(config(), n, 10.0, a, b).unwrap();
-        let ((mut a, b), _event) = operation.submit_on(&second).unwrap();
-        assert!(!second.query().unwrap(), "the operation waits for the launch");
+        module.saxpy(stream, config(), n, 1.0, &one, &mut a).unwrap(); // a = 1
+        let operation = module.saxpy_async_owned(config(), n, 10.0, a, b).unwrap(); // b = 10
+        let ((_, b), _event) = operation.submit_on(&second).unwrap();
+        assert!(!second.query().unwrap(), "the operation waits for the launch that writes");
         drop(held);
         assert_eq!(b.to_host_vec(&second).unwrap(), [10.0; N]);
 
         let held = hold(&second);
-        let operation = module.saxpy_async_owned(config(), n, 10.0, one, b).unwrap();
-        let ((one, b), _event) = operation.submit_on(&second).unwrap();
-        module.saxpy(stream, config(), n, 1.0, &b, &mut a).unwrap(); // a = 1 + 20
+        let operation = module.saxpy_async_owned(config(), n, 10.0, other, b).unwrap(); // b = 20
+        let ((_, b), _event) = operation.submit_on(&second).unwrap();
+        module.saxpy(stream, config(), n, 1.0, &b, &mut c).unwrap(); // c = 20
         assert!(!stream.query().unwrap(), "the launch waits for the operation that writes");
         drop(held);
-        assert_eq!(rig.read(&a), [21.0; N]);
-
-        let held = hold(&second);
-        let operation = module.saxpy_async_owned(config(), n, 1.0, b, one).unwrap();
-        let ((mut b, one), _event) = operation.submit_on(&second).unwrap(); // reads b
-        module.saxpy(stream, config(), n, 1.0, &a, &mut b).unwrap();
-        assert!(!stream.query().unwrap(), "the launch that writes waits for the operation that reads");
-        drop(held);
-        assert_eq!(one.to_host_vec(&second).unwrap(), [21.0; N]);
+        assert_eq!(rig.read(&c), [20.0; N]);
     }
 
     #[test]

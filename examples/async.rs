@@ -31,16 +31,16 @@ impl DeviceOperation for Scale {
     type Output = (Arc<DeviceBuffer<f32>>, DeviceBuffer<f32>);
 
     #[allow(unsafe_code)]
-    unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
+    unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
         let mut launch = AsyncKernelLaunch::new(&self.f);
-        launch.push_arg(self.n).push_arg(self.factor);
-        // SAFETY: 1: buffers whose address was taken wait at their end; 2: nobody but this chain has the output.
-        unsafe {
-            launch.push_device_ptr(self.input.cu_deviceptr()).push_device_ptr(self.output.cu_deviceptr())
-        };
+        launch
+            .push_arg(self.n)
+            .push_arg(self.factor)
+            .push_buffer(&self.input)
+            .push_buffer_mut(&mut self.output);
         launch.set_launch_config(LaunchConfig::for_num_elems(self.n));
-        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: as above; 5, 6: it writes floats,
-        // and ends.
+        // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: it writes
+        // floats, and ends.
         unsafe { launch.execute(cx)? };
         Ok((self.input, self.output))
     }
@@ -89,10 +89,10 @@ async fn run() -> Result<(), Error> {
 
     // The unsafe macro, lazily: no stream is named; the schedule chooses one.
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, n)?;
-    // SAFETY: 1, 2: as in `Scale`; 3, 4: both buffers live until the end of the future; 5, 6: as above.
+    // SAFETY: as in `Scale`.
     unsafe {
         cuda_launch_async! { function: scale, config: config,
-        args: [n as u32, 0.5f32, a.as_device_ptr(), out.as_mut_device_ptr()] }
+        args: [n as u32, 0.5f32, ptr(a), ptr_mut(out)] }
     }
     .await?;
     assert_eq!(out.to_host_vec(&stream)?, vec![0.5; n]);

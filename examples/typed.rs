@@ -1,7 +1,6 @@
 //! A typed module: the sidecar is read while the program compiles, and a signature that its kernels do not have is a compile
-//! error. A kernel whose author promises that it stays inside its arguments is launched without `unsafe`.
-
-#![allow(unsafe_code)] // Two kernels that take bare addresses.
+//! error. A kernel whose author promises that it stays inside its arguments is launched without `unsafe`: one that gets lengths, and
+//! one that gets bare addresses, whose contract says how long the memory has to be.
 
 use cuda_launch::{CudaContext, DeviceBuffer, Error, LaunchConfig, cuda_module};
 
@@ -11,11 +10,17 @@ mod kernels {
         /// c = a + b, elementwise. Its author promises that it stays inside the slices: safe to launch.
         pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
         /// y = alpha * x + y for the first n elements.
-        pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
-        /// out = the sum of x; partial has one element a block, and blocks have 256 threads.
+        #[launch_contract(requires = (x.len() >= n as usize, y.len() >= n as usize))]
+        pub safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+        /// out = the sum of the first n of x; partial has one element for each of 4 blocks, which have 256 threads. Their counters
+        /// must not wrap.
         #[cooperative_launch]
-        #[launch_contract(block = (256, 1, 1))]
-        pub fn grid_sum(x: *const u32, n: u32, partial: *mut u32, out: *mut u32);
+        #[launch_contract(
+            block = (256, 1, 1),
+            grid = (4, 1, 1),
+            requires = (x.len() >= n as usize, n <= 1 << 31, partial.len() >= 4, !out.is_empty())
+        )]
+        pub safe fn grid_sum(x: *const u32, n: u32, partial: *mut u32, out: *mut u32);
         /// Each block's rank in its cluster.
         #[cluster_launch(4, 1, 1)]
         pub safe fn ranks(out: &mut [u32]);
@@ -34,16 +39,13 @@ fn main() -> Result<(), Error> {
     module.vecadd(&stream, config, &a, &b, &mut c)?;
     assert_eq!(c.to_host_vec(&stream)?, [3.0; 1024]);
 
-    // SAFETY: both buffers have 1024 elements, and only this stream uses them.
-    unsafe { module.saxpy(&stream, config, 1024, 2.0, a.as_device_ptr(), c.as_mut_device_ptr()) }?;
+    module.saxpy(&stream, config, 1024, 2.0, &a, &mut c)?;
     assert_eq!(c.to_host_vec(&stream)?, [5.0; 1024]);
 
     let x = DeviceBuffer::from_host(&stream, &(0..1024u32).collect::<Vec<_>>())?;
     let mut partial = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
     let mut sum = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
-    let (to_partial, to_sum) = (partial.as_mut_device_ptr(), sum.as_mut_device_ptr());
-    // SAFETY: x has 1024 elements, partial one for each of the 4 blocks, and only this stream uses them.
-    unsafe { module.grid_sum(&stream, config, x.as_device_ptr(), 1024, to_partial, to_sum) }?;
+    module.grid_sum(&stream, config, &x, 1024, &mut partial, &mut sum)?;
     assert_eq!(sum.to_host_vec(&stream)?, [1023 * 1024 / 2]);
 
     let eight = LaunchConfig::new((8, 1, 1), (32, 1, 1));

@@ -186,11 +186,11 @@ fn vecadd_and_scale_of_pointers() {
     in_each!(gpu, [ptx_tests_data_basic_ptx ptx_tests_data_basic_debug_ptx ptx_tests_data_basic_plain_fatbin
         ptx_tests_data_basic_lz4_fatbin ptx_tests_data_basic_zstd_fatbin ptx_tests_data_basic_suffixes_fatbin], |module, name| {
         let mut sum = gpu.zeros::<f32>(N);
-        let (pa, pb) = (da.as_device_ptr(), db.as_device_ptr());
-        unsafe { module.vecadd(&gpu.stream, threads(), pa, pb, sum.as_mut_device_ptr(), N as u64 - 1) }.unwrap();
+        let (pa, pb) = (&da, &db);
+        unsafe { module.vecadd(&gpu.stream, threads(), pa, pb, &mut sum, N as u64 - 1) }.unwrap();
         each(&gpu.get(&sum), name, |i| if i == N - 1 { 0.0 } else { a[i] + b[i] });
         let mut x = gpu.put(&[1.5f64; N]);
-        unsafe { module.scale(&gpu.stream, threads(), x.as_mut_device_ptr(), 2.0, N as i32, 1, -2) }.unwrap();
+        unsafe { module.scale(&gpu.stream, threads(), &mut x, 2.0, N as i32, 1, -2) }.unwrap();
         each(&gpu.get(&x), name, |_| 1.0);
     });
 }
@@ -205,24 +205,22 @@ fn saxpy_fill_and_scale() {
     in_each!(gpu, [examples_kernels_saxpy_ptx examples_kernels_typed_ptx tests_kernels_clang_saxpy_ptx
         tests_kernels_debug_saxpy_ptx tests_kernels_lineinfo_saxpy_ptx], |module, name| {
         let mut y = gpu.put(&[0.5f32; N]);
-        unsafe { module.saxpy(&gpu.stream, threads(), n, 3.0, dx.as_device_ptr(), y.as_mut_device_ptr()) }.unwrap();
+        unsafe { module.saxpy(&gpu.stream, threads(), n, 3.0, &dx, &mut y) }.unwrap();
         each(&gpu.get(&y), name, |i| 3.0 * x[i] + 0.5);
     });
     in_each!(gpu, [examples_kernels_fill_ptx tests_kernels_lineinfo_fill_ptx], |module, name| {
         let mut out = gpu.zeros::<u32>(N);
-        unsafe { module.fill(&gpu.stream, threads(), out.as_mut_device_ptr(), n - 1, 77) }.unwrap();
+        unsafe { module.fill(&gpu.stream, threads(), &mut out, n - 1, 77) }.unwrap();
         each(&gpu.get(&out), name, |i| if i == N - 1 { 0 } else { 77 });
     });
     in_each!(gpu, [examples_kernels_scale_ptx], |module, name| {
         let mut out = gpu.zeros::<f32>(N);
-        unsafe { module.scale(&gpu.stream, threads(), n, 3.0, dx.as_device_ptr(), out.as_mut_device_ptr()) }
-            .unwrap();
+        unsafe { module.scale(&gpu.stream, threads(), n, 3.0, &dx, &mut out) }.unwrap();
         each(&gpu.get(&out), name, |i| 3.0 * x[i]);
     });
     in_each!(gpu, [examples_kernels_strided_copy_ptx], |module, name| {
         let mut out = gpu.zeros::<f32>(N / 3);
-        let to = out.as_mut_device_ptr();
-        unsafe { module.strided_copy(&gpu.stream, line(2, 64), to, dx.as_device_ptr(), n / 3, 3) }.unwrap();
+        unsafe { module.strided_copy(&gpu.stream, line(2, 64), &mut out, &dx, n / 3, 3) }.unwrap();
         each(&gpu.get(&out), name, |i| x[3 * i]);
     });
 }
@@ -236,10 +234,10 @@ fn histograms() {
     in_each!(gpu, [examples_kernels_histogram_ptx tests_kernels_clang_histogram_ptx
         tests_kernels_lineinfo_histogram_ptx], |module, name| {
         let (mut global, mut shared) = (gpu.zeros::<u32>(256), gpu.zeros::<u32>(256));
-        let (from, n) = (data.as_device_ptr(), N as u32);
+        let (from, n) = (&data, N as u32);
         unsafe {
-            module.histogram_global(&gpu.stream, line(3, 64), from, n, global.as_mut_device_ptr()).unwrap();
-            module.histogram_shared(&gpu.stream, line(3, 64), from, n, shared.as_mut_device_ptr()).unwrap();
+            module.histogram_global(&gpu.stream, line(3, 64), from, n, &mut global).unwrap();
+            module.histogram_shared(&gpu.stream, line(3, 64), from, n, &mut shared).unwrap();
         }
         each(&gpu.get(&global), name, count);
         each(&gpu.get(&shared), name, count);
@@ -258,8 +256,8 @@ fn sums_and_prefix_sums() {
         tests_kernels_lineinfo_reduce_ptx], |module, name| {
         let (mut whole, mut float) = (gpu.zeros::<u32>(1), gpu.zeros::<f32>(1));
         unsafe {
-            module.reduce_u32(&gpu.stream, line(1, 256), dx.as_device_ptr(), n, whole.as_mut_device_ptr()).unwrap();
-            module.reduce_f32(&gpu.stream, line(1, 256), dsmall.as_device_ptr(), n, float.as_mut_device_ptr()).unwrap();
+            module.reduce_u32(&gpu.stream, line(1, 256), &dx, n, &mut whole).unwrap();
+            module.reduce_f32(&gpu.stream, line(1, 256), &dsmall, n, &mut float).unwrap();
         }
         each(&gpu.get(&whole), name, |_| sum(&x));
         each(&gpu.get(&float), name, |_| small.iter().sum());
@@ -268,9 +266,8 @@ fn sums_and_prefix_sums() {
         tests_kernels_lineinfo_scan_ptx], |module, name| {
         let (mut out, mut sums) = (gpu.zeros::<u32>(N), gpu.zeros::<u32>(2));
         unsafe {
-            let (to, totals) = (out.as_mut_device_ptr(), sums.as_mut_device_ptr());
-            module.scan_blocks(&gpu.stream, line(2, 512), dx.as_device_ptr(), to, totals, n).unwrap();
-            module.scan_add(&gpu.stream, line(2, 512), to, sums.as_device_ptr(), n).unwrap();
+            module.scan_blocks(&gpu.stream, line(2, 512), &dx, &mut out, &mut sums, n).unwrap();
+            module.scan_add(&gpu.stream, line(2, 512), &mut out, &sums, n).unwrap();
         }
         each(&gpu.get(&out), name, |i| sum(&x[..=i]));
     });
@@ -283,14 +280,14 @@ fn matrices() {
     let small = |seed, len| Random::new(seed).u32s(len).iter().map(|x| (x % 16) as f32).collect::<Vec<f32>>();
     let (a, b) = (small(10, m * k), small(11, k * n));
     let (da, db) = (gpu.put(&a), gpu.put(&b));
-    let (pa, pb) = (da.as_device_ptr(), db.as_device_ptr());
+    let (pa, pb) = (&da, &db);
     let product = |at: usize| (0..k).map(|i| a[at / n * k + i] * b[i * n + at % n]).sum::<f32>();
     in_each!(gpu, [examples_kernels_matmul_ptx tests_kernels_clang_matmul_ptx tests_kernels_lineinfo_matmul_ptx], |module, name| {
         let (mut plain, mut tiled) = (gpu.zeros::<f32>(m * n), gpu.zeros::<f32>(m * n));
         let grid = shape((2, 2, 1), (16, 16, 1));
         unsafe {
-            module.matmul_naive(&gpu.stream, grid, pa, pb, plain.as_mut_device_ptr(), 20, 17, 33).unwrap();
-            module.matmul(&gpu.stream, grid, pa, pb, tiled.as_mut_device_ptr(), 20, 17, 33).unwrap();
+            module.matmul_naive(&gpu.stream, grid, pa, pb, &mut plain, 20, 17, 33).unwrap();
+            module.matmul(&gpu.stream, grid, pa, pb, &mut tiled, 20, 17, 33).unwrap();
         }
         each(&gpu.get(&plain), name, product);
         each(&gpu.get(&tiled), name, product);
@@ -298,7 +295,7 @@ fn matrices() {
     in_each!(gpu, [examples_kernels_transpose_ptx tests_kernels_clang_transpose_ptx tests_kernels_debug_transpose_ptx
         tests_kernels_lineinfo_transpose_ptx], |module, name| {
         let mut out = gpu.zeros::<f32>(m * k);
-        unsafe { module.transpose(&gpu.stream, shape((2, 1, 1), (32, 8, 1)), out.as_mut_device_ptr(), pa, 33, 20) }.unwrap();
+        unsafe { module.transpose(&gpu.stream, shape((2, 1, 1), (32, 8, 1)), &mut out, pa, 33, 20) }.unwrap();
         each(&gpu.get(&out), name, |at| a[at % m * k + at / m]);
     });
 }
@@ -332,17 +329,14 @@ fn kernels_of_tests() {
     let memory = bound::tests_kernels_memory_ptx::load(&gpu.ctx).unwrap();
     let from: Vec<u64> = (0..N as u64).map(|i| i << 40 | i).collect();
     let (dfrom, mut copy) = (gpu.put(&from), gpu.zeros::<u64>(N));
-    unsafe {
-        memory.copy_u64(&gpu.stream, threads(), dfrom.as_device_ptr(), copy.as_mut_device_ptr(), N as u32)
-    }
-    .unwrap();
+    unsafe { memory.copy_u64(&gpu.stream, threads(), &dfrom, &mut copy, N as u32) }.unwrap();
     each(&gpu.get(&copy), "copy_u64", |i| from[i]);
 
     let parameters = bound::tests_kernels_parameters_ptx::load(&gpu.ctx).unwrap();
     let (mut word, mut double) = (gpu.zeros::<u64>(1), gpu.zeros::<f64>(1));
     unsafe {
-        parameters.one_u64(&gpu.stream, line(1, 1), u64::MAX - 1, word.as_mut_device_ptr()).unwrap();
-        parameters.one_f64(&gpu.stream, line(1, 1), -0.25, double.as_mut_device_ptr()).unwrap();
+        parameters.one_u64(&gpu.stream, line(1, 1), u64::MAX - 1, &mut word).unwrap();
+        parameters.one_f64(&gpu.stream, line(1, 1), -0.25, &mut double).unwrap();
         parameters.none(&gpu.stream, line(1, 1)).unwrap();
     }
     assert_eq!((gpu.get(&word), gpu.get(&double)), (vec![u64::MAX - 1], vec![-0.25]));
@@ -354,6 +348,6 @@ fn kernels_of_tests() {
 
     let branches = bound::tests_kernels_handwritten_branches_ptx::load(&gpu.ctx).unwrap();
     let mut out = gpu.zeros::<u32>(32);
-    unsafe { branches.branch_table(&gpu.stream, line(1, 32), out.as_mut_device_ptr()) }.unwrap();
+    unsafe { branches.branch_table(&gpu.stream, line(1, 32), &mut out) }.unwrap();
     each(&gpu.get(&out), "branch_table", |t| 10 * (t as u32 % 4 + 1) + t as u32);
 }

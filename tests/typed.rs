@@ -275,16 +275,13 @@ fn structs_addresses_and_closures_are_passed() {
     let (ctx, stream) = open();
     let module = mix::load(&ctx).unwrap();
     let params = Params { scale: 2.0, bias: 0.25, tag: 7, idx: [1, 2, 3, 4] };
-    let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0]).unwrap();
+    let x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0]).unwrap();
     let mut y = DeviceBuffer::<f32>::zeroed(&stream, 5).unwrap();
     let expected: Vec<f32> = (0..5)
         .map(|i| (f64::from(2.0 * 3.0 * (i + 1) as f32) + 0.25 + f64::from(params.idx[i % 4])) as f32)
         .collect();
-    // SAFETY: both have 5 elements. An address to write may stand for one to read.
-    unsafe {
-        module.mix(&stream, one_block(32), params, x.as_mut_device_ptr(), y.as_mut_device_ptr(), 5, 3.0)
-    }
-    .unwrap();
+    // SAFETY: both have 5 elements.
+    unsafe { module.mix(&stream, one_block(32), params, &x, &mut y, 5, 3.0) }.unwrap();
     assert_eq!(y.to_host_vec(&stream).unwrap(), expected);
 
     let k = 40u32;
@@ -314,7 +311,7 @@ fn users_types_stand_for_parameters() {
     let curve = Curve { texture: TextureObject::from_array(&array, &TextureDescriptor::default()).unwrap() };
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 4).unwrap();
     for pass in 0..3 {
-        let (s, config, to) = (&stream, one_block(4), out.as_mut_device_ptr());
+        let (s, config, to) = (&stream, one_block(4), &mut out);
         // SAFETY: one element is written by each of 4 threads.
         let launched = unsafe {
             match pass {

@@ -147,12 +147,11 @@ fn an_owned_method_gives_its_buffers_back_in_order() {
     // One buffer is no tuple; none is nothing.
     let x: Buffer = typed.scale_async_owned(blocks(1, 1024), c, 2.0).unwrap().sync().unwrap();
     assert_eq!(read(&x), [6.0; N]);
-    let (module, mut y) = (special::load(&context()).unwrap(), floats(1.0));
-    let (from, to) = (x.as_device_ptr(), y.as_mut_device_ptr());
-    // SAFETY: both have N elements, and live until the operation is done.
-    let op = unsafe { module.saxpy_async_owned(config(), N as u32, 0.5, from, to) };
-    let () = op.unwrap().sync().unwrap();
-    assert_eq!(read(&y), [4.0; N]);
+    let (module, y) = (special::load(&context()).unwrap(), floats(1.0));
+    // SAFETY: both have N elements.
+    let op = unsafe { module.saxpy_async_owned(config(), N as u32, 0.5, x, y) };
+    let (x, mut y): (Buffer, Buffer) = op.unwrap().sync().unwrap();
+    assert_eq!((read(&x), read(&y)), (vec![6.0; N], vec![4.0; N]));
     // What is owned may be a view, for as long as it lasts.
     let views = typed.scale_async_owned(blocks(1, 32), y.slice_mut(..10), 3.0).unwrap().sync().unwrap();
     assert_eq!(views.len(), 10);
@@ -286,13 +285,12 @@ fn cooperative_launches_and_clusters() {
     let x = DeviceBuffer::from_host(&stream(), &(0..1024u32).collect::<Vec<_>>()).unwrap();
     let mut partial = DeviceBuffer::<u32>::zeroed(&stream(), 4).unwrap();
     let mut sum = DeviceBuffer::<u32>::zeroed(&stream(), 1).unwrap();
-    let (from, to_partial, to_sum) =
-        (x.as_device_ptr(), partial.as_mut_device_ptr(), sum.as_mut_device_ptr());
-    // SAFETY: x has 1024 elements, partial one for each of the 4 blocks, and they live until the end of the test.
-    let sums = |n| unsafe { module.grid_sum_async(blocks(4, 256), from, n, to_partial, to_sum) };
-    sums(1024).unwrap().sync().unwrap();
-    assert_eq!(read(&sum), [1023 * 1024 / 2]);
+    // SAFETY: x has 1024 elements, partial one for each of the 4 blocks.
+    let mut sums =
+        |n| unsafe { module.grid_sum_async(blocks(4, 256), &x, n, &mut partial, &mut sum) }?.sync();
+    sums(1024).unwrap();
     assert!(sums(1025).unwrap_err().is_contract_violation());
+    assert_eq!(read(&sum), [1023 * 1024 / 2]);
 }
 
 fn contract(error: &Error) -> (String, String) {

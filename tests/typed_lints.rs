@@ -55,6 +55,10 @@ pub mod structs {
         pub safe fn move_all(points: &mut [Step], step: Step);
         /// Turns every point.
         pub fn turn(points: *mut f32, points_len: u64, quaternion: [f32; 4]);
+        /// Turns every point of memory that is long enough.
+        #[launch_contract(requires = (points.len() as u64 >= points_len, !points.is_empty()))]
+        #[entry("turn")]
+        pub safe fn turn_points(points: *mut f32, points_len: u64, quaternion: [f32; 4]);
         pub fn apply<F: Fn(u32) -> u32>(f: F, out: &mut [u32]);
     }
 }

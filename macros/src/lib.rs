@@ -78,8 +78,9 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 ///     unsafe extern "C" {
 ///         /// c = a + b, elementwise. It compares all three lengths: safe to launch, whatever it is given.
 ///         pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
-///         /// y = alpha * x + y for the first n elements.
-///         pub fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+///         /// y = alpha * x + y for the first n elements. Nobody tells it where they end: the contract does.
+///         #[launch_contract(requires = (x.len() >= n as usize, y.len() >= n as usize))]
+///         pub safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
 ///     }
 /// }
 ///
@@ -90,10 +91,9 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1024)?;
 /// let config = LaunchConfig::for_num_elems(1024);
 /// module.vecadd(&stream, config, &a, &a, &mut c)?;
-/// // SAFETY: 1: saxpy takes a count, a factor and two addresses; 2, 5: it writes floats to 1024 elements, as many as both have; 3, 4: they
-/// // live until the copy below, on the stream that filled them; 6: it ends.
-/// unsafe { module.saxpy(&stream, config, 1024, 2.0, a.as_device_ptr(), c.as_mut_device_ptr()) }?;
+/// module.saxpy(&stream, config, 1024, 2.0, &a, &mut c)?;
 /// assert_eq!(c.to_host_vec(&stream)?, [4.0; 1024]);
+/// assert!(module.saxpy(&stream, config, 1025, 2.0, &a, &mut c).is_err_and(|e| e.is_contract_violation()));
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
@@ -124,9 +124,14 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// | `&mut [T]` | address, length in elements | `&mut` of the same, if it is `DeviceSliceMut` |
 /// | `&TextureObject`, `&SurfaceObject`, `&TensorMapObject` | the handle, or the tensor map | the same: what is behind it is ordered and kept as a slice is |
 /// | `&mut SurfaceObject`, `&mut TensorMapObject` | the same | the same, of a kernel that writes through it |
-/// | `*const T`, `*mut T`; not in a `safe fn` | the address | `DevicePtr<T>`, `DevicePtrMut<T>` |
+/// | `*const T`, `*mut T`; in a `safe fn` with a contract about its length | the address | as for `&[T]` and `&mut [T]` |
+/// | `DevicePtr<T>`, `DevicePtrMut<T>`; not in a `safe fn` | the address | the same, a number: nothing is borrowed, ordered or kept |
 /// | any other `T: DeviceCopy`; in a `safe fn` `T: NoAddress` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |
 /// | a type parameter | the value | any `Copy` type of the size that the kernel was compiled with, such as a closure; of no size for none |
+///
+/// What is passed for `*const T` and `*mut T` is borrowed, ordered and kept as what is passed for slices; only its length stays on the
+/// host. So a `safe fn` takes it if conditions of its `#[launch_contract(requires = (..))]` ask for `x.len()` or `x.is_empty()` of each. An
+/// address that may be null, or lies in memory that this crate does not know, is declared as `DevicePtr<T>`.
 ///
 /// Objects borrow nothing of what is behind them, so a launch refuses two arguments of which one reaches what the kernel may write
 /// through the other (`ErrorKind::Object`).
@@ -135,8 +140,8 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// Whoever declares a kernel as `safe fn` promises, for every launch that the method's arguments and the launch contract allow: with
 /// every length, also 0, every value of the arguments and of every element, and whatever the module's variables hold:
 /// 1. Types: the parameters mean to the kernel what the declaration says.
-/// 2. Bounds: it reads and writes nothing but its slices, inside their lengths, what its objects are of, and its module's own
-///    variables; never-written elements may be any bits. A number or an element is followed as an address or index nowhere but
+/// 2. Bounds: it reads and writes nothing but its slices, inside their lengths, what lies at its addresses, inside the lengths that
+///    the contract lets through, what its objects are of, and its module's own variables; never-written elements may be any bits. A number or an element is followed as an address or index nowhere but
 ///    where it was compared with a length.
 /// 3. Writing: it writes only through `&mut`; what it is given as `&` stays as it is.
 /// 4. Aliasing: its threads do not race with each other where the result would be more than an unspecified value of the element
@@ -188,7 +193,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// - `#[launch_bounds(max_threads, min_blocks)]`: compared with the image; a larger block is refused.
 /// - `#[launch_contract(block = (256, 1, 1), grid = (x, y, z), dynamic_shared = 0..=1024, requires = (a.len() == c.len(), n > 0))]`:
 ///   compared before each launch, in a few instructions. What is not met is an error with the condition and the values.
-///   In `requires` slices answer `len()`, and values are those that the kernel gets.
+///   In `requires` slices and addresses answer `len()`, and values are those that the kernel gets.
 ///
 /// # Variables
 /// `static mut counts: [u32; 4];` is a `__device__` variable, `static LEVELS: [f32; 4];` a `__constant__` one; size and kind are

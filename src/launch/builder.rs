@@ -170,7 +170,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///
     /// # Errors
     /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. A kernel with parameters that is launched
-    /// with no arguments is such an error. With events: whatever the driver answers, or the stream captures
+    /// with no arguments is such an error. With events: any error returned by the driver, or the stream captures
     /// ([`Error::is_not_in_capture`](Error::is_not_in_capture)).
     ///
     /// # Safety

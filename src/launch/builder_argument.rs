@@ -118,6 +118,10 @@ struct Passed<'a> {
     parameter: u32,
 }
 
+/// Where the address of memory stands that is not known yet.
+#[cfg(feature = "async")]
+static UNKNOWN: u64 = 0;
+
 impl<'a> Arguments<'a> {
     #[inline(always)]
     pub(super) const fn new() -> Self {
@@ -181,19 +185,32 @@ impl<'a> Arguments<'a> {
     /// A slice that is not known yet: [`fill`](Self::fill) says which.
     #[cfg(feature = "async")]
     pub(super) fn slice_later<T: DeviceCopy>(&mut self) {
-        self.pass_later(const { &parameter::<T>(8, Role::Address) }, Kind::Integer);
+        self.address_later(const { &parameter::<T>(8, Role::Address) });
         self.pass_later(const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
     }
 
-    /// Says which is the first slice that is not known yet, if there is one.
+    /// The address of memory that is not known yet, as one parameter: [`fill`](Self::fill) says which.
+    #[cfg(feature = "async")]
+    pub(super) fn ptr_later<T: DeviceCopy>(&mut self) {
+        self.address_later(const { &parameter::<DevicePtr<T>>(8, Role::Value) });
+    }
+
+    #[cfg(feature = "async")]
+    fn address_later(&mut self, of: &'static ParameterType) {
+        self.parameters.push(from_ref(&UNKNOWN).cast_mut().cast(), of);
+        self.shape.push(of.size, Kind::Integer);
+    }
+
+    /// Says which is the first memory that is not known yet, if there is some.
     #[cfg(feature = "async")]
     pub(super) fn fill<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
-        let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside());
-        let missing = parameters.position(|(at, of)| at.is_null() && of.role == Role::Address);
-        if let Some(index) = missing {
-            let two = [from_ref(parts.address).cast::<c_void>(), from_ref(parts.len).cast()];
+        let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside()).enumerate();
+        let missing = parameters.find(|(_, (at, _))| std::ptr::eq(at.cast(), &UNKNOWN));
+        if let Some((index, (_, of))) = missing {
+            let length = (of.role == Role::Address).then_some(from_ref(parts.len).cast());
+            let values = std::iter::once(from_ref(parts.address).cast::<c_void>()).chain(length);
             let places = self.pointers().iter_mut().skip(index);
-            places.zip(two).for_each(|(place, at)| *place = at.cast_mut());
+            places.zip(values).for_each(|(place, at)| *place = at.cast_mut());
             self.memory.push(Passed { home: parts.home, written, parameter: index as u32 }, ());
         }
     }
@@ -355,8 +372,9 @@ impl<'a, T: ByValue> BuilderArgument<'a, OfForm> for Bits<'a, T> {
     }
 }
 
-// SAFETY: 1: `pass` pushes a pointer to a value that is borrowed for `'a` beside the type whose size is that value's, and `pass_later` a
-// null, which its callers set before the list is used: `StoredArguments::launch` by `point`, `OwnedKernelLaunch::typed` by its duty 2.
+// SAFETY: 1: `pass` pushes a pointer to a value that is borrowed for `'a` beside the type whose size is that value's, `address_later`
+// one to `UNKNOWN`, of 8 bytes, and `pass_later` a null, which its callers set before the list is used: `StoredArguments::launch` by
+// `point`, `OwnedKernelLaunch::typed` by its duty 2.
 unsafe impl<'l> Given<'l> for &'l Arguments<'_> {
     type Memory = Self;
     type Packet = *mut *mut c_void;

@@ -27,7 +27,7 @@ impl CudaFunction {
     /// ```
     ///
     /// # Errors
-    /// The device has no clusters, or whatever the driver answers.
+    /// The device has no clusters, or any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
     pub fn max_potential_cluster_size(&self, config: LaunchConfig) -> Result<u32, Error> {
         let mut size = 0;

@@ -92,10 +92,16 @@ impl<'a> StoredArguments<'a> {
         self.list.slice_later::<T>();
     }
 
-    /// Says which is the first slice that is not known yet.
+    /// The address of memory that is not known yet, as one parameter.
     #[inline(always)]
-    pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, slice: Slice<'a, T, WRITE>) {
-        self.list.fill(slice.0, WRITE);
+    pub(crate) fn ptr_later<T: DeviceCopy>(&mut self) {
+        self.list.ptr_later::<T>();
+    }
+
+    /// Says which is the first memory that is not known yet.
+    #[inline(always)]
+    pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, memory: Slice<'a, T, WRITE>) {
+        self.list.fill(memory.0, WRITE);
     }
 
     /// A texture, surface or tensor map, as one parameter.

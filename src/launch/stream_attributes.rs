@@ -57,7 +57,7 @@ impl CudaStream {
     /// Driver call: `cuStreamCopyAttributes`.
     ///
     /// # Errors
-    /// The streams are of two contexts, or whatever the driver answers.
+    /// The streams are of two contexts, or any error returned by the driver.
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, other: &CudaStream) -> Result<(), Error> {
         self.same_context(other.context(), "the other stream")?;

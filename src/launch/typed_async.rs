@@ -82,7 +82,7 @@ macro_rules! __cuda_module_async {
                     launch.push_attribute(attribute);
                 }
                 // SAFETY: of `new`: 1: as for the method that borrows; 2: what the kernel uses is pushed as memory or objects, which launches
-                // order; of `typed`: 2: each slice and object was pushed, and is filled, in the order of the parameters, with its type.
+                // order; of `typed`: 2: each slice, address and object was pushed, and is filled, in the order of the parameters, with its type.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::OwnedKernelLaunch::typed($($given)*, launch, |$($given)*, launch| {
                         $($crate::__cuda_module_fill! { launch $kind $argument [$($element)*] })*
@@ -109,6 +109,12 @@ macro_rules! __cuda_module_borrow {
     (slice_mut $argument:ident [$($element:tt)*]) => {
         let $argument = &$argument;
     };
+    (ptr $argument:ident [$($element:tt)*]) => {
+        let $argument = &$argument;
+    };
+    (ptr_mut $argument:ident [$($element:tt)*]) => {
+        let $argument = &$argument;
+    };
     (object $argument:ident [$($ty:tt)*]) => {
         let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
     };
@@ -118,7 +124,7 @@ macro_rules! __cuda_module_borrow {
     ($kind:ident $argument:ident [$($element:tt)*]) => {};
 }
 
-/// Values are pushed as they are, slices and objects when the launch runs.
+/// Values are pushed as they are, memory and objects when the launch runs.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(feature = "async")]
@@ -130,6 +136,14 @@ macro_rules! __cuda_module_push {
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
         // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_slice_later::<$($element)*>() };
+    };
+    ($launch:ident ptr $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        unsafe { $launch.push_ptr_later::<$($element)*>() };
+    };
+    ($launch:ident ptr_mut $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        unsafe { $launch.push_ptr_later::<$($element)*>() };
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
@@ -150,10 +164,16 @@ macro_rules! __cuda_module_push {
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_fill {
     ($launch:ident slice $argument:ident [$($element:tt)*]) => {
-        $launch.fill_slice($argument);
+        $launch.fill_memory($argument);
     };
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
-        $launch.fill_slice_mut($argument);
+        $launch.fill_memory_mut($argument);
+    };
+    ($launch:ident ptr $argument:ident [$($element:tt)*]) => {
+        $launch.fill_memory($argument);
+    };
+    ($launch:ident ptr_mut $argument:ident [$($element:tt)*]) => {
+        $launch.fill_memory_mut($argument);
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);

@@ -95,6 +95,15 @@ macro_rules! __cuda_module_list {
             $crate::__cuda_module_list!($($rest)*),
         )
     };
+    (ptr $argument:ident $($rest:tt)*) => {
+        $crate::__private::Cons($crate::__private::ptr($argument), $crate::__cuda_module_list!($($rest)*))
+    };
+    (ptr_mut $argument:ident $($rest:tt)*) => {
+        $crate::__private::Cons(
+            $crate::__private::SliceMutArgument::ptr_mut_argument($argument),
+            $crate::__cuda_module_list!($($rest)*),
+        )
+    };
     (object $argument:ident $($rest:tt)*) => {
         $crate::__private::Cons($crate::__private::typed::object($argument), $crate::__cuda_module_list!($($rest)*))
     };

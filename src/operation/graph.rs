@@ -78,7 +78,7 @@ impl<T> OperationGraph<T> {
     /// Driver calls: those of [`LaunchPlan::launch`].
     ///
     /// # Errors
-    /// The stream is of another context, or whatever the driver answers.
+    /// The stream is of another context, or any error returned by the driver.
     pub fn launch_on(&mut self, stream: &CudaStream) -> Result<(), Error> {
         self.plan.launch(stream)
     }

@@ -90,7 +90,7 @@ impl RoundRobin {
     /// Driver call: `cuStreamCreateWithPriority` for each.
     ///
     /// # Errors
-    /// No stream at all, or whatever the driver answers.
+    /// No stream at all, or any error returned by the driver.
     pub fn new(context: &CudaContext, streams: usize) -> Result<Self, Error> {
         Self::with_priority(context, streams, 0)
     }

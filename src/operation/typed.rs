@@ -27,7 +27,7 @@ where
     }
 }
 
-/// What a method of a typed module left: the launch but for its slices, and which these are.
+/// What a method of a typed module left: the launch but for its memory and objects, and which these are.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
@@ -54,7 +54,7 @@ pub struct TypedLaunch<R> {
     fill: Fill<R>,
 }
 
-/// Says which slices a launch is of.
+/// Says which memory and objects a launch is of.
 type Fill<R> = for<'r> fn(&'r mut R, &mut AsyncKernelLaunch<'r>);
 
 impl<R> Describe<R> for TypedLaunch<R> {
@@ -77,7 +77,7 @@ impl<R> OwnedKernelLaunch<R> {
     ///
     /// # Safety
     /// 1. The duties 1 and 2 of [`OwnedKernelLaunch::new`].
-    /// 2. `fill` fills each slice and each object that was pushed for later, in order, with one of its element or handle.
+    /// 2. `fill` fills each slice, address and object that was pushed for later, in order, with one of its element or handle.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn typed(resources: R, launch: AsyncKernelLaunch<'static>, fill: Fill<R>) -> Self {
@@ -97,6 +97,15 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arguments.slice_later::<T>();
     }
 
+    /// An address that is filled before the launch runs.
+    ///
+    /// # Safety
+    /// 1. It is filled, with that of memory of this element.
+    #[inline]
+    pub unsafe fn push_ptr_later<T: DeviceCopy>(&mut self) {
+        self.arguments.ptr_later::<T>();
+    }
+
     /// An object that is filled before the launch runs.
     ///
     /// # Safety
@@ -112,15 +121,15 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arguments.fill_object(object);
     }
 
-    /// The first slice that was not.
+    /// The first slice or address that was not.
     #[inline]
-    pub fn fill_slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) {
+    pub fn fill_memory<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) {
         self.arguments.fill(slice(memory));
     }
 
-    /// As [`fill_slice`](Self::fill_slice), to be written.
+    /// As [`fill_memory`](Self::fill_memory), to be written.
     #[inline]
-    pub fn fill_slice_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) {
+    pub fn fill_memory_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) {
         self.arguments.fill(slice_mut(memory));
     }
 }

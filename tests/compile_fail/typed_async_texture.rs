@@ -13,8 +13,8 @@ mod kernels {
     }
 }
 
-fn sample(module: &kernels::Module, texture: TextureObject, out: DevicePtrMut<f32>) -> Result<(), Error> {
-    let op = unsafe { module.sample_1d_async(LaunchConfig::for_num_elems(8), &texture, out, 0.0, 1.0) }?;
+fn sample(module: &kernels::Module, texture: TextureObject, mut out: DeviceBuffer<f32>) -> Result<(), Error> {
+    let op = unsafe { module.sample_1d_async(LaunchConfig::for_num_elems(8), &texture, &mut out, 0.0, 1.0) }?;
     drop(texture);
     op.sync()
 }

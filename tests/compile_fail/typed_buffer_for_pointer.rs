@@ -1,11 +1,13 @@
-// A buffer for an address.
+// A buffer for an address that is declared as a number.
 
 use cuda_launch::*;
 
 #[cuda_module("tests/compile_fail/images/vectors.ptx")]
 mod kernels {
+    use cuda_launch::{DevicePtr, DevicePtrMut};
+
     unsafe extern "C" {
-        pub fn axpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
+        pub fn axpy(n: u32, alpha: f32, x: DevicePtr<f32>, y: DevicePtrMut<f32>);
     }
 }
 

@@ -16,7 +16,7 @@ fn launch(
     x: DeviceBuffer<f32>,
     mut y: DeviceBuffer<f32>,
 ) -> Result<(), Error> {
-    kernels.axpy(stream, config, 8, 2.0, x.as_device_ptr(), y.as_mut_device_ptr())
+    kernels.axpy(stream, config, 8, 2.0, &x, &mut y)
 }
 
 fn main() {}

@@ -1,4 +1,4 @@
-// An address that is read for one that is written.
+// Memory that is read for an address that is written.
 
 use cuda_launch::*;
 
@@ -17,7 +17,7 @@ fn launch(
     mut y: DeviceBuffer<f32>,
 ) -> Result<(), Error> {
     // SAFETY: compiled, never run.
-    unsafe { kernels.axpy(stream, config, 8, 2.0, x.as_device_ptr(), y.as_device_ptr()) }
+    unsafe { kernels.axpy(stream, config, 8, 2.0, &x, &y) }
 }
 
 fn main() {}

@@ -1,4 +1,4 @@
-// A safe kernel that reads an address which its caller chooses.
+// A safe kernel that writes to an address of whose length nothing is known.
 
 use cuda_launch::cuda_module;
 

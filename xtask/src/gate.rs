@@ -50,6 +50,7 @@ const TSAN: &[&str] = &[
     "operation_fault_drill",
     "typed_async",
     "typed_objects",
+    "typed_pointers",
 ];
 
 /// Platforms that nothing runs on here, and that must compile all the same.

@@ -35,7 +35,7 @@ pub(super) fn taken(kernel: &Kernel, module: &Module) -> TokenStream {
     Error::new(other.span(), message).into_compile_error()
 }
 
-/// What an owned launch keeps and gives back: its slices and objects, each of a type that the caller chooses.
+/// What an owned launch keeps and gives back: its memory and objects, each of a type that the caller chooses.
 pub(super) struct Owned {
     /// Of each parameter, if it is one.
     pub(super) types: Vec<Option<Ident>>,
@@ -49,7 +49,9 @@ impl Owned {
         let (mut taken, mut generics, mut values) = (Vec::new(), generics.to_vec(), Vec::new());
         let types = kernel.parameters.iter().map(|parameter| {
             let memory = match &parameter.kind {
-                Kind::Slice { element, mutable } => memory(element, *mutable, path),
+                Kind::Slice { element, mutable } | Kind::Pointer { element, mutable } => {
+                    memory(element, *mutable, path)
+                }
                 Kind::Object { ty, mutable: false } => quote!(#path::__private::typed::HeldObject<#ty>),
                 Kind::Object { ty, mutable: true } => quote!(#path::__private::typed::HeldObjectMut<#ty>),
                 _ => return None,

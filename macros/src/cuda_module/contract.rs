@@ -1,5 +1,7 @@
 //! `#[launch_contract(..)]`: what a launch has to meet.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -16,6 +18,28 @@ pub(super) struct Contract {
     pub(super) dynamic_shared: Option<Expr>,
     /// Conditions on the arguments.
     pub(super) requires: Vec<Expr>,
+}
+
+impl Contract {
+    /// Whether a condition has `name.len()` or `name.is_empty()` in it, wherever that stands.
+    pub(super) fn speaks_of_length(&self, name: &Ident) -> bool {
+        self.requires.iter().any(|condition| has_length_of(condition.to_token_stream(), name))
+    }
+}
+
+fn has_length_of(tokens: TokenStream, name: &Ident) -> bool {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_dot = |token: &TokenTree| matches!(token, TokenTree::Punct(dot) if dot.as_char() == '.');
+    let asks = tokens.windows(3).enumerate().any(|(at, three)| {
+        let [TokenTree::Ident(of), dot, TokenTree::Ident(method)] = three else { return false };
+        // `a.x.len()` is the length of something else, `0..x.len()` is not.
+        let dots = tokens.iter().take(at).rev().take_while(|token| is_dot(token)).count();
+        let is_length = method == "len" || method == "is_empty";
+        of.unraw() == name.unraw() && is_dot(dot) && is_length && dots != 1
+    });
+    asks || tokens
+        .into_iter()
+        .any(|token| matches!(token, TokenTree::Group(group) if has_length_of(group.stream(), name)))
 }
 
 impl Parse for Contract {

@@ -214,17 +214,14 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
         let of = |ty: &syn::Type| substitute(ty.to_token_stream(), types);
         let (first, last) = spans::ends(&parameter.ty);
         let at = |tokens: TokenStream| spans::at(first, &tokens);
+        let memory = |kind: TokenStream, element: &syn::Type, mutable: bool| {
+            let (open, element) = (at(quote!(#launch::#kind<'static,)), of(element));
+            let close = spans::at(last, &quote!(, #mutable>));
+            quote!(#open #element #close)
+        };
         let item = match &parameter.kind {
-            Kind::Slice { element, mutable } => {
-                let (slice, element) = (at(quote!(#launch::Slice<'static,)), of(element));
-                let close = spans::at(last, &quote!(, #mutable>));
-                quote!(#slice #element #close)
-            }
-            Kind::Pointer { element, mutable } => {
-                let (element, pointer) = (of(element), pointer(*mutable));
-                let (value, pointer) = (at(quote!(#launch::Value)), at(quote!(#path::#pointer)));
-                quote!(#value<'static, #pointer<#element>>)
-            }
+            Kind::Slice { element, mutable } => memory(quote!(Slice), element, *mutable),
+            Kind::Pointer { element, mutable } => memory(quote!(Pointer), element, *mutable),
             Kind::Object { ty, mutable } => {
                 let (object, handle) = (at(quote!(#launch::Object<'static,)), object_handle(&of(ty), path));
                 let close = spans::at(last, &quote!(, #mutable>));
@@ -240,8 +237,4 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
         list = quote!(#launch::Cons<#item, #list>);
     }
     quote!(checked_function::<#list>)
-}
-
-pub(super) fn pointer(mutable: bool) -> Ident {
-    if mutable { format_ident!("DevicePtrMut") } else { format_ident!("DevicePtr") }
 }

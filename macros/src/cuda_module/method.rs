@@ -10,7 +10,6 @@ use super::asynchronous::{self, Owned};
 use super::check::primitive;
 use super::element::trait_name;
 use super::entry::Entry;
-use super::expand::pointer;
 use super::parameter::{Kind, Parameter};
 use super::parse::{Kernel, Module};
 use super::spans;
@@ -66,14 +65,20 @@ fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenS
         quote!((#ident value [#ty] [#argument] [#argument + 'launch] [#argument + 'static]))
     };
     match &parameter.kind {
-        Kind::Slice { element, mutable } => {
-            let (kind, reference, memory) = if *mutable {
-                (quote!(slice_mut), quote!(mut), quote!(impl #path::DeviceSliceMut<Element =))
-            } else {
-                (quote!(slice), quote!(), quote!(impl #path::DeviceSlice<Element =))
+        Kind::Slice { element, mutable } | Kind::Pointer { element, mutable } => {
+            let kind = match (&parameter.kind, *mutable) {
+                (Kind::Slice { .. }, false) => quote!(slice),
+                (Kind::Slice { .. }, true) => quote!(slice_mut),
+                (_, false) => quote!(ptr),
+                (_, true) => quote!(ptr_mut),
             };
-            let slice = bound(memory, element.to_token_stream());
-            let any = quote!((#slice + ?::core::marker::Sized));
+            let (reference, of) = if *mutable {
+                (quote!(mut), quote!(DeviceSliceMut))
+            } else {
+                (quote!(), quote!(DeviceSlice))
+            };
+            let memory = bound(quote!(impl #path::#of<Element =), element.to_token_stream());
+            let any = quote!((#memory + ?::core::marker::Sized));
             quote!((#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]))
         }
         Kind::Object { ty, mutable } => {
@@ -81,16 +86,12 @@ fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenS
                 if *mutable { (quote!(object_mut), quote!(mut)) } else { (quote!(object), quote!()) };
             quote!((#ident #kind [#ty] [& #reference #ty] [&'launch #reference #ty] [#owned]))
         }
-        Kind::Pointer { element, mutable } => {
-            let pointer = pointer(*mutable);
-            value(quote!(#path::#pointer<#element>))
-        }
         Kind::Value(ty) => value(ty.to_token_stream()),
         Kind::Open(ty) => quote!((#ident open [#ty] [#ty] [#ty] [#ty])),
     }
 }
 
-/// The trait of what is passed for a slice.
+/// The trait of what is passed for a slice or an address.
 pub(super) fn memory(element: &syn::Type, mutable: bool, path: &Path) -> TokenStream {
     if mutable {
         quote!(#path::DeviceSliceMut<Element = #element>)
@@ -111,7 +112,8 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
     }
     for parameter in &kernel.parameters {
         // Of a type that only the compiler knows: assumed by the rest of what is written, so that it is asked for once.
-        if let (Kind::Slice { element, .. }, Entry::One(_)) = (&parameter.kind, &kernel.entry)
+        if let (Kind::Slice { element, .. } | Kind::Pointer { element, .. }, Entry::One(_)) =
+            (&parameter.kind, &kernel.entry)
             && primitive(element).is_none()
         {
             let plain = spans::at(spans::ends(element).1, &quote!(: #path::DeviceCopy));
@@ -180,7 +182,7 @@ fn apart(name: &str, parameters: &[Parameter], typed: &TokenStream) -> Option<To
     }
     let arguments = parameters.iter().filter_map(|Parameter { ident, kind, .. }| {
         let (of, mutable) = match kind {
-            Kind::Slice { mutable, .. } => (quote!(of_slice), mutable),
+            Kind::Slice { mutable, .. } | Kind::Pointer { mutable, .. } => (quote!(of_slice), mutable),
             Kind::Object { mutable, .. } => (quote!(of_object), mutable),
             _ => return None,
         };
@@ -229,7 +231,7 @@ fn docs(kernel: &Kernel) -> Vec<String> {
     }
     lines.push(String::new());
     lines.push(" # Errors".into());
-    lines.push(" Dimensions, contexts or the launch contract do not fit, or whatever the driver answers; nothing was launched.".into());
+    lines.push(" Dimensions, contexts or the launch contract do not fit, or any error returned by the driver; nothing was launched.".into());
     if !kernel.safe {
         lines.push(String::new());
         lines.push(" # Safety".into());

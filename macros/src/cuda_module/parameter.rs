@@ -15,7 +15,7 @@ pub(super) struct Parameter {
 pub(super) enum Kind {
     /// `&[T]`, `&mut [T]`: address and length.
     Slice { element: Type, mutable: bool },
-    /// `*const T`, `*mut T`.
+    /// `*const T`, `*mut T`: the address alone.
     Pointer { element: Type, mutable: bool },
     /// `&T`, `&mut T` of a texture, a surface or a tensor map: the handle.
     Object { ty: Type, mutable: bool },
@@ -78,17 +78,17 @@ impl Kind {
         )
     }
 
-    /// An address that may be any number. Types by other names are the compiler's to judge.
-    pub(super) fn is_unchecked_address(&self) -> bool {
+    /// An address whose length the kernel does not get.
+    pub(super) fn is_address(&self) -> bool {
         matches!(self, Self::Pointer { .. })
     }
 
     /// The type that a `safe fn` must not take if it holds an address: of a value, or of each element.
     pub(super) fn data(&self) -> Option<&Type> {
         match self {
-            Self::Slice { element, .. } => Some(element),
+            Self::Slice { element, .. } | Self::Pointer { element, .. } => Some(element),
             Self::Value(ty) => Some(ty),
-            Self::Object { .. } | Self::Pointer { .. } | Self::Open(_) => None,
+            Self::Object { .. } | Self::Open(_) => None,
         }
     }
 }
@@ -190,7 +190,7 @@ fn refused(path: &TypePath) -> Option<String> {
                    help: declare `u32`, and pass `u32::from(c)`"
             .into(),
         "Option" => format!(
-            "`Option` has no layout that a kernel knows\nhelp: an address that may be null is `*const {of}`; for a value, \
+            "`Option` has no layout that a kernel knows\nhelp: an address that may be null is `DevicePtr<{of}>`; for a value, \
              pass a flag beside it"
         ),
         "str" | "String" => {

@@ -9,6 +9,7 @@ use syn::{
     Visibility,
 };
 
+use super::contract::Contract;
 use super::entry::Entry;
 use super::options::Options;
 use super::parameter::{Kind, Parameter, mentions};
@@ -148,6 +149,11 @@ impl Kernel {
         for argument in signature.inputs {
             parameters.extend(problems.take(parameter(argument, safe, &signature.generics, entry.as_ref())));
         }
+        if let (true, Some(options)) = (safe, &options) {
+            for parameter in &parameters {
+                problems.take(has_length(parameter, &options.contract));
+            }
+        }
         problems.finish()?;
         let (Some(entry), Some(options)) = (entry, options) else {
             return Err(Error::new(signature.ident.span(), "this kernel cannot be understood"));
@@ -185,15 +191,6 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
             .collect(),
     };
     let kind = Kind::of(&argument.ty, &open)?;
-    if safe && kind.is_unchecked_address() {
-        let name = &name.ident;
-        let message = format!(
-            "a `safe fn` cannot take the address `{name}`: the caller may pass any, and nobody checks what lies there\n\
-             help: take a slice, `{name}: {}`, or declare the kernel as `fn`, whose method is `unsafe`",
-            if kind.is_written() { "&mut [T]" } else { "&[T]" }
-        );
-        return Err(Error::new_spanned(&argument.ty, message));
-    }
     if let Kind::Slice { element, .. } | Kind::Pointer { element, .. } = &kind
         && let Some(name) = open.iter().find(|name| mentions(element.to_token_stream(), name))
         && generics.where_clause.is_none()
@@ -212,6 +209,22 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
         return Err(Error::new_spanned(&argument.ty, message));
     }
     Ok(Parameter { ident: name.ident.clone(), kind, ty: *argument.ty })
+}
+
+/// Refuses, in a `safe fn`, an address of whose length neither the kernel nor the contract knows.
+fn has_length(parameter: &Parameter, contract: &Contract) -> Result<()> {
+    let (ident, ty) = (&parameter.ident, &parameter.ty);
+    if !parameter.kind.is_address() || contract.speaks_of_length(ident) {
+        return Ok(());
+    }
+    let message = format!(
+        "a `safe fn` does not take the address `{ident}` without a contract about its length: the kernel is not told where the memory \
+         ends\n\
+         help: say what `{ident}` has to hold, `#[launch_contract(requires = ({ident}.len() >= ..))]`, or take a slice, \
+         `{ident}: {}`, if the kernel does; or declare it as `fn`, whose method is `unsafe`",
+        if parameter.kind.is_written() { "&mut [T]" } else { "&[T]" }
+    );
+    Err(Error::new_spanned(ty, message))
 }
 
 fn check_signature(signature: &syn::Signature) -> Result<()> {

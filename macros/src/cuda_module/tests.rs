@@ -137,7 +137,7 @@ fn types_that_no_kernel_takes() {
         ("*const [f32]", "the length of a slice is a parameter of its own"),
         ("bool", "help: declare `u8`, and pass `u8::from(flag)`"),
         ("char", "help: declare `u32`"),
-        ("Option<f32>", "help: an address that may be null is `*const f32`"),
+        ("Option<f32>", "help: an address that may be null is `DevicePtr<f32>`"),
         ("String", "text is passed as bytes"),
         ("Vec<f32>", "a kernel takes device memory as `&[f32]`"),
         ("cuda_launch::DeviceBuffer<f32>", "a kernel takes device memory as `&[f32]`"),
@@ -158,15 +158,24 @@ fn types_that_no_kernel_takes() {
 }
 
 #[test]
-fn safe_kernels_take_no_bare_addresses() {
-    refused(
-        SAXPY,
-        "safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);",
-        &[
-            "a `safe fn` cannot take the address `x`",
-            "help: take a slice, `y: &mut [T]`, or declare the kernel as `fn`",
-        ],
-    );
+fn safe_kernels_take_addresses_whose_length_the_contract_knows() {
+    const DECLARED: &str = "safe fn saxpy(n: u32, alpha: f32, x: *const f32, r#y: *mut f32);";
+    let with = |conditions: &str| format!("#[launch_contract(requires = ({conditions}))] {DECLARED}");
+    let [of_x, of_y] = ["the address `x` without a contract", "what `r#y` has to hold, `#[launch_contract"];
+    refused(SAXPY, DECLARED, &[of_x, "or take a slice, `r#y: &mut [T]`, if the kernel does"]);
+    for (conditions, expected) in [
+        ("", [of_x, of_y].as_slice()),
+        ("n as usize <= x.len()", &[of_y]),
+        ("!y.is_empty()", &[of_x]),
+        // Of other things.
+        ("all.x.len() > 0, n.x.y.len() > 0, xy.len() > 0, x.size() > 0, x + len() > 0", &[of_x, of_y]),
+        ("n as usize <= x.len(), n as usize <= y.len()", &[]),
+        ("matches!((x.len(), r#y.len()), (8, 8))", &[]),
+        ("(0..y.len()).contains(&{ x.len() })", &[]),
+    ] {
+        refused(SAXPY, &with(conditions), expected);
+    }
+    refused(SAXPY, &format!("#[launch_contract(block = (x.len(), y.len(), 1))] {DECLARED}"), &[of_x, of_y]);
     refused(
         IMAGE,
         "safe fn apply<F: Copy>(f: F, out: &mut [u32]);",
@@ -182,9 +191,11 @@ fn types_of_safe_kernels_are_left_to_the_compiler() {
         expand(quote!("../examples/kernels/saxpy.ptx"), quote!(mod kernels { unsafe extern "C" { #block } }))
             .to_string()
     };
-    let safe = written("safe fn saxpy(n: u32, alpha: f32, x: Anything, y: &mut [Element]);");
-    for ty in ["u32", "f32", "Anything", "Element"] {
-        let asked = format!(":: cuda_launch :: launch :: typed :: without_address :: < {ty} > ()");
+    let safe = written(
+        "#[launch_contract(requires = (z.len() > 0))] safe fn saxpy(n: u32, alpha: f32, x: Anything, y: &mut [Element], z: *const Behind);",
+    );
+    for ty in ["u32", "f32", "Anything", "Element", "Behind"] {
+        let asked = format!(":: cuda_launch :: __private :: typed :: without_address :: < {ty} > ()");
         assert!(safe.contains(&asked), "{ty}: {safe}");
     }
     assert!(!written("fn saxpy(n: u32, alpha: f32, x: Anything, y: u64);").contains("without_address"));

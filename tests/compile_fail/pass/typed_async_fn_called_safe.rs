@@ -8,10 +8,9 @@ mod kernels {
     }
 }
 
-fn launch(module: &kernels::Module, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
-    let (from, to) = (x.as_device_ptr(), x.as_mut_device_ptr());
-    // SAFETY: it has 8 elements.
-    unsafe { module.saxpy_async(LaunchConfig::for_num_elems(8), 8, 2.0, from, to) }?.sync()
+fn launch(module: &kernels::Module, x: DeviceBuffer<f32>, mut y: DeviceBuffer<f32>) -> Result<(), Error> {
+    // SAFETY: both have 8 elements.
+    unsafe { module.saxpy_async(LaunchConfig::for_num_elems(8), 8, 2.0, &x, &mut y) }?.sync()
 }
 
 fn main() {}

@@ -8,10 +8,9 @@ mod kernels {
     }
 }
 
-fn launch(module: &kernels::Module, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
-    let (from, to) = (x.as_device_ptr(), x.as_mut_device_ptr());
-    // SAFETY: it has 8 elements.
-    unsafe { module.saxpy_async_owned(LaunchConfig::for_num_elems(8), 8, 2.0, from, to) }?.sync()
+fn launch(module: &kernels::Module, x: DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> Result<(DeviceBuffer<f32>, DeviceBuffer<f32>), Error> {
+    // SAFETY: both have 8 elements.
+    unsafe { module.saxpy_async_owned(LaunchConfig::for_num_elems(8), 8, 2.0, x, y) }?.sync()
 }
 
 fn main() {}

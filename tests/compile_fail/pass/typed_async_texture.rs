@@ -11,9 +11,9 @@ mod kernels {
     }
 }
 
-fn sample(module: &kernels::Module, texture: TextureObject, out: DevicePtrMut<f32>) -> Result<(), Error> {
+fn sample(module: &kernels::Module, texture: TextureObject, mut out: DeviceBuffer<f32>) -> Result<(), Error> {
     // SAFETY: `out` has 8 elements.
-    let op = unsafe { module.sample_1d_async(LaunchConfig::for_num_elems(8), &texture, out, 0.0, 1.0) }?;
+    let op = unsafe { module.sample_1d_async(LaunchConfig::for_num_elems(8), &texture, &mut out, 0.0, 1.0) }?;
     op.sync()?;
     drop(texture);
     Ok(())

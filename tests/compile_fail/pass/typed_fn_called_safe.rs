@@ -7,7 +7,7 @@ mod kernels {
     }
 }
 
-fn launch(module: &kernels::Module, stream: &CudaStream, mut x: DeviceBuffer<f32>) -> Result<(), Error> {
+fn launch(module: &kernels::Module, stream: &CudaStream, x: DeviceBuffer<f32>, mut y: DeviceBuffer<f32>) -> Result<(), Error> {
     // SAFETY: compiled, never run.
-    unsafe { module.saxpy(stream, LaunchConfig::for_num_elems(8), 8, 2.0, x.as_device_ptr(), x.as_mut_device_ptr()) }
+    unsafe { module.saxpy(stream, LaunchConfig::for_num_elems(8), 8, 2.0, &x, &mut y) }
 }

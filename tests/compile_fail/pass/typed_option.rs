@@ -2,7 +2,9 @@ use cuda_launch::cuda_module;
 
 #[cuda_module("tests/compile_fail/images/numbers.ptx")]
 mod kernels {
+    use cuda_launch::DevicePtr;
+
     unsafe extern "C" {
-        pub fn of_u64(out: *mut u32, value: *const f32);
+        pub fn of_u64(out: *mut u32, value: DevicePtr<f32>);
     }
 }

@@ -15,5 +15,5 @@ fn launch(
     mut y: DeviceBuffer<f32>,
 ) -> Result<(), Error> {
     // SAFETY: compiled, never run.
-    unsafe { kernels.axpy(stream, config, 8, 2.0, x.as_device_ptr(), y.as_mut_device_ptr()) }
+    unsafe { kernels.axpy(stream, config, 8, 2.0, &x, &mut y) }
 }

@@ -314,7 +314,7 @@ fn a_circle_is_named_when_it_is_instantiated_or_added() {
         Ok(()) => graph.instantiate(InstantiateFlags::empty()).err().unwrap(),
     };
     assert!(error.call().is_some_and(|call| call.starts_with("cuGraph")), "{error}");
-    assert!(error.to_string().contains("circle"), "{error}");
+    assert!(error.to_string().contains("cycle"), "{error}");
 }
 
 #[test]

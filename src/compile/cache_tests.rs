@@ -31,7 +31,7 @@ fn a_folder_that_others_may_write_is_not_used() {
     for mode in [0o777, 0o1777, 0o770] {
         chmod(&folder, mode);
         let CacheUse::NotStored(why) = through(&cache) else { panic!("{mode:o}") };
-        assert!(why.contains("others may write") && why.contains("chmod go-w"), "{why}");
+        assert!(why.contains("other users may write") && why.contains("chmod go-w"), "{why}");
     }
     chmod(&folder, 0o755);
     assert!(matches!(through(&cache), CacheUse::Hit));

@@ -69,7 +69,7 @@ fn the_toolkits_stub_is_refused() {
     );
     let (reason, text) = refusal(path);
     assert_eq!(reason, Reason::Stub);
-    assert!(text.contains("stub") && text.contains("take the toolkit's `stubs` folder out"), "{text}");
+    assert!(text.contains("stub") && text.contains("remove the toolkit's `stubs` folder"), "{text}");
 }
 
 /// A driver that is broken is still the driver: what it answers is for the caller to report.

@@ -3,5 +3,5 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let level = std::env::var("OPT_LEVEL").unwrap_or_default();
-    println!("cargo::rustc-env=CUDA_EMULATOR_OPT_LEVEL={level}");
+    println!("cargo::rustc-env=OPT_LEVEL_OF_EMULATOR={level}");
 }

@@ -132,7 +132,7 @@ fn inputs_options_and_outputs_that_make_no_sense_are_told() {
     assert!(error.is_invalid_image() && error.to_string().starts_with("k.bin: "), "{error}");
     inputs.add("k.ptx", format!("{HEAD}.visible .entry k() {{ ret; }}")).unwrap();
     let text = linker.link(&inputs, &options.clone().output(CodeKind::Ptx)).unwrap_err().to_string();
-    assert!(text.contains("PTX of LTO IR only, and k.ptx is PTX"), "{text}");
+    assert!(text.contains("produces PTX only from LTO IR, and k.ptx is PTX"), "{text}");
     let unknown = options.option(NvJitLinkOption::Raw("-foo".into()));
     let text = linker.link(&inputs, &unknown).unwrap_err().to_string();
     assert!(text.contains("NVJITLINK_ERROR_UNRECOGNIZED_OPTION") && text.contains("-foo"), "{text}");

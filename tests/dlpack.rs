@@ -15,8 +15,8 @@ use cuda_launch::interop::dlpack_abi::{
 use cuda_launch::interop::{DlElement, DlTensor, RawOwnership};
 use cuda_launch::memory::PointerAttributes;
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind};
+use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn stream() -> CudaStream {
     CudaContext::new(0).unwrap().new_stream().unwrap()
@@ -62,12 +62,15 @@ fn the_consumer_gives_it_back() {
     assert!(!known());
 }
 
-static GIVEN_BACK: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// On this thread: each test has one.
+    static GIVEN_BACK: Cell<usize> = const { Cell::new(0) };
+}
 
 unsafe extern "C" fn give_back(tensor: *mut DLManagedTensorVersioned) {
     let tensor = unsafe { Box::from_raw(tensor) };
     drop(unsafe { Box::from_raw(tensor.manager_ctx.cast::<Foreign>()) });
-    GIVEN_BACK.fetch_add(1, Ordering::SeqCst);
+    GIVEN_BACK.set(GIVEN_BACK.get() + 1);
 }
 
 /// What the other library keeps.
@@ -109,7 +112,7 @@ fn foreign(
 #[test]
 fn a_foreign_tensor_becomes_a_buffer() {
     let stream = stream();
-    let before = GIVEN_BACK.load(Ordering::SeqCst);
+    let before = GIVEN_BACK.get();
     let nothing = |_: &mut DLManagedTensorVersioned| {};
     for strides in [None, Some([5, 1])] {
         let buffer = foreign(&stream, strides, nothing).into_buffer::<u16>(stream.context()).unwrap();
@@ -140,7 +143,7 @@ fn a_foreign_tensor_becomes_a_buffer() {
     });
     assert!(wide.into_buffer::<u64>(stream.context()).unwrap_err().is_out_of_memory());
     // Each was given back once, also those that were refused.
-    assert_eq!(GIVEN_BACK.load(Ordering::SeqCst) - before, 12);
+    assert_eq!(GIVEN_BACK.get() - before, 12);
 }
 
 /// The older form has neither a place of its own for the description, nor one for distances that are not said.

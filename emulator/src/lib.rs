@@ -131,4 +131,4 @@ pub use engine::{Fault, FaultKind};
 
 /// Whether the emulator itself was compiled with optimisation: without, kernels run about forty times slower. The head of this page
 /// says how to have cargo do so in debug builds.
-pub const OPTIMISED: bool = !matches!(env!("CUDA_EMULATOR_OPT_LEVEL").as_bytes(), b"0");
+pub const OPTIMISED: bool = !matches!(env!("OPT_LEVEL_OF_EMULATOR").as_bytes(), b"0");

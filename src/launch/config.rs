@@ -25,7 +25,7 @@ impl LaunchConfig {
     /// Threads of a block that [`LaunchConfig::for_num_elems`] chooses.
     pub const DEFAULT_BLOCK: u32 = 256;
 
-    /// So many blocks of so many threads, without dynamic shared memory.
+    /// `grid_dim` blocks of `block_dim` threads each, without dynamic shared memory.
     pub const fn new(grid_dim: Dim3, block_dim: Dim3) -> Self {
         Self { grid_dim, block_dim, shared_mem_bytes: 0 }
     }
@@ -67,7 +67,7 @@ impl LaunchConfig {
         Self::new(grid_dim, block_dim)
     }
 
-    /// With so many bytes of dynamic shared memory per block.
+    /// The same with `bytes` of dynamic shared memory per block.
     pub const fn with_shared(self, bytes: u32) -> Self {
         Self { shared_mem_bytes: bytes, ..self }
     }

@@ -223,7 +223,7 @@ fn compilers() -> Result<()> {
     tests.args(gpu::TESTS_OF_COMPILERS.iter().flat_map(|test| ["--test", test]));
     let mut tool = cargo(&["test", "--package", "cuda-launch-cli", "--test", "sources"])?;
     let mut docs = cargo(&["test", "--package", "cuda-launch", "--doc", "compile::"])?;
-    let mut example = cargo(&["run", "--package", "cuda-launch", "--example", "compile"])?;
+    let mut example = cargo(&["run", "--package", "cuda-launch-examples", "--example", "compile"])?;
     for name in bindgen::COMPILERS {
         wheels.fetch(name)?;
         let (variable, file) =

@@ -16,6 +16,7 @@ use cuda_launch::{
     LaunchConfig, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 const N: usize = 1000;
@@ -370,6 +371,36 @@ fn no_mode_of_a_capture_disturbs_other_threads() {
         gpu.run(&graph);
         assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
     }
+}
+
+#[test]
+fn waits_for_the_context_on_another_thread_break_no_capture() {
+    let gpu = Gpu::new();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                match gpu.ctx.synchronize() {
+                    Ok(()) => {}
+                    refused => not_in_capture(refused, "cuCtxSynchronize"),
+                }
+                // Freed by a call that waits for the device.
+                drop(DeviceBuffer::<u32>::uninit_plain(&gpu.ctx, 4).unwrap());
+            }
+        });
+        let captures = catch_unwind(AssertUnwindSafe(|| {
+            for round in 0..2_000 {
+                let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, 8).unwrap();
+                let graph = CudaGraph::capture(&gpu.ctx, CaptureMode::Relaxed, |stream| {
+                    gpu.fill(stream, &mut x, round)
+                });
+                assert_eq!(kinds(&graph.unwrap()), [NodeKind::Kernel], "round {round}");
+            }
+        }));
+        over.store(true, Ordering::Relaxed);
+        waits.join().unwrap();
+        captures.unwrap();
+    });
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::fault::FaultState;
 use super::hold::{Debt, Hold};
 use super::host_call;
 use super::limits::DeviceLimits;
-use super::open_captures::{despite_captures, forbid_anywhere, outside_captures};
+use super::open_captures::{ContextWait, despite_captures, outside_captures};
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, Forked, check, failed};
 use crate::trace;
@@ -170,7 +170,7 @@ impl CudaContext {
 
     /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
     pub(crate) fn drain(&self) -> Result<(), Error> {
-        forbid_anywhere(self, "cuCtxSynchronize")?;
+        let _alone = ContextWait::begin(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
         // SAFETY: `call` made the context current.
         let wait = || self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() });

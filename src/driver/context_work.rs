@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::context::CudaContext;
-use super::open_captures::forbid_anywhere;
+use super::open_captures::is_captured;
 use super::stream::{CudaStream, StreamFlags};
 use crate::error::Error;
 use crate::ordering::{self, NO_KEY, QUEUES};
@@ -121,9 +121,7 @@ impl CudaContext {
         let streams = self.fault().all_streams()?;
         // After that: who is not in the list any more has told what it lost.
         let Work { lost, found, .. } = self.work();
-        if lost.load(Ordering::Acquire) != found.load(Ordering::Relaxed)
-            || forbid_anywhere(self, "cuEventRecord").is_err()
-        {
+        if lost.load(Ordering::Acquire) != found.load(Ordering::Relaxed) || is_captured(self) {
             return None;
         }
         let unsettled = streams.into_iter().filter(|stream| stream.is_unsettled());

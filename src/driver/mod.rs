@@ -92,7 +92,7 @@ pub use linker::{LinkInput, LinkedImage, Linker};
 pub use logs::{DriverLog, LogLevel, LogListener};
 pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
-pub(crate) use open_captures::{despite_captures, forbid_anywhere, forbid_here};
+pub(crate) use open_captures::{ContextWait, despite_captures, forbid_here};
 pub(crate) use packed::PackedArguments;
 pub(crate) use park::{Keep, sweep, try_again, until_done};
 pub use peer::PeerAttribute;

@@ -3,13 +3,14 @@
 #![allow(unsafe_code)] // Freeing memory that this value owns, after all work that is known to use it.
 
 use crate::driver::{
-    CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, forbid_anywhere, try_again,
+    ContextWait, CudaContext, CudaModule, CudaStream, Keep, Resource, StreamAccesses, try_again,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
 /// Device memory and its accesses. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Home {
     address: u64,
@@ -99,6 +100,11 @@ impl Home {
         if self.is_owned() {
             self.context.may_give_back("cuMemFree")?;
         }
+        // Before the device is waited for, and until it was.
+        let _alone = match &self.origin {
+            Origin::Plain => Some(ContextWait::begin(&self.context, "cuMemFree")?),
+            _ => None,
+        };
         let last = self.last_use()?;
         match std::mem::replace(&mut self.origin, Origin::Empty) {
             Origin::Empty | Origin::Borrowed => Ok(()),
@@ -169,7 +175,6 @@ impl Home {
             }
             Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
             Origin::Plain => {
-                forbid_anywhere(&self.context, "cuMemFree")?;
                 // The call itself waits for all of the device; not for a stream of another context that copied from here or to it.
                 let queues = self.accesses.queues();
                 let mut strangers = queues.iter().filter(|queue| !queue.context().is_same(&self.context));

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)] // Launches: the comment at each tells its arguments.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/inject.rs"]
+mod inject;
 mod references;
 
 use cuda_launch::error::GlobalError;
@@ -10,9 +12,11 @@ use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::module::{
     CacheConfig, CudaLibrary, FunctionAttribute as A, JitOptions, LibraryKernel, LibraryOptions,
 };
-use cuda_launch::sys::CUresult;
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, ErrorKind, cuda_launch};
+use cuda_launch::sys::{CUdeviceptr, CUmodule, CUresult};
+use cuda_launch::{CaptureMode, CudaContext, CudaDevice, CudaGraph, ErrorKind, cuda_launch};
 use references::{Gpu, line};
+use std::ffi::{c_char, c_void};
+use std::sync::OnceLock;
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 const SHARED: &str = include_str!("kernels/shared.ptx");
@@ -119,6 +123,39 @@ fn variables_of_a_library() {
     drop((counter, module, f));
     assert!(library.module(&gpu.ctx).unwrap().global::<u32>("counter").is_ok());
     library.close().unwrap();
+}
+
+static MANAGED: OnceLock<u64> = OnceLock::new();
+
+/// As if the variable were `.managed`: one address in all contexts.
+unsafe extern "C" fn managed(
+    address: *mut CUdeviceptr,
+    bytes: *mut usize,
+    module: CUmodule,
+    name: *const c_char,
+) -> CUresult {
+    let code =
+        unsafe { cuda_launch::default_driver().unwrap().cuModuleGetGlobal(address, bytes, module, name) };
+    unsafe { *address = *MANAGED.get_or_init(|| *address) };
+    code
+}
+
+#[test]
+fn a_variable_of_all_contexts_has_one_handle() {
+    let driver = inject::driver_with(|name| match name {
+        "cuModuleGetGlobal_v2" => managed as *const c_void,
+        _ => std::ptr::null(),
+    });
+    let first = CudaContext::with_driver(&driver, 0).unwrap();
+    let second = CudaDevice::with_driver(&driver, 0).unwrap().create_context(&Default::default()).unwrap();
+    let library = CudaLibrary::load(&driver, GLOBALS).unwrap();
+    let (here, there) = (library.module(&first).unwrap(), library.module(&second).unwrap());
+    let counter = here.global::<u32>("counter").unwrap();
+    let error = there.global::<u32>("counter").unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Global(GlobalError::InUse { .. })), "{error}");
+    drop(counter);
+    let _counter = there.global::<u32>("counter").unwrap();
+    assert!(here.global::<u32>("counter").is_err());
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub(super) struct LibraryInner {
     report: JitReport,
     /// Its module in each context that uses it, so that there is one handle of each.
     modules: Mutex<Vec<InContext>>,
+    /// Outlives the handles of the modules: who used their variables, whose streams keep the contexts.
+    symbols: Arc<Symbols>,
     /// The image, where the driver was told that it stays.
     _preserved: Option<Arc<[u8]>>,
     /// The compiler's options: drivers look at an image when it is first used, and nothing says that they copy the options before.
@@ -69,8 +71,6 @@ unsafe impl Sync for LibraryInner {}
 struct InContext {
     context: CUcontext,
     module: WeakModule,
-    /// Outlives the handles of the module: who used its variables, whose streams keep the context.
-    symbols: Arc<Symbols>,
 }
 
 /// How a library is loaded.
@@ -181,6 +181,7 @@ impl CudaLibrary {
             signatures: Arc::new(image.signatures()),
             report,
             modules: Mutex::default(),
+            symbols: Arc::default(),
             _preserved: preserved,
             _slots: slots,
         };
@@ -209,11 +210,10 @@ impl CudaLibrary {
             // SAFETY: this handle keeps the library loaded; the context is current, `raw` outlives the call.
             |driver| unsafe { driver.cuLibraryGetModule(&mut raw, self.raw()) },
         )?;
-        let symbols = known.as_ref().map(|known| known.symbols.clone()).unwrap_or_default();
-        let module = CudaModule::of_library(context, raw, self, symbols.clone());
+        let module = CudaModule::of_library(context, raw, self, self.inner.symbols.clone());
         match known {
             Some(known) => known.module = module.downgrade(),
-            None => modules.push(InContext { context: context.raw(), module: module.downgrade(), symbols }),
+            None => modules.push(InContext { context: context.raw(), module: module.downgrade() }),
         }
         Ok(module)
     }

@@ -1,4 +1,6 @@
-//! Which variables of a module have a handle, and the accesses to them.
+//! Which variables of a module, or of a library's modules, have a handle, and the accesses to them.
+//!
+//! Known by their addresses: what a library's image declares `.managed` is one variable in all contexts.
 //!
 //! There is one handle at a time, so that a mutable view of a variable is the only one. What is known of its accesses outlives
 //! the handle: the next one goes on from there.
@@ -14,7 +16,7 @@ pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;
 
 /// The variables that were asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols(Mutex<BTreeMap<Box<str>, Symbol>>);
+pub(crate) struct Symbols(Mutex<BTreeMap<u64, Symbol>>);
 
 #[derive(Debug)]
 struct Symbol {
@@ -27,17 +29,17 @@ struct Symbol {
 }
 
 impl Symbols {
-    /// Gives out the variable; `None` if it is given out. `make` makes an owner, who goes on from these accesses.
+    /// Gives out the variable at `address`; `None` if it is given out. `make` makes an owner, who goes on from these accesses.
     pub(crate) fn take(
         &self,
-        name: &str,
+        address: u64,
         make: impl FnOnce(Option<StreamAccesses>) -> AnyHome,
     ) -> Option<AnyHome> {
         let mut symbols = self.symbols();
-        let Some(symbol) = symbols.get_mut(name) else {
+        let Some(symbol) = symbols.get_mut(&address) else {
             let home = make(None);
             let symbol = Symbol { taken: true, home: Arc::downgrade(&home), accesses: None };
-            symbols.insert(name.into(), symbol);
+            symbols.insert(address, symbol);
             return Some(home);
         };
         if symbol.taken {
@@ -54,20 +56,20 @@ impl Symbols {
     }
 
     /// The handle is gone.
-    pub(crate) fn give_back(&self, name: &str) {
-        if let Some(symbol) = self.symbols().get_mut(name) {
+    pub(crate) fn give_back(&self, address: u64) {
+        if let Some(symbol) = self.symbols().get_mut(&address) {
             symbol.taken = false;
         }
     }
 
     /// The owner is gone, and leaves what it knows.
-    pub(crate) fn leave(&self, name: &str, accesses: StreamAccesses) {
-        if let Some(symbol) = self.symbols().get_mut(name) {
+    pub(crate) fn leave(&self, address: u64, accesses: StreamAccesses) {
+        if let Some(symbol) = self.symbols().get_mut(&address) {
             symbol.accesses = Some(accesses);
         }
     }
 
-    fn symbols(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Symbol>> {
+    fn symbols(&self) -> MutexGuard<'_, BTreeMap<u64, Symbol>> {
         // Nothing below the lock panics; a poisoned lock would still hold a whole map.
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }

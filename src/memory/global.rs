@@ -16,7 +16,8 @@ use crate::error::{Error, ErrorKind, GlobalError};
 
 /// A `__device__` variable of a module, as an array of `T`.
 ///
-/// There is only one handle to a variable at a time, so that mutable views are exclusive; it keeps the module loaded.
+/// There is only one handle to a variable at a time, so that mutable views are exclusive; it keeps the module loaded. What the image of a
+/// [`CudaLibrary`](crate::module::CudaLibrary) declares `.managed` is one variable in all contexts.
 /// Share it like any other value. It can be passed as `slice(x)` and `slice_mut(x)`.
 ///
 /// It tracks which streams access it, as a [`DeviceBuffer`](crate::DeviceBuffer) does, and later handles continue from
@@ -95,8 +96,8 @@ impl CudaModule {
                 GlobalError::Alignment { name: name_(), module: module_(), address, align, type_name };
             return Err(ErrorKind::Global(error).into());
         }
-        let origin = || Origin::Variable(self.clone(), name.into());
-        let home = self.symbols().take(name, |accesses| match accesses {
+        let origin = || Origin::Variable(self.clone());
+        let home = self.symbols().take(address, |accesses| match accesses {
             Some(accesses) => Home::accessed(address, self.context(), origin(), accesses) as AnyHome,
             None => Home::new(address, self.context(), origin()) as AnyHome,
         });
@@ -255,7 +256,7 @@ impl<T: DeviceCopy> ModuleConstant<T> {
     }
 }
 
-// SAFETY: 1: it is the only handle of its variable in its module: `Symbols::take` gives out one at a time.
+// SAFETY: 1: it is the only handle of its variable in its module, and in the library of that: `Symbols::take` gives out one at a time.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {
     #[inline(always)]
@@ -266,6 +267,6 @@ unsafe impl<T: DeviceCopy> DeviceSliceMut for ModuleGlobal<T> {
 
 impl<T: DeviceCopy> Drop for ModuleGlobal<T> {
     fn drop(&mut self) {
-        self.module.symbols().give_back(&self.name);
+        self.module.symbols().give_back(self.address);
     }
 }

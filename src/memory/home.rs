@@ -35,8 +35,8 @@ pub(crate) enum Origin {
     Foreign(Box<dyn Any + Send + Sync>),
     /// Other code's, who frees it.
     Borrowed,
-    /// A variable of this module, which frees it; the name is the variable's.
-    Variable(CudaModule, Box<str>),
+    /// A variable of this module, which frees it.
+    Variable(CudaModule),
 }
 
 impl Home {
@@ -121,9 +121,9 @@ impl Home {
                     unsafe { driver.cuMemFreeAsync(address, stream.raw()) }
                 })
             }
-            Origin::Variable(module, name) => {
+            Origin::Variable(module) => {
                 // The next handle goes on from there. Unloading the module waits for its work.
-                module.symbols().leave(&name, self.accesses.take());
+                module.symbols().leave(self.address, self.accesses.take());
                 Ok(())
             }
             Origin::Foreign(owner) => {

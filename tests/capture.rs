@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Launches of vecadd and fill: slices of one length, or an address with its length.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+use cuda_launch::context::ContextOptions;
 use cuda_launch::error::CaptureError;
 use cuda_launch::event::EventFlags;
 use cuda_launch::graph::{InstantiateFlags, NodeKind};
@@ -12,8 +13,8 @@ use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
-    LaunchConfig, cuda_launch,
+    CaptureMode, CudaContext, CudaDevice, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error,
+    ErrorKind, LaunchConfig, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,10 @@ struct Gpu {
 
 impl Gpu {
     fn new() -> Self {
-        let ctx = CudaContext::new(0).unwrap();
+        Self::of(CudaContext::new(0).unwrap())
+    }
+
+    fn of(ctx: CudaContext) -> Self {
         let stream = ctx.new_stream().unwrap();
         let vecadd = ctx.load_module(include_str!("../examples/kernels/vecadd.ptx")).unwrap();
         let fill = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
@@ -375,7 +379,8 @@ fn no_mode_of_a_capture_disturbs_other_threads() {
 
 #[test]
 fn waits_for_the_context_on_another_thread_break_no_capture() {
-    let gpu = Gpu::new();
+    // Of its own: other tests capture in the primary one.
+    let gpu = Gpu::of(CudaDevice::new(0).unwrap().create_context(&ContextOptions::default()).unwrap());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| {

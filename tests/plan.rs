@@ -15,6 +15,7 @@ use cuda_launch::{
     CudaContext, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, LaunchPlan,
     cuda_launch,
 };
+use std::sync::Barrier;
 
 const N: usize = 500;
 
@@ -100,6 +101,52 @@ fn one_name_is_set_for_all_launches_that_have_it() {
     unsafe { plan.set("alpha", 3.0f32) }.unwrap();
     plan.launch(&gpu.stream).unwrap();
     assert_eq!(gpu.first(&y), 50.0);
+}
+
+/// What is set by a name is the argument of that launch, whoever gave work to the stream at the same time.
+#[test]
+fn names_are_found_where_two_threads_record_on_one_stream() {
+    let _alone = alone();
+    const LAUNCHES: usize = 20;
+    let gpu = Gpu::new(CudaContext::new(0).unwrap());
+    let event = gpu.ctx.new_event().unwrap();
+    let x = gpu.full(1.0);
+    for round in 0..20 {
+        let mut sums: [Vec<_>; 2] = std::array::from_fn(|_| (0..LAUNCHES).map(|_| gpu.full(0.0)).collect());
+        let mut plan = LaunchPlan::record(&gpu.ctx, |stream| {
+            let start = Barrier::new(2);
+            std::thread::scope(|scope| {
+                for (thread, sums) in sums.iter_mut().enumerate() {
+                    let (gpu, x, event, start) = (&gpu, &x, &event, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        for (launch, sum) in sums.iter_mut().enumerate() {
+                            let name = format!("{thread} {launch}");
+                            unsafe {
+                                cuda_launch! { kernel: saxpy, module: gpu.saxpy, stream: stream, config: gpu.config,
+                                args: [N as u32, named(&name, 0.0f32), ptr(x), ptr_mut(sum)] }
+                            }
+                            .unwrap();
+                            event.record(stream).unwrap();
+                            stream.wait(event).unwrap();
+                        }
+                    });
+                }
+            });
+            Ok(())
+        })
+        .unwrap();
+        let value = |thread: usize, launch: usize| (100 * thread + launch + 1) as f32;
+        for (thread, launch) in (0..2).flat_map(|thread| (0..LAUNCHES).map(move |launch| (thread, launch))) {
+            unsafe { plan.set(&format!("{thread} {launch}"), value(thread, launch)) }.unwrap();
+        }
+        plan.launch(&gpu.stream).unwrap();
+        for (thread, sums) in sums.iter().enumerate() {
+            for (launch, sum) in sums.iter().enumerate() {
+                assert_eq!(gpu.first(sum), value(thread, launch), "round {round}: {thread} {launch}");
+            }
+        }
+    }
 }
 
 #[test]

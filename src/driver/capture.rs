@@ -26,6 +26,8 @@ pub(crate) struct Capture {
     /// Keeps others from waiting for all of the context.
     open: Mutex<Option<OpenCapture>>,
     ended: AtomicBool,
+    /// Held while one of its streams is given work.
+    turn: Mutex<()>,
     /// `None` once the capture has ended.
     memory: Mutex<Option<Vec<Captured>>>,
     rest: Mutex<Recorded>,
@@ -93,7 +95,7 @@ impl Capture {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let open = Mutex::new(Some(OpenCapture::new(context, mode)));
         let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
-        Self { id, ended, open, memory, rest: Mutex::default() }
+        Self { id, ended, open, turn: Mutex::default(), memory, rest: Mutex::default() }
     }
 
     /// A number that no other capture has; never 0.
@@ -105,6 +107,12 @@ impl Capture {
     pub(crate) fn has_ended(&self) -> bool {
         // SeqCst, as the announcement before it: see `close`.
         self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Whoever gives its streams work has this until what was recorded is known: another thread may use the same stream.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        // It guards no data.
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A stream that must be joined at the end.

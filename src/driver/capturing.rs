@@ -6,7 +6,7 @@
 #![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
 
 use cuda_driver_sys::CUstreamCaptureStatus;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use super::capture::Capture;
 use super::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
@@ -69,6 +69,11 @@ impl CudaStream {
     /// Another handle of this stream, which gives its work to `capture`.
     pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
         Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone()))
+    }
+
+    /// What a thread holds while it gives the stream work, if that is captured.
+    pub(crate) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.capture().map(|capture| capture.turn())
     }
 
     /// An error where the stream belongs to a capture that is over.

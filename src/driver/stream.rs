@@ -304,6 +304,12 @@ impl CudaStream {
     /// # Errors
     /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
     pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        let _turn = self.turn();
+        self.wait_in_turn(event, flags)
+    }
+
+    /// The same for whoever has the turn already.
+    fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
         // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
@@ -451,6 +457,12 @@ impl CudaStream {
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
     /// `cuStreamSynchronize`.
     pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
+        let _turn = self.turn();
+        self.after_in_turn(earlier)
+    }
+
+    /// The same for a submission, which has the turn already.
+    pub(super) fn after_in_turn(&self, earlier: &Self) -> Result<(), Error> {
         if self.raw() == earlier.raw() && self.shares_context(earlier) {
             return Ok(());
         }
@@ -462,7 +474,7 @@ impl CudaStream {
             // Other threads would record the one event on their streams.
             let mark = earlier.context().new_event()?;
             mark.record(earlier)?;
-            return self.wait(&mark);
+            return self.wait_in_turn(&mark, EventWaitFlags::empty());
         }
         let mark = match earlier.inner.mark.get() {
             Some(mark) => mark,
@@ -472,7 +484,7 @@ impl CudaStream {
             }
         };
         mark.record(earlier)?;
-        self.wait(mark)
+        self.wait_in_turn(mark, EventWaitFlags::empty())
     }
 
     /// An error unless `what`, of context `context`, may meet this stream in one call.

@@ -82,7 +82,7 @@ impl Queue for ThreadStream {
 
     fn wait_for(&self, earlier: &Self) -> Result<(), Error> {
         match earlier.handle() {
-            Some(stream) => self.stream.after(stream),
+            Some(stream) => self.stream.after_in_turn(stream),
             None => earlier.drain(),
         }
     }

@@ -287,6 +287,7 @@ impl CudaStream {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph) = (0, std::ptr::null_mut());
         let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
+        let _turn = self.turn();
         self.context().call(
             "cuStreamGetCaptureInfo",
             || self.label(),
@@ -308,7 +309,8 @@ impl CudaStream {
         if status != CaptureStatus::Active {
             return Ok(CaptureInfo { status, id: 0, graph: std::ptr::null_mut(), dependencies: Vec::new() });
         }
-        // SAFETY: the driver lists `count` nodes, and keeps the list until work is given to the stream again; `i` is below the count.
+        // SAFETY: the driver lists `count` nodes, and keeps the list until work is given to the stream again, which nobody can as long as
+        // this has the turn; `i` is below the count.
         let dependencies = (0..count).map(|i| unsafe { *nodes.add(i) }).collect();
         Ok(CaptureInfo { status, id, graph, dependencies })
     }

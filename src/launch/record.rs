@@ -152,7 +152,8 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
         },
     )?;
     // SAFETY: the driver lists `count` nodes, of which the first is there unless the count is 0, and keeps the list until work is given to
-    // the stream again. A launch leaves itself as the only one.
+    // the stream again: not before the launch's submission is finished, since that has the capture's turn. A launch leaves itself as
+    // the only one.
     Ok(if count == 0 { null_mut() } else { unsafe { *nodes } })
 }
 

@@ -1,7 +1,7 @@
 //! One piece of work being submitted to a stream: what it reads and writes, and the call that submits it.
 
 use cuda_driver_sys::{CUresult, Driver};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use crate::driver::{CudaStream, NO_KERNEL, Resource, StreamAccesses, StreamWaits, ThreadStream};
 use crate::error::Error;
@@ -13,6 +13,8 @@ pub struct Submission<'s> {
     stream: &'s CudaStream,
     number: usize,
     waits: StreamWaits,
+    /// Of a capture that `stream` belongs to.
+    _turn: Option<MutexGuard<'s, ()>>,
 }
 
 impl Drop for Submission<'_> {
@@ -29,7 +31,7 @@ impl<'s> Submission<'s> {
 
     /// Work that was announced on `stream` by this number, and is not finished yet.
     pub(crate) fn announced(stream: &'s CudaStream, number: usize) -> Self {
-        Self { stream, number, waits: StreamWaits::default() }
+        Self { stream, number, waits: StreamWaits::default(), _turn: stream.turn() }
     }
 
     /// The stream.

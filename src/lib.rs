@@ -74,43 +74,45 @@ pub mod module {
 /// Arrays, and the textures and surfaces through which kernels access them.
 #[cfg(feature = "texture")]
 pub mod texture {
-    pub use crate::memory::array::{ArrayFlags, ArrayShape, CudaArray};
-    pub use crate::memory::array_format::{ArrayDescriptor, ArrayElement, ArrayFormat};
-    pub use crate::memory::mipmap::MipmappedArray;
-    pub use crate::memory::surface::{SurfaceHandle, SurfaceObject};
-    pub use crate::memory::texture_descriptor::{AddressMode, FilterMode, TextureDescriptor, TextureFlags};
-    pub use crate::memory::texture_object::{TextureHandle, TextureObject};
+    pub use crate::memory::texture::array::{ArrayFlags, ArrayShape, CudaArray};
+    pub use crate::memory::texture::descriptor::{AddressMode, FilterMode, TextureDescriptor, TextureFlags};
+    pub use crate::memory::texture::format::{ArrayDescriptor, ArrayElement, ArrayFormat};
+    pub use crate::memory::texture::mipmap::MipmappedArray;
+    pub use crate::memory::texture::object::{TextureHandle, TextureObject};
+    pub use crate::memory::texture::surface::{SurfaceHandle, SurfaceObject};
 }
 
 /// Tensor maps: how the tensor memory accelerator (TMA) copies tiles of a tensor.
 #[cfg(feature = "tensor")]
 pub mod tensor {
-    pub use crate::memory::tensor_layout::{
+    pub use crate::memory::tensor::layout::{
         Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType,
     };
-    pub use crate::memory::tensor_map::{Im2colMap, TensorMap, TiledMap};
-    pub use crate::memory::tensor_map_object::TensorMapObject;
+    pub use crate::memory::tensor::map::{Im2colMap, TensorMap, TiledMap};
+    pub use crate::memory::tensor::object::TensorMapObject;
 }
 
 /// Virtual memory management: reserved addresses, physical memory, mappings, multicast.
 #[cfg(feature = "virtual-memory")]
 pub mod virtual_memory {
     pub use crate::memory::location::{MemoryAccess, MemoryLocation};
-    pub use crate::memory::mapping::Mapping;
-    pub use crate::memory::multicast::{MulticastBinding, MulticastObject};
-    pub use crate::memory::physical::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
+    pub use crate::memory::virtual_memory::mapping::Mapping;
+    pub use crate::memory::virtual_memory::multicast::{MulticastBinding, MulticastObject};
+    pub use crate::memory::virtual_memory::physical::{
+        PhysicalAllocation, PhysicalOptions, VirtualReservation,
+    };
 }
 
 /// Memory shared with other processes, graphics APIs and tensor libraries.
 pub mod interop {
     #[cfg(feature = "dlpack")]
-    pub use crate::memory::dlpack::{DlElement, DlTensor};
+    pub use crate::memory::dlpack::abi;
     #[cfg(feature = "dlpack")]
-    pub use crate::memory::dlpack_abi;
+    pub use crate::memory::dlpack::{DlElement, DlTensor};
     #[cfg(feature = "interop")]
-    pub use crate::memory::external_memory::{ExternalMemory, ExternalMemoryHandle};
+    pub use crate::memory::external::memory::{ExternalMemory, ExternalMemoryHandle};
     #[cfg(feature = "interop")]
-    pub use crate::memory::external_semaphore::{ExternalSemaphore, ExternalSemaphoreHandle};
+    pub use crate::memory::external::semaphore::{ExternalSemaphore, ExternalSemaphoreHandle};
     pub use crate::memory::foreign::RawOwnership;
     #[cfg(feature = "interop")]
     pub use crate::memory::ipc::IpcMemoryHandle;

@@ -103,7 +103,7 @@ fn every_attribute_of_the_header_has_a_name() {
         .split_whitespace()
         .filter_map(|word| word.strip_prefix("CU_DEVICE_ATTRIBUTE_")?.strip_suffix(':'))
         .collect();
-    let ours = include_str!("../src/driver/device_attribute.rs");
+    let ours = include_str!("../src/driver/device/attribute.rs");
     let missing: Vec<_> = raw
         .iter()
         .filter(|name| **name != "MAX")

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 
 use super::context::CudaContext;
+use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
-use super::jit_slots::Slots;
 use crate::error::{CompilerLog, Error, ErrorKind, Wanted};
 
 /// What an image says of one kernel.

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use super::context::CudaContext;
 use super::image::{Image, compiler_error};
+use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
-use super::jit_slots::Slots;
 use super::kernel::kernel_name;
 use super::module::CudaModule;
 use crate::error::{Error, ErrorKind};

@@ -7,34 +7,23 @@
 mod block_size;
 mod cache_config;
 mod capture;
-mod capturing;
 pub(crate) mod choice;
 mod contents;
 mod context;
-mod context_create;
-mod context_flags;
-mod context_primary;
-mod context_settings;
-mod context_work;
 #[cfg(feature = "diagnostics")]
 mod coredump;
 mod device;
-mod device_attribute;
 mod event;
 mod fault;
 mod function;
-mod function_attribute;
 #[cfg(feature = "green-contexts")]
 mod green;
 mod hold;
 pub(crate) mod host_call;
 mod image;
 mod jit;
-mod jit_slots;
 mod kernel;
-mod kernel_table;
 mod library;
-mod library_kernel;
 mod limits;
 #[cfg(feature = "link")]
 mod linker;
@@ -42,7 +31,6 @@ mod linker;
 mod logs;
 mod module;
 mod occupancy;
-mod open_captures;
 mod packed;
 mod park;
 mod peer;
@@ -50,25 +38,24 @@ mod peer;
 mod profiler;
 mod shape;
 mod stream;
-mod stream_info;
 mod symbols;
-mod thread_stream;
 mod together;
 
 pub use cache_config::CacheConfig;
+pub(crate) use capture::open::{ContextWait, despite_captures, forbid_here};
+pub use capture::stream::CaptureStatus;
 pub(crate) use capture::{Capture, NamedArgument, RecordedLaunch, Resource};
-pub use capturing::CaptureStatus;
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;
-pub use context_create::ContextOptions;
-pub use context_flags::{ContextFlags, ContextSchedule};
-pub use context_primary::PrimaryContextState;
-pub use context_settings::ContextLimit;
+pub use context::create::ContextOptions;
+pub use context::flags::{ContextFlags, ContextSchedule};
+pub use context::primary::PrimaryContextState;
+pub use context::settings::ContextLimit;
 #[cfg(feature = "diagnostics")]
 pub use coredump::{Coredump, CoredumpFlags, CoredumpSwitch};
+pub use device::attribute::DeviceAttribute;
 pub use device::{CudaDevice, DeviceUuid};
-pub use device_attribute::DeviceAttribute;
 #[cfg(feature = "async")]
 pub(crate) use event::StreamMark;
 pub use event::{AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlags, TimingEvent};
@@ -76,15 +63,15 @@ pub use event::{AnyEvent, CudaEvent, EventFlags, EventRecordFlags, EventWaitFlag
 pub use event::{IpcEvent, IpcEventHandle};
 pub(crate) use fault::NO_KERNEL;
 pub use function::CudaFunction;
-pub use function_attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
+pub use function::attribute::{FunctionAttribute, FunctionLimits, SharedCarveout};
 #[cfg(feature = "green-contexts")]
 pub use green::{GreenContext, SmResource, SmSplitFlags};
 pub use host_call::HostWait;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub use kernel::{Kernel, ParameterSource, Parameters};
 pub(crate) use kernel::{biased, kind};
+pub use library::kernel::LibraryKernel;
 pub use library::{CudaLibrary, LibraryOptions};
-pub use library_kernel::LibraryKernel;
 pub use limits::DeviceLimits;
 #[cfg(feature = "link")]
 pub use linker::{LinkInput, LinkedImage, Linker};
@@ -92,14 +79,13 @@ pub use linker::{LinkInput, LinkedImage, Linker};
 pub use logs::{DriverLog, LogLevel, LogListener};
 pub use module::CudaModule;
 pub use occupancy::{BlockSizeQuery, OccupancyFlags, PotentialBlockSize};
-pub(crate) use open_captures::{ContextWait, despite_captures, forbid_here};
 pub(crate) use packed::PackedArguments;
 pub(crate) use park::{Keep, sweep, try_again, until_done};
 pub use peer::PeerAttribute;
 #[cfg(feature = "diagnostics")]
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
+pub use stream::info::StreamPriorities;
+pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};
-pub use stream_info::StreamPriorities;
 pub(crate) use symbols::AnyHome;
-pub(crate) use thread_stream::{StreamAccesses, StreamWaits, ThreadStream};

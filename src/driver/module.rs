@@ -12,7 +12,7 @@ use super::function::CudaFunction;
 use super::image::{Image, Signatures};
 use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
-use super::kernel_table::KernelTable;
+use super::kernel::table::KernelTable;
 use super::library::CudaLibrary;
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, KernelNotFound};

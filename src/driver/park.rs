@@ -8,11 +8,11 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::capturing::CaptureStatus;
+use super::capture::open::{is_capturing, outside_captures};
+use super::capture::stream::CaptureStatus;
 use super::event::{CudaEvent, EventFlags};
 use super::host_call;
-use super::open_captures::{is_capturing, outside_captures};
-use super::thread_stream::ThreadStream;
+use super::stream::thread::ThreadStream;
 use crate::error::Error;
 
 /// A share in something that work on the device uses: a module, memory, an event, a host function.

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use super::thread_stream::StreamAccesses;
+use super::stream::thread::StreamAccesses;
 
 /// The owner of a variable's memory, as `memory` knows it.
 pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;

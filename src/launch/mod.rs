@@ -23,8 +23,7 @@
 
 pub(crate) mod args;
 pub(crate) mod attributes;
-mod builder;
-pub(crate) mod builder_argument;
+pub(crate) mod builder;
 mod check;
 mod cluster;
 mod config;
@@ -45,28 +44,19 @@ mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
 pub mod typed;
-pub(crate) mod typed_argument;
-mod typed_async;
-mod typed_contract;
-mod typed_expect;
-mod typed_load;
-mod typed_macros;
-mod typed_object;
-#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
-mod typed_source;
 
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
     PortableClusterMode, SharedMemoryMode, SynchronizationPolicy,
 };
 pub use builder::LaunchBuilder;
-pub use builder_argument::BuilderArgument;
+pub use builder::argument::BuilderArgument;
 pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
 pub use site::{SliceMutArgument, slice, slice_mut};
 pub use timed::LaunchTimes;
-pub use typed_argument::KernelArgument;
+pub use typed::argument::KernelArgument;
 
 pub use crate::memory::object::{KernelObject, KernelObjectMut};

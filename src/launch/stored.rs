@@ -9,7 +9,7 @@ use super::args::{
     Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter,
 };
 use super::attributes::Attribute;
-use super::builder_argument::{Arguments, BuilderArgument, USUAL};
+use super::builder::argument::{Arguments, BuilderArgument, USUAL};
 use super::config::LaunchConfig;
 use super::given::Given;
 use super::inline_vec::InlineVec;

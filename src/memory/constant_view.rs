@@ -2,11 +2,11 @@
 
 use std::ops::RangeBounds;
 
-use super::copy_region::CopyTarget;
+use super::copy::layout::RowLayout;
+use super::copy::region::CopyTarget;
 use super::device_copy::DeviceCopy;
 use super::fill::FillElement;
-use super::pinned_view::PinnedView;
-use super::region::RowLayout;
+use super::pinned::view::PinnedView;
 use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;

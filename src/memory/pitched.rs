@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::aligned::{OF_DEVICE, aligned};
 use super::buffer::byte_len;
-use super::copy_region::{CopySource, CopyTarget};
+use super::copy::layout::{Bounds, Extent, Owner, Place, RowLayout};
+use super::copy::region::{CopySource, CopyTarget};
 use super::device_copy::DeviceCopy;
 use super::fill::{FillElement, Rows, Word, fill_rows};
 use super::home::{Home, Origin};
 use super::pointer::{DevicePtr, DevicePtrMut};
-use super::region::{Bounds, Extent, Owner, Place, RowLayout};
 use super::view::{DeviceView, DeviceViewMut};
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, ErrorKind, LengthMismatch};

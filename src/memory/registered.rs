@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::device_copy::DeviceCopy;
 use super::home::{Home, Origin};
 use super::pinned::PinnedBuffer;
-use super::pinned_view::PinnedViewMut;
+use super::pinned::view::PinnedViewMut;
 use crate::driver::{CudaContext, forbid_here};
 use crate::error::Error;
 

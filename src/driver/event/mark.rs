@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{CudaEvent, EventFlags};
-use crate::driver::open_captures::outside_captures;
+use crate::driver::capture::open::outside_captures;
 use crate::driver::stream::CudaStream;
 use crate::error::Error;
 

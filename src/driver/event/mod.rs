@@ -15,9 +15,9 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::capture::open::despite_captures;
 use super::context::CudaContext;
 use super::host_call;
-use super::open_captures::despite_captures;
 use super::park::Keep;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, NotInCapture};

@@ -1,0 +1,216 @@
+//! What a capturing stream remembers: everything that the captured work uses, so that the graph can keep it alive.
+
+#![allow(unsafe_code)] // Handles of the driver, which may be used from every thread, in plain data.
+
+pub(in crate::driver) mod open;
+pub(in crate::driver) mod stream;
+
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUstreamCaptureMode};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::context::CudaContext;
+use super::packed::PackedArguments;
+use super::park::Keep;
+use super::stream::CudaStream;
+use super::stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
+use crate::error::{CaptureError, Error, ErrorKind};
+use open::OpenCapture;
+
+/// Memory that work on streams accesses.
+pub(crate) trait Resource: Send + Sync {
+    /// Its accesses so far.
+    fn accesses(&self) -> &StreamAccesses;
+}
+
+/// The record of one capture, shared by all streams that take part in it.
+pub(crate) struct Capture {
+    id: u64,
+    /// Keeps others from waiting for all of the context.
+    open: Mutex<Option<OpenCapture>>,
+    ended: AtomicBool,
+    /// Held while one of its streams is given work.
+    turn: Mutex<()>,
+    /// `None` once the capture has ended.
+    memory: Mutex<Option<Vec<Captured>>>,
+    rest: Mutex<Recorded>,
+}
+
+/// What else was recorded.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    /// What captured work uses besides memory, such as modules.
+    pub(crate) objects: Vec<Keep>,
+    /// The numbers of the kernels, each once.
+    pub(crate) kernels: Vec<u32>,
+    /// Launches with named arguments.
+    pub(crate) launches: Vec<RecordedLaunch>,
+    /// Streams forked into the capture, to be joined at its end.
+    forks: Vec<CudaStream>,
+}
+
+/// A captured launch some of whose arguments have names.
+#[derive(Debug)]
+pub(crate) struct RecordedLaunch {
+    pub(crate) kernel: String,
+    pub(crate) node: CUgraphNode,
+    /// As launched; `kernelParams` is null.
+    pub(crate) params: CUDA_KERNEL_NODE_PARAMS,
+    pub(crate) arguments: PackedArguments,
+    pub(crate) named: Vec<NamedArgument>,
+}
+
+// SAFETY: the node and the function in `params` are handles, which the driver takes from every thread; the other pointers in
+// `params` are null; the rest is Send.
+unsafe impl Send for RecordedLaunch {}
+// SAFETY: as above; nothing is changed through a shared reference, and the rest is Sync.
+unsafe impl Sync for RecordedLaunch {}
+
+/// Where in a packet a named argument is, and what it was.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedArgument {
+    pub(crate) name: String,
+    /// Index of its first parameter.
+    pub(crate) parameter: usize,
+    pub(crate) type_name: &'static str,
+    /// Bytes of a value.
+    pub(crate) size: usize,
+    /// Whether it is memory, address and length; `true` for memory that may be written.
+    pub(crate) slice: Option<bool>,
+    /// Whether it is memory whose address alone is passed, as far as is known; `true` for memory that may be written.
+    pub(crate) pointer: Option<bool>,
+}
+
+/// Memory that captured work uses.
+pub(crate) struct Captured {
+    /// The memory; kept as long as the graph can run.
+    pub(crate) resource: Arc<dyn Resource>,
+    /// Whether captured work writes it.
+    pub(crate) written: bool,
+    /// Its accesses on the streams of the capture: these wait for each other as streams outside do.
+    within: StreamAccesses,
+}
+
+impl Capture {
+    /// The record of a capture that is about to begin on a stream of `context`.
+    pub(crate) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let open = Mutex::new(Some(OpenCapture::new(context, mode)));
+        let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
+        Self { id, ended, open, turn: Mutex::default(), memory, rest: Mutex::default() }
+    }
+
+    /// A number that no other capture has; never 0.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether the capture is over: then its streams serve nobody.
+    pub(crate) fn has_ended(&self) -> bool {
+        // SeqCst, as the announcement before it: see `close`.
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Whoever gives its streams work has this until what was recorded is known: another thread may use the same stream.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        // It guards no data.
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream that must be joined at the end.
+    pub(super) fn add_fork(&self, fork: &CudaStream) {
+        self.rest().forks.push(fork.clone());
+    }
+
+    /// The streams that must be joined at the end.
+    pub(crate) fn forks(&self) -> Vec<CudaStream> {
+        self.rest().forks.clone()
+    }
+
+    /// Notes a launch: what may be blamed for a fault of the graph, and the module, which must stay.
+    pub(crate) fn add_kernel(&self, number: u32, module: Option<Keep>) {
+        let mut rest = self.rest();
+        if !rest.kernels.contains(&number) {
+            rest.kernels.push(number);
+        }
+        rest.objects.extend(module);
+    }
+
+    /// Notes what else captured work uses.
+    pub(crate) fn add_objects(&self, objects: impl IntoIterator<Item = Keep>) {
+        self.rest().objects.extend(objects);
+    }
+
+    /// Notes a launch with named arguments.
+    pub(crate) fn add_launch(&self, launch: RecordedLaunch) {
+        self.rest().launches.push(launch);
+    }
+
+    // Nothing panics while the lock is held, and every state of the lists is whole.
+    fn rest(&self) -> MutexGuard<'_, Recorded> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Option<Vec<Captured>>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an access and orders it after those on other streams of this capture.
+    pub(crate) fn touch(
+        &self,
+        resource: Arc<dyn Resource>,
+        stream: &CudaStream,
+        waits: &mut StreamWaits,
+        write: bool,
+    ) -> Result<(), Error> {
+        let mut memory = self.memory();
+        let Some(memory) = memory.as_mut().filter(|_| !self.has_ended()) else {
+            // The work would run now, unordered.
+            let (call, stream) = ("a submission", stream.label());
+            return Err(ErrorKind::from(CaptureError::Ended { call, stream }).into());
+        };
+        let known =
+            memory.iter().position(|c| std::ptr::addr_eq(Arc::as_ptr(&c.resource), Arc::as_ptr(&resource)));
+        let index = known.unwrap_or_else(|| {
+            memory.push(Captured { resource, written: false, within: StreamAccesses::new(0) });
+            memory.len() - 1
+        });
+        let Some(captured) = memory.get_mut(index) else { return Ok(()) };
+        captured.written |= write;
+        let stream = ThreadStream::here(stream);
+        if write { captured.within.write(&stream, waits) } else { captured.within.read(&stream, waits) }
+    }
+
+    /// From now on its streams, of which `first` is the one that began, are given nothing. Waits for what is just being given
+    /// to them: the driver would run it, and nobody would know. Call it before the driver ends the capture.
+    pub(crate) fn close(&self, first: &CudaStream) {
+        self.ended.store(true, Ordering::SeqCst);
+        // After that: who forks now is refused whatever the fork is given.
+        let forks = self.forks();
+        for stream in forks.iter().chain([first]).filter(|stream| stream.capture().is_some()) {
+            let submissions = &stream.queue().submissions;
+            let announced = submissions.announced();
+            while !submissions.have_finished(announced) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Ends the record; returns all that was noted, for the graph.
+    pub(crate) fn end(&self) -> (Vec<Captured>, Recorded) {
+        self.ended.store(true, Ordering::SeqCst);
+        let memory = self.memory().take().unwrap_or_default();
+        let rest = std::mem::take(&mut *self.rest());
+        // Dropped outside the lock: what waited for this is done now.
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(open);
+        (memory, rest)
+    }
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Capture")
+    }
+}

@@ -1,0 +1,259 @@
+//! The open captures, on any thread: what must not be done during them, and how to do everything else.
+//!
+//! Three rules. Calls of this crate are made so that no capture minds ([`despite_captures`]). Waiting for all of a context breaks
+//! its captures all the same, so it is an error while there is one, and none begins while a wait may still be on its way into the
+//! driver ([`ContextWait`]). Memory and images are not released on a thread that captures ([`forbid_here`]): that is put off
+//! ([`park`]).
+
+#![allow(unsafe_code)] // Exchanges the calling thread's own mode.
+
+use cuda_driver_sys::{CUresult, CUstreamCaptureMode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use crate::driver::context::CudaContext;
+use crate::driver::{host_call, park};
+use crate::error::{Error, ErrorKind, NotInCapture};
+
+static ALL: Mutex<All> = Mutex::new(All { open: Vec::new(), waits: Vec::new() });
+/// How many captures are open: most calls find none and need no lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// A wait for a context is over.
+static WAITED: Condvar = Condvar::new();
+/// So long a capture lets waits for its context go first. Not longer, since such a wait may be for something that the capturing
+/// thread does next. By then the wait is inside the driver, which looks for captures before it waits, not after.
+const GIVE_WAY: Duration = Duration::from_millis(100);
+
+struct All {
+    open: Vec<Open>,
+    /// The identities of the contexts that are being waited for, one for each wait.
+    waits: Vec<usize>,
+}
+
+/// An open capture.
+#[derive(Clone, Copy, PartialEq)]
+struct Open {
+    /// The identity of the context.
+    context: usize,
+    /// Where it began.
+    thread: ThreadId,
+    mode: CUstreamCaptureMode,
+}
+
+impl Open {
+    /// Refuses waits for the context from now on, and lets those that have begun go first, at most so long.
+    fn add(self, patience: Duration) {
+        let mut all = all();
+        all.open.push(self);
+        COUNT.store(all.open.len(), Ordering::Release);
+        // Whether they are over or have only got far enough makes no difference.
+        drop(WAITED.wait_timeout_while(all, patience, |all| all.waits.contains(&self.context)));
+    }
+
+    fn remove(self) {
+        let mut all = all();
+        if let Some(index) = all.open.iter().position(|other| *other == self) {
+            all.open.swap_remove(index);
+        }
+        COUNT.store(all.open.len(), Ordering::Release);
+    }
+
+    fn is_here(&self) -> bool {
+        self.thread == thread::current().id()
+    }
+
+    /// Whether it forbids this thread calls that are unsafe beside a capture, as long as the thread says nothing else.
+    fn forbids(&self) -> bool {
+        match self.mode {
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED => false,
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => self.is_here(),
+            _ => true,
+        }
+    }
+}
+
+/// A capture of this crate that may be going on; it is over when this is dropped.
+pub(in crate::driver) struct OpenCapture {
+    open: Open,
+    // Held, so that no other context gets its identity.
+    _context: CudaContext,
+}
+
+impl OpenCapture {
+    /// Call it before the driver begins to capture. No wait for all of the context begins from now on; those that have begun go first.
+    pub(in crate::driver) fn new(context: &CudaContext, mode: CUstreamCaptureMode) -> Self {
+        let open = Open { context: context.identity(), thread: thread::current().id(), mode };
+        open.add(GIVE_WAY);
+        Self { open, _context: context.clone() }
+    }
+}
+
+impl Drop for OpenCapture {
+    fn drop(&mut self) {
+        self.open.remove();
+        // What had to wait for this.
+        park::sweep();
+    }
+}
+
+impl CudaContext {
+    /// An error where nothing of this context can be released now: in a host function, or while this thread captures.
+    pub(crate) fn may_give_back(&self, call: &'static str) -> Result<(), Error> {
+        host_call::refuse(call)?;
+        forbid_here(self, call)
+    }
+}
+
+/// Whether this thread captures.
+pub(in crate::driver) fn is_capturing() -> bool {
+    any(Open::is_here)
+}
+
+/// An error where this thread captures a stream of `context`.
+#[inline]
+pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
+    if !any(|open| open.context == context.identity() && open.is_here()) {
+        return Ok(());
+    }
+    let help = "do it before or after the capture; inside, use memory that was allocated before";
+    Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+}
+
+/// Whether a stream of `context` is captured, on any thread.
+pub(in crate::driver) fn is_captured(context: &CudaContext) -> bool {
+    any(|open| open.context == context.identity())
+}
+
+/// A call that waits for all of a context; over when this is dropped.
+pub(crate) struct ContextWait {
+    context: usize,
+}
+
+impl ContextWait {
+    /// Announces `call`, unless a stream of `context` is captured, on any thread.
+    pub(crate) fn begin(context: &CudaContext, call: &'static str) -> Result<Self, Error> {
+        Self::of(context.identity(), call)
+    }
+
+    fn of(context: usize, call: &'static str) -> Result<Self, Error> {
+        let mut all = all();
+        if !all.open.iter().any(|open| open.context == context) {
+            all.waits.push(context);
+            return Ok(Self { context });
+        }
+        let help = "a stream of the context is being captured, perhaps by another thread: wait for single streams, or do it \
+                    after the capture";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+    }
+}
+
+impl Drop for ContextWait {
+    fn drop(&mut self) {
+        let mut all = all();
+        if let Some(index) = all.waits.iter().position(|context| *context == self.context) {
+            all.waits.swap_remove(index);
+        }
+        drop(all);
+        WAITED.notify_all();
+    }
+}
+
+/// Runs `call` so that no capture of this crate is broken by it, or refuses it.
+#[inline]
+pub(crate) fn despite_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
+    // Not two calls of `call`: the compiler would put both into every function that calls the driver.
+    let changed = if any(Open::forbids) { relax(context) } else { None };
+    let result = call();
+    if let Some(mode) = changed {
+        restore(context, mode);
+    }
+    result
+}
+
+/// The same for captures of other code too, which this crate cannot see: for calls that nobody asked for.
+///
+/// Driver call: `cuThreadExchangeStreamCaptureMode`, twice.
+pub(in crate::driver) fn outside_captures<R>(context: &CudaContext, call: impl FnOnce() -> R) -> R {
+    let changed = relax(context);
+    let result = call();
+    if let Some(mode) = changed {
+        restore(context, mode);
+    }
+    result
+}
+
+/// From now on this thread minds no capture; its own mode, to be given back by [`restore`], if the driver agrees.
+#[cold]
+fn relax(context: &CudaContext) -> Option<CUstreamCaptureMode> {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: `mode` outlives the call.
+    let code = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+    (code == CUresult::SUCCESS).then_some(mode)
+}
+
+/// The thread gets its own mode back; there is nothing to do about a refusal.
+#[cold]
+fn restore(context: &CudaContext, mut mode: CUstreamCaptureMode) {
+    // SAFETY: `mode` outlives the call.
+    let _ = unsafe { context.driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
+}
+
+/// Whether there is such a capture.
+#[inline]
+fn any(such: impl Fn(&Open) -> bool) -> bool {
+    COUNT.load(Ordering::Acquire) != 0 && all().open.iter().any(such)
+}
+
+fn all() -> MutexGuard<'static, All> {
+    // Nothing panics while it is locked, and every state of the lists is whole.
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    // No context has such an identity: they are addresses.
+    const CONTEXT: usize = 1;
+    const OTHER: usize = 3;
+
+    fn open(context: usize) -> Open {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        Open { context, thread: thread::current().id(), mode }
+    }
+
+    #[test]
+    fn a_capture_begins_after_the_waits_that_began_before_it() {
+        let (wait, over) = (ContextWait::of(CONTEXT, "cuCtxSynchronize").ok(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let capture = scope.spawn(|| {
+                let open = open(CONTEXT);
+                open.add(Duration::from_secs(60));
+                let began_after = over.load(Ordering::SeqCst);
+                open.remove();
+                began_after
+            });
+            while !any(|open| open.context == CONTEXT) && !capture.is_finished() {
+                thread::yield_now();
+            }
+            assert!(ContextWait::of(CONTEXT, "cuCtxSynchronize").is_err(), "none begins any more");
+            assert!(ContextWait::of(OTHER, "cuCtxSynchronize").is_ok(), "of another context it may");
+            thread::sleep(Duration::from_millis(20));
+            over.store(true, Ordering::SeqCst);
+            drop(wait);
+            assert!(capture.join().is_ok_and(|began_after| began_after));
+        });
+        assert!(ContextWait::of(CONTEXT, "cuCtxSynchronize").is_ok(), "the capture is over");
+    }
+
+    #[test]
+    fn a_capture_does_not_wait_for_ever() {
+        let _wait = ContextWait::of(OTHER + 2, "cuCtxSynchronize");
+        let open = open(OTHER + 2);
+        open.add(Duration::from_millis(1));
+        open.remove();
+    }
+}

@@ -1,0 +1,131 @@
+//! Capturing streams, and what they must not do during the capture.
+//!
+//! A stream that a capture hands out carries its record: calls that would break the capture are rejected before they
+//! reach the driver.
+
+#![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
+
+use cuda_driver_sys::CUstreamCaptureStatus;
+use std::sync::{Arc, MutexGuard};
+
+use super::Capture;
+use crate::driver::event::{AnyEvent, EventRecordFlags, EventWaitFlags};
+use crate::driver::stream::CudaStream;
+use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
+
+/// Whether work submitted to a stream runs or is recorded (`CUstreamCaptureStatus`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureStatus {
+    /// Work runs.
+    None,
+    /// Work is recorded into a graph.
+    Active,
+    /// A call invalidated the capture; it must be ended.
+    Invalidated,
+    /// A status that this crate does not know.
+    Other(u32),
+}
+
+impl From<CUstreamCaptureStatus> for CaptureStatus {
+    fn from(status: CUstreamCaptureStatus) -> Self {
+        match status {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Self::None,
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => Self::Active,
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED => Self::Invalidated,
+            CUstreamCaptureStatus(other) => Self::Other(other),
+        }
+    }
+}
+
+impl CudaStream {
+    /// Whether work submitted to the stream is recorded instead of run.
+    ///
+    /// ```
+    /// use cuda_launch::stream::CaptureStatus;
+    /// use cuda_launch::CudaContext;
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// assert_eq!(stream.capture_status()?, CaptureStatus::None);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// Driver call: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that synchronises with it is being
+    /// captured.
+    #[doc(alias = "cuStreamIsCapturing")]
+    pub fn capture_status(&self) -> Result<CaptureStatus, Error> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        self.context().call(
+            "cuStreamIsCapturing",
+            || self.label(),
+            // SAFETY: this handle keeps the stream, `status` outlives the call.
+            |driver| unsafe { driver.cuStreamIsCapturing(self.raw(), &mut status) },
+        )?;
+        Ok(status.into())
+    }
+
+    /// Another handle of this stream, which gives its work to `capture`.
+    pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
+        Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone()))
+    }
+
+    /// What a thread holds while it gives the stream work, if that is captured.
+    pub(crate) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.capture().map(|capture| capture.turn())
+    }
+
+    /// An error where the stream belongs to a capture that is over.
+    #[inline]
+    pub(crate) fn capture_is_open(&self, call: &'static str) -> Result<(), Error> {
+        match self.capture() {
+            Some(capture) if capture.has_ended() => {
+                Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An error unless this stream may wait for `event`: both are part of one capture, or of none.
+    pub(in crate::driver) fn may_wait(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        let call = "cuStreamWaitEvent";
+        self.context().same_driver(event.context(), "the event", "the stream")?;
+        self.capture_is_open(call)?;
+        if self.capture().is_some() && flags.contains(EventWaitFlags::EXTERNAL) {
+            return Err(not_kept(call));
+        }
+        if self.capture_id() == event.captured_by() {
+            return Ok(());
+        }
+        Err(ErrorKind::from(CaptureError::Isolated { call, stream: self.label() }).into())
+    }
+
+    /// An error unless events may be recorded on this stream with these flags.
+    pub(in crate::driver) fn may_record(
+        &self,
+        call: &'static str,
+        flags: EventRecordFlags,
+    ) -> Result<(), Error> {
+        self.capture_is_open(call)?;
+        let external = self.capture().is_some() && flags.contains(EventRecordFlags::EXTERNAL);
+        if external { Err(not_kept(call)) } else { Ok(()) }
+    }
+
+    /// The number of the capture that the stream is part of; 0 for none.
+    pub(in crate::driver) fn capture_id(&self) -> u64 {
+        self.capture().map_or(0, |capture| capture.id())
+    }
+
+    /// The stream in a message.
+    pub(crate) fn label(&self) -> String {
+        format!("stream {:p}", self.raw())
+    }
+}
+
+/// A borrowed event cannot be part of a graph, which may run when the event is gone.
+#[cold]
+fn not_kept(call: &'static str) -> Error {
+    let help = "capture into a graph of your own (`CudaGraph::capture_into`), and add the event to it as a node, which keeps it";
+    ErrorKind::NotInCapture(NotInCapture { call, help }).into()
+}

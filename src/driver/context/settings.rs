@@ -1,0 +1,205 @@
+//! What can be set on a context, and what else can be queried.
+
+#![allow(unsafe_code)] // Calls of the driver with the context current and outputs that outlive the call.
+
+use cuda_driver_sys::{CUfunc_cache, CUlimit};
+
+use super::CudaContext;
+use super::flags::{ContextFlags, ContextSchedule, join, split};
+use crate::driver::cache_config::CacheConfig;
+use crate::error::Error;
+
+/// A limit of a context: the key of [`CudaContext::limit`] and [`CudaContext::set_limit`].
+///
+/// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
+/// `From<CUlimit>`.
+///
+/// ```
+/// use cuda_launch::context::ContextLimit;
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// ctx.set_limit(ContextLimit::STACK_SIZE, 4096)?;
+/// assert!(ctx.limit(ContextLimit::STACK_SIZE)? >= 4096);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "CUlimit")]
+pub struct ContextLimit(CUlimit);
+
+impl ContextLimit {
+    /// Bytes of stack per thread.
+    pub const STACK_SIZE: Self = Self(CUlimit::CU_LIMIT_STACK_SIZE);
+    /// Bytes of the buffer that a kernel's `printf` writes to.
+    pub const PRINTF_FIFO_SIZE: Self = Self(CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE);
+    /// Bytes of the heap of a kernel's `malloc`; must be set before the first kernel that uses it.
+    pub const MALLOC_HEAP_SIZE: Self = Self(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE);
+    /// How deeply nested device-side launches can synchronise; not on devices of compute capability 9.0 and later.
+    pub const DEV_RUNTIME_SYNC_DEPTH: Self = Self(CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH);
+    /// How many device-side launches can be pending.
+    pub const DEV_RUNTIME_PENDING_LAUNCH_COUNT: Self =
+        Self(CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
+    /// Bytes that the L2 cache fetches at a time, at most 128; a hint.
+    pub const MAX_L2_FETCH_GRANULARITY: Self = Self(CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY);
+    /// Bytes of the L2 cache set aside for persisting data.
+    pub const PERSISTING_L2_CACHE_SIZE: Self = Self(CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+    /// Bytes of shared memory per block; read-only.
+    pub const SHMEM_SIZE: Self = Self(CUlimit::CU_LIMIT_SHMEM_SIZE);
+    /// Whether it is a context for graphics; read-only.
+    pub const CIG_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_ENABLED);
+    /// Whether such a context may fall back to less shared memory.
+    pub const CIG_SHMEM_FALLBACK_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED);
+    /// Bytes of memory of a block.
+    pub const PER_BLOCK_MEMORY_SIZE: Self = Self(CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE);
+}
+
+impl From<CUlimit> for ContextLimit {
+    fn from(raw: CUlimit) -> Self {
+        Self(raw)
+    }
+}
+
+impl CudaContext {
+    /// A limit: bytes or a count, as the key says.
+    ///
+    /// Driver call: `cuCtxGetLimit`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device has no such limit, `CUDA_ERROR_INVALID_VALUE` for a key that this
+    /// driver does not know.
+    #[doc(alias = "cuCtxGetLimit")]
+    pub fn limit(&self, limit: impl Into<ContextLimit>) -> Result<usize, Error> {
+        let (ContextLimit(limit), mut value) = (limit.into(), 0);
+        let asked = || format!("limit {}", limit.0);
+        // SAFETY: the context is current, the output outlives the call.
+        self.call("cuCtxGetLimit", asked, |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit) })?;
+        Ok(value)
+    }
+
+    /// Sets a limit. The driver may round it: query it afterwards.
+    ///
+    /// Driver call: `cuCtxSetLimit`.
+    ///
+    /// # Errors
+    /// As for [`CudaContext::limit`]; `CUDA_ERROR_NOT_PERMITTED` for a read-only limit,
+    /// `CUDA_ERROR_INVALID_VALUE` for a value out of range.
+    #[doc(alias = "cuCtxSetLimit")]
+    pub fn set_limit(&self, limit: impl Into<ContextLimit>, value: usize) -> Result<(), Error> {
+        let ContextLimit(limit) = limit.into();
+        // SAFETY: the context is current; limit and value are numbers, which the driver checks.
+        self.call(
+            "cuCtxSetLimit",
+            || format!("limit {} = {value}", limit.0),
+            |driver| unsafe { driver.cuCtxSetLimit(limit, value) },
+        )
+    }
+
+    /// The cache preference.
+    ///
+    /// Driver call: `cuCtxGetCacheConfig`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuCtxGetCacheConfig")]
+    pub fn cache_config(&self) -> Result<CacheConfig, Error> {
+        let mut raw = CUfunc_cache(0);
+        // SAFETY: the context is current, the output outlives the call.
+        self.call("cuCtxGetCacheConfig", String::new, |driver| unsafe {
+            driver.cuCtxGetCacheConfig(&mut raw)
+        })?;
+        Ok(CacheConfig::from_raw(raw.0))
+    }
+
+    /// Sets the cache preference.
+    ///
+    /// Driver call: `cuCtxSetCacheConfig`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuCtxSetCacheConfig")]
+    pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
+        // SAFETY: the context is current.
+        self.call(
+            "cuCtxSetCacheConfig",
+            || format!("{config:?}"),
+            |driver| unsafe { driver.cuCtxSetCacheConfig(config.raw()) },
+        )
+    }
+
+    /// How threads wait for this context, and its flags.
+    ///
+    /// Driver call: `cuCtxGetFlags`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuCtxGetFlags")]
+    pub fn flags(&self) -> Result<(ContextSchedule, ContextFlags), Error> {
+        let mut raw = 0;
+        // SAFETY: the context is current, the output outlives the call.
+        self.call("cuCtxGetFlags", String::new, |driver| unsafe { driver.cuCtxGetFlags(&mut raw) })?;
+        Ok(split(raw))
+    }
+
+    /// Sets how threads wait for this context, and its flags. For a primary context prefer
+    /// [`CudaDevice::set_primary_context_flags`](crate::CudaDevice::set_primary_context_flags), which older drivers
+    /// support.
+    ///
+    /// Driver call: `cuCtxSetFlags`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, `CUDA_ERROR_INVALID_VALUE` for flags that the driver does
+    /// not know.
+    #[doc(alias = "cuCtxSetFlags")]
+    pub fn set_flags(&self, schedule: ContextSchedule, flags: ContextFlags) -> Result<(), Error> {
+        // SAFETY: the context is current.
+        self.call(
+            "cuCtxSetFlags",
+            || format!("{schedule:?}, {flags:?}"),
+            |driver| unsafe { driver.cuCtxSetFlags(join(schedule, flags)) },
+        )
+    }
+
+    /// A number that no other context in this process ever has.
+    ///
+    /// Driver call: `cuCtxGetId`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuCtxGetId")]
+    pub fn id(&self) -> Result<u64, Error> {
+        let mut id = 0;
+        // SAFETY: the context lives, the output outlives the call.
+        self.call("cuCtxGetId", String::new, |driver| unsafe { driver.cuCtxGetId(self.raw(), &mut id) })?;
+        Ok(id)
+    }
+
+    /// The API version that the context was created with, as the driver numbers it: 3020 for all current contexts. What
+    /// the driver supports is [`CudaContext::driver_version`].
+    ///
+    /// Driver call: `cuCtxGetApiVersion`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuCtxGetApiVersion")]
+    pub fn api_version(&self) -> Result<u32, Error> {
+        let mut version = 0;
+        // SAFETY: the context lives, the output outlives the call.
+        self.call("cuCtxGetApiVersion", String::new, |driver| unsafe {
+            driver.cuCtxGetApiVersion(self.raw(), &mut version)
+        })?;
+        Ok(version)
+    }
+
+    /// Resets all persisting lines in the L2 cache to normal.
+    ///
+    /// Driver call: `cuCtxResetPersistingL2Cache`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuCtxResetPersistingL2Cache")]
+    pub fn reset_persisting_l2_cache(&self) -> Result<(), Error> {
+        // SAFETY: the context is current.
+        self.call("cuCtxResetPersistingL2Cache", String::new, |driver| unsafe {
+            driver.cuCtxResetPersistingL2Cache()
+        })
+    }
+}

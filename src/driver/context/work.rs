@@ -1,0 +1,155 @@
+//! What of a context's streams is still at work, as far as this crate knows without asking.
+
+#![allow(unsafe_code)] // A stream that the context owns: it is destroyed by `OwnStream::destroy` alone.
+
+use cuda_driver_sys::{CUstream, Driver};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::CudaContext;
+use crate::driver::capture::open::is_captured;
+use crate::driver::stream::{CudaStream, StreamFlags};
+use crate::error::Error;
+use crate::ordering::{self, NO_KEY, QUEUES};
+
+/// What a context knows of its streams.
+#[derive(Debug)]
+pub(in crate::driver) struct Work {
+    /// What stands for the context in words of memory and keys of streams; 0 if too many contexts are open.
+    owner: u64,
+    /// The bits that stand for streams.
+    bits: AtomicU64,
+    /// So many streams are gone whose work may still have run, and so many of them have been waited for since.
+    lost: AtomicUsize,
+    found: AtomicUsize,
+    /// Where memory is freed that work on several streams may use.
+    freeing: OnceLock<OwnStream>,
+}
+
+/// A stream that the context destroys at its end.
+#[derive(Debug)]
+struct OwnStream(CUstream);
+
+// SAFETY: a CUstream may be used from every thread (driver API, "Stream Management").
+unsafe impl Send for OwnStream {}
+// SAFETY: as above; it is never changed.
+unsafe impl Sync for OwnStream {}
+
+/// The numbers of the contexts that are open, of all drivers.
+static OWNERS: AtomicU64 = AtomicU64::new(0);
+
+/// The lowest bit below this one that `set` does not have; takes it. `None` if it has all.
+fn take_bit(set: &AtomicU64, below: u32) -> Option<u32> {
+    let free = |bits: u64| Some(bits.trailing_ones()).filter(|bit| *bit < below);
+    // Acquire, and Release where bits are given back: no memory has what stood for something that is gone, and who gets the bit
+    // must see that.
+    let take = |bits| free(bits).map(|bit| bits | 1 << bit);
+    free(set.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).unwrap_or(u64::MAX))
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        let owner = take_bit(&OWNERS, ordering::OWNERS).map_or(0, ordering::owner);
+        let (bits, lost, found) = Default::default();
+        Self { owner, bits, lost, found, freeing: OnceLock::new() }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let mine = |number: &u32| ordering::owner(*number) == self.owner;
+        if let Some(number) = (0..ordering::OWNERS).find(mine) {
+            OWNERS.fetch_and(!(1 << number), Ordering::Release);
+        }
+    }
+}
+
+impl Work {
+    /// Destroys the stream; its work still runs. The context is current, and about to go.
+    pub(in crate::driver) fn end(&mut self, driver: &Driver) {
+        if let Some(stream) = self.freeing.take() {
+            // SAFETY: the context owned the stream, and every handle of it keeps the context, of which `&mut self` is the end. An answer could
+            // not be told to anybody.
+            let _ = unsafe { driver.cuStreamDestroy(stream.0) };
+        }
+    }
+}
+
+impl CudaContext {
+    /// What stands for the context in the words of its memory.
+    pub(crate) fn owner(&self) -> u64 {
+        self.work().owner
+    }
+
+    /// A key that no other live stream of this context has; [`NO_KEY`] if there is none.
+    pub(in crate::driver) fn claim_key(&self) -> u64 {
+        match self.owner() {
+            0 => NO_KEY,
+            owner => take_bit(&self.work().bits, QUEUES).map_or(NO_KEY, |bit| owner | 1 << bit),
+        }
+    }
+
+    /// The stream that had this key is gone, or needs none.
+    pub(in crate::driver) fn release_key(&self, key: u64) {
+        if key != NO_KEY {
+            self.work().bits.fetch_and(!key, Ordering::Release);
+        }
+    }
+
+    /// A stream is gone whose work may still run.
+    pub(in crate::driver) fn lose_work(&self) {
+        // Release, and Acquire below: whoever waits knows that the work has been given.
+        self.work().lost.fetch_add(1, Ordering::Release);
+    }
+
+    /// Runs `wait`, which waits for all work in the context, and remembers that it is done.
+    pub(in crate::driver) fn settle_by(&self, wait: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        // Before the wait: what comes while it lasts is not waited for.
+        let lost = self.work().lost.load(Ordering::Acquire);
+        let streams = self.fault().streams();
+        let taken: Vec<usize> = streams.iter().map(|stream| stream.taken()).collect();
+        wait()?;
+        streams.iter().zip(taken).for_each(|(stream, taken)| stream.settle(taken));
+        // Only now: who asks while the wait lasts must not be told that it is over.
+        self.work().found.fetch_max(lost, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The streams whose work the host has not seen the end of; `None` where some of that work has no handle here: its stream is
+    /// gone, or another thread's, or being captured.
+    pub(crate) fn busy_streams(&self) -> Option<Vec<CudaStream>> {
+        let streams = self.fault().all_streams()?;
+        // After that: who is not in the list any more has told what it lost.
+        let Work { lost, found, .. } = self.work();
+        if lost.load(Ordering::Acquire) != found.load(Ordering::Relaxed) || is_captured(self) {
+            return None;
+        }
+        let unsettled = streams.into_iter().filter(|stream| stream.is_unsettled());
+        let busy: Vec<CudaStream> = unsettled.map(CudaStream::of).collect();
+        busy.iter().all(|stream| !stream.is_per_thread()).then_some(busy)
+    }
+
+    /// A stream of the context's own, on which memory is freed after work on several streams, so that none of these waits for the
+    /// others.
+    ///
+    /// Driver call, the first time: `cuStreamCreateWithPriority`.
+    pub(crate) fn freeing_stream(&self) -> Result<CudaStream, Error> {
+        if self.work().freeing.get().is_none() {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: the context is current, `raw` outlives the call. A handle could not be turned into a raw stream for certain:
+            // whoever lists the streams of the context holds others for a moment.
+            self.call("cuStreamCreateWithPriority", String::new, |driver| unsafe {
+                driver.cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0)
+            })?;
+            // Another thread may have been first: then this one goes again.
+            if let Err(OwnStream(raw)) = self.work().freeing.set(OwnStream(raw)) {
+                // SAFETY: 1: the stream was made above, in this context; 2, 3: nobody else was given it.
+                drop(unsafe { CudaStream::from_raw_owned(self, raw) });
+            }
+        }
+        let raw = self.work().freeing.get().map_or(std::ptr::null_mut(), |own| own.0);
+        // SAFETY: 1: the stream is of this context; 2: the context destroys it at its end, and every handle keeps the context; 3: no other
+        // code has it.
+        Ok(unsafe { CudaStream::from_raw(self, raw) })
+    }
+}

@@ -1,0 +1,215 @@
+//! Functions: kernels that have been looked up.
+
+#![allow(unsafe_code)] // Calls of the driver with a function that its handle, or who made it, keeps loaded.
+
+pub(in crate::driver) mod attribute;
+
+use cuda_driver_sys::{CUfunction, CUfunctionLoadingState, CUmodule};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use super::cache_config::CacheConfig;
+use super::context::CudaContext;
+use super::kernel::{Kernel, Parameters};
+use super::module::CudaModule;
+use crate::error::Error;
+
+/// A kernel that has been looked up; keeps its module loaded.
+///
+/// Handles are cheap to clone and may be used from every thread.
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let sizes: Vec<usize> = f.parameters().list().expect("PTX lists them").iter().map(|p| p.size).collect();
+/// assert_eq!(sizes, [8, 4, 4]);
+/// assert_eq!(f.max_threads_per_block(), 1024);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "CUfunction")]
+pub struct CudaFunction {
+    /// Keeps the function loaded; `None` where other code does.
+    module: Option<CudaModule>,
+    kernel: Arc<Kernel>,
+}
+
+impl CudaFunction {
+    pub(super) fn new(module: CudaModule, kernel: Arc<Kernel>) -> Self {
+        Self { module: Some(module), kernel }
+    }
+
+    /// A handle to a function that other code loaded and keeps loaded.
+    ///
+    /// Driver calls: `cuFuncGetName` (without it, the name is that of the address), and those of
+    /// [`CudaModule::load_function`] that ask about a function.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaFunction};
+    /// let ctx = CudaContext::new(0)?;
+    /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
+    /// let foreign = module.load_function("fill")?.raw();
+    /// // SAFETY: 1: `module` is of `ctx`; 2: it outlives the handle, which launches nothing.
+    /// let f = unsafe { CudaFunction::from_raw(&ctx, foreign)? };
+    /// assert_eq!(f.name(), "fill");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    ///
+    /// # Safety
+    /// 1. `raw` is a function of this context, on its driver.
+    /// 2. It stays loaded as long as this handle or a clone lives, as work that launches it runs, and as a graph that
+    ///    launches it, or anything instantiated from one, can run: this crate does not keep its module loaded.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUfunction) -> Result<Self, Error> {
+        // SAFETY: 1: the caller's duties 1 and 2.
+        let name = unsafe { driver_name(context, raw) };
+        let name = match name {
+            Err(error) if error.is_unsupported() => format!("function at {raw:?}"),
+            name => name?,
+        };
+        let kernel = Arc::new(Kernel::describe(context, raw, &name, None)?);
+        Ok(Self { module: None, kernel })
+    }
+
+    /// Whether the driver has already loaded its code: it may defer that to the first launch.
+    ///
+    /// Driver call: `cuFuncIsLoaded` (CUDA 12.4).
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuFuncIsLoaded")]
+    pub fn is_loaded(&self) -> Result<bool, Error> {
+        let mut state = CUfunctionLoadingState(0);
+        self.context().call(
+            "cuFuncIsLoaded",
+            || self.name().to_string(),
+            // SAFETY: this handle keeps the function's module loaded; its context is current, `state` outlives the call.
+            |driver| unsafe { driver.cuFuncIsLoaded(&mut state, self.raw()) },
+        )?;
+        Ok(state == CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
+    }
+
+    /// Makes the driver load its code now, so that the first launch does not have to.
+    ///
+    /// Driver call: `cuFuncLoad` (CUDA 12.4).
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuFuncLoad")]
+    pub fn load(&self) -> Result<(), Error> {
+        self.context().call(
+            "cuFuncLoad",
+            || self.name().to_string(),
+            // SAFETY: this handle keeps the function's module loaded; its context is current.
+            |driver| unsafe { driver.cuFuncLoad(self.raw()) },
+        )
+    }
+
+    /// Sets whether it prefers L1 cache or shared memory; for later devices use
+    /// [`set_shared_carveout`](CudaFunction::set_shared_carveout).
+    ///
+    /// Driver call: `cuFuncSetCacheConfig`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a number that is not a configuration.
+    #[doc(alias = "cuFuncSetCacheConfig")]
+    pub fn set_cache_config(&self, config: CacheConfig) -> Result<(), Error> {
+        self.context().call(
+            "cuFuncSetCacheConfig",
+            || format!("{} to {config:?}", self.name()),
+            // SAFETY: this handle keeps the function's module loaded; its context is current.
+            |driver| unsafe { driver.cuFuncSetCacheConfig(self.raw(), config.raw()) },
+        )
+    }
+
+    /// The raw module that it belongs to, according to the driver.
+    ///
+    /// Driver call: `cuFuncGetModule`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuFuncGetModule")]
+    pub fn raw_module(&self) -> Result<CUmodule, Error> {
+        let mut module = std::ptr::null_mut();
+        self.context().call(
+            "cuFuncGetModule",
+            || self.name().to_string(),
+            // SAFETY: this handle keeps the function's module loaded; its context is current, `module` outlives the call.
+            |driver| unsafe { driver.cuFuncGetModule(&mut module, self.raw()) },
+        )?;
+        Ok(module)
+    }
+
+    /// Whether dropping it unloads the module.
+    #[cfg(feature = "async")]
+    #[inline]
+    pub(crate) fn is_last_handle(&self) -> bool {
+        self.module.as_ref().is_some_and(CudaModule::is_last_handle)
+    }
+
+    /// The name that it was looked up by.
+    pub fn name(&self) -> &str {
+        self.kernel.name()
+    }
+
+    /// The kernel's parameter list as reported by the driver or the image, or why it is unknown. No driver call.
+    #[doc(alias = "cuFuncGetParamInfo")]
+    pub fn parameters(&self) -> &Parameters {
+        self.kernel.parameters()
+    }
+
+    /// The maximum number of threads per block for this kernel on its device. No driver call.
+    pub fn max_threads_per_block(&self) -> u32 {
+        self.kernel.max_threads
+    }
+
+    /// Static shared memory per block, in bytes. No driver call.
+    pub fn static_shared_memory(&self) -> u32 {
+        self.kernel.static_shared_memory()
+    }
+
+    /// Dynamic shared memory that a launch may currently request, in bytes. No driver call.
+    pub fn max_dynamic_shared_memory(&self) -> u32 {
+        self.kernel.max_dynamic_shared_memory()
+    }
+
+    /// The module; `None` for a function from [`CudaFunction::from_raw`]. No driver call.
+    pub fn module(&self) -> Option<&CudaModule> {
+        self.module.as_ref()
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        self.kernel.context()
+    }
+
+    /// The raw function, valid as long as this handle lives.
+    pub fn raw(&self) -> CUfunction {
+        self.kernel.raw()
+    }
+
+    /// What a launch needs to know.
+    #[inline]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+}
+
+/// The driver's name of a function.
+///
+/// # Safety
+/// 1. `raw` is a live function of `context`.
+pub(super) unsafe fn driver_name(context: &CudaContext, raw: CUfunction) -> Result<String, Error> {
+    let mut name = std::ptr::null();
+    context.call(
+        "cuFuncGetName",
+        || format!("function {raw:?}"),
+        // SAFETY: the caller's duty 1; `name` outlives the call.
+        |driver| unsafe { driver.cuFuncGetName(&mut name, raw) },
+    )?;
+    // SAFETY: the driver answers a C string that lives as long as the function's module.
+    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}

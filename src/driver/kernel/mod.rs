@@ -1,0 +1,348 @@
+//! One kernel of a loaded module: its handle, parameter list and limits, queried once.
+
+#![allow(unsafe_code)] // Calls of the driver with a function of a live module.
+
+pub(in crate::driver) mod table;
+
+use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
+use std::any::Any;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+use super::context::CudaContext;
+use super::function::attribute::FunctionAttribute;
+use super::image::Signature;
+use super::park::Keep;
+use super::shape::{KernelShape, Kind};
+use crate::error::{Error, ErrorKind, Wanted};
+
+/// Where a kernel's parameter list comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParameterSource {
+    /// `cuFuncGetParamInfo` (drivers since CUDA 12.4).
+    Driver,
+    /// The PTX text or the cubin itself.
+    Image,
+}
+
+/// A kernel's parameter list, or why it is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Parameters {
+    /// The list in order, and its source.
+    Known(Vec<Wanted>, ParameterSource),
+    /// Launches are not checked, for this reason.
+    Unknown(String),
+}
+
+impl Parameters {
+    /// The list, if it is known.
+    pub fn list(&self) -> Option<&[Wanted]> {
+        match self {
+            Self::Known(list, _) => Some(list),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    fn shape(&self) -> KernelShape {
+        self.list()
+            .map_or(KernelShape::UNKNOWN, |list| KernelShape::new(list.iter().map(|w| (w.size, kind(w)))))
+    }
+}
+
+/// Whether a parameter is a float or an integer, where the image says it.
+pub(crate) fn kind(wanted: &Wanted) -> Kind {
+    wanted.ty.as_deref().map_or(Kind::Other, Kind::of_ptx)
+}
+
+/// What a launch of one kernel needs to know; made by the first lookup, then only read.
+///
+/// [`CudaFunction`](crate::CudaFunction) is the handle that also keeps the module alive.
+pub struct Kernel {
+    pub(crate) raw: CUfunction,
+    pub(crate) context: CudaContext,
+    /// The context's identity, at hand.
+    pub(crate) context_identity: usize,
+    /// The context's driver, at hand.
+    pub(crate) driver: Arc<Driver>,
+    /// The last argument signature found to fit, as the address of its static description. Stays null for kernels
+    /// with rules beyond the limits below, so that their launches are all examined.
+    pub(crate) verified: AtomicPtr<()>,
+    /// The device's limits, biased: grid x, y, z, block x, y, z.
+    pub(crate) max_dims: [i32; 6],
+    /// Threads per block that kernel and device allow together.
+    pub(crate) max_threads: u32,
+    /// Dynamic shared memory allowed now, in bytes; raised by opting in.
+    pub(crate) max_dynamic_shared: AtomicU32,
+    pub(crate) static_shared: u32,
+    /// `.reqntid`, where the image says so.
+    pub(crate) required_block: Option<(u32, u32, u32)>,
+    /// The cluster shape fixed at compile time.
+    pub(crate) required_cluster: Option<(u32, u32, u32)>,
+    /// `.blocksareclusters`: the grid counts clusters.
+    pub(crate) grid_counts_clusters: bool,
+    pub(crate) parameters: Parameters,
+    /// Their sizes in short, for lists that are gathered before each launch; like `verified`, it is the same as no other
+    /// where there are rules beyond the limits.
+    pub(crate) shape: KernelShape,
+    /// Stands for it in the list of what may be blamed for a fault.
+    pub(crate) number: u32,
+    name: String,
+    /// The module or library, which owns this in turn.
+    owner: Option<Weak<dyn Any + Send + Sync>>,
+}
+
+// SAFETY: a CUfunction may be used from every thread (driver API, "Module Management"); the rest is Send.
+unsafe impl Send for Kernel {}
+// SAFETY: as above; what is changed through a shared reference is atomic, and the rest is Sync.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    /// Looks up `name` in `module`.
+    ///
+    /// Driver calls: `cuModuleGetFunction`, and those of [`Kernel::describe`].
+    pub(super) fn look_up(
+        context: &CudaContext,
+        module: CUmodule,
+        name: &str,
+        signature: Option<&Signature>,
+    ) -> Result<Self, Error> {
+        let c_name = kernel_name(name)?;
+        let mut raw = std::ptr::null_mut();
+        context.call(
+            "cuModuleGetFunction",
+            || format!("kernel {name:?}"),
+            // SAFETY: `CudaModule::find`, which alone calls this, holds the module, of the context that is current; the name ends in NUL;
+            // it and `raw` outlive the call.
+            |driver| unsafe { driver.cuModuleGetFunction(&mut raw, module, c_name.as_ptr()) },
+        )?;
+        Self::describe(context, raw, name, signature)
+    }
+
+    /// Asks the driver about a function.
+    ///
+    /// Driver calls: `cuFuncGetParamInfo` for each parameter (and once more where the image does not say how many there
+    /// are), `cuFuncGetAttribute` for three limits and, from 11.8 on, three cluster dimensions.
+    pub(super) fn describe(
+        context: &CudaContext,
+        raw: CUfunction,
+        name: &str,
+        signature: Option<&Signature>,
+    ) -> Result<Self, Error> {
+        context.bind()?;
+        let limits = context.limits();
+        let (grid, block) = (limits.max_grid_dim, limits.max_block_dim);
+        let attribute = |a| function_attribute(context, raw, a, name).map(|v| v.max(0) as u32);
+        let required_cluster = required_cluster(context, &attribute);
+        let required_block = signature.and_then(|s| s.required_block);
+        let parameters = parameters(context, raw, name, signature)?;
+        let plain = required_block.is_none() && required_cluster.is_none();
+        Ok(Self {
+            raw,
+            driver: context.driver().clone(),
+            max_dims: [grid.0, grid.1, grid.2, block.0, block.1, block.2].map(biased),
+            max_threads: attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?
+                .min(limits.max_threads_per_block),
+            max_dynamic_shared: AtomicU32::new(attribute(
+                A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            )?),
+            verified: AtomicPtr::new(std::ptr::null_mut()),
+            static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            required_block,
+            required_cluster,
+            grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
+            shape: if plain { parameters.shape() } else { KernelShape::UNKNOWN },
+            parameters,
+            number: context.fault().name(name),
+            name: name.to_string(),
+            owner: None,
+            context: context.clone(),
+            context_identity: context.identity(),
+        })
+    }
+
+    /// Whether launches have rules beyond the limits: `.reqntid`, or a cluster shape fixed at compile time.
+    pub(crate) fn has_special_rules(&self) -> bool {
+        self.required_block.is_some() || self.required_cluster.is_some()
+    }
+
+    /// The name that it was looked up by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same, of this module or library, which owns it.
+    pub(super) fn of(mut self, owner: Weak<dyn Any + Send + Sync>) -> Self {
+        self.owner = Some(owner);
+        self
+    }
+
+    /// A share in the module, for work that may run after everybody else has dropped it.
+    pub(crate) fn module_share(&self) -> Option<Keep> {
+        self.owner.as_ref()?.upgrade()
+    }
+
+    /// The raw function, valid as long as its module is loaded.
+    pub fn raw(&self) -> CUfunction {
+        self.raw
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.context
+    }
+
+    /// The parameter list, or why it is unknown.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Static shared memory per block, in bytes.
+    pub fn static_shared_memory(&self) -> u32 {
+        self.static_shared
+    }
+
+    /// Dynamic shared memory that a launch may currently request, in bytes.
+    pub fn max_dynamic_shared_memory(&self) -> u32 {
+        self.max_dynamic_shared.load(Ordering::Relaxed)
+    }
+
+    /// Reads an attribute; see [`CudaFunction::attribute`](crate::CudaFunction::attribute).
+    pub(crate) fn attribute(&self, attribute: A) -> Result<i32, Error> {
+        self.context.bind()?;
+        function_attribute(&self.context, self.raw, attribute, &self.name)
+    }
+
+    /// Asks again for the dynamic shared memory that launches may have.
+    pub(super) fn refresh_limits(&self) -> Result<(), Error> {
+        let bytes = self.attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
+        self.max_dynamic_shared.store(bytes.max(0) as u32, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sets an attribute; see [`CudaFunction::set_attribute`](crate::CudaFunction::set_attribute).
+    pub(super) fn set_attribute(&self, attribute: A, value: i32) -> Result<(), Error> {
+        self.context.call(
+            "cuFuncSetAttribute",
+            || format!("{:?} of {} to {value}", FunctionAttribute::from(attribute), self.name),
+            // SAFETY: this is called by handles of the function, which keep its module; its context is current.
+            |driver| unsafe { driver.cuFuncSetAttribute(self.raw, attribute, value) },
+        )?;
+        if attribute == A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            self.max_dynamic_shared.store(value.max(0) as u32, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.context.fault().forget(self);
+    }
+}
+
+/// Orders dimensions so that one signed comparison with a limit serves both ends: zero comes after the largest.
+#[inline(always)]
+pub(crate) fn biased(dim: u32) -> i32 {
+    dim.wrapping_sub(1).wrapping_add(1 << 31).cast_signed()
+}
+
+/// The name as the driver takes it.
+pub(super) fn kernel_name(name: &str) -> Result<CString, Error> {
+    let invalid = |reason| Error::from(ErrorKind::Name { name: name.to_string(), reason });
+    if name.is_empty() {
+        return Err(invalid("it is empty"));
+    }
+    CString::new(name).map_err(|_| invalid("it contains a NUL byte"))
+}
+
+fn function_attribute(
+    context: &CudaContext,
+    raw: CUfunction,
+    attribute: A,
+    name: &str,
+) -> Result<i32, Error> {
+    let mut value = 0;
+    // SAFETY: `raw` is the function of a `Kernel`, or of one that is being made, whose module the caller holds; `value` outlives the
+    // call.
+    let code = unsafe { context.driver().cuFuncGetAttribute(&mut value, attribute, raw) };
+    context.check(code, "cuFuncGetAttribute", || {
+        format!("{:?} of {name}", FunctionAttribute::from(attribute))
+    })?;
+    Ok(value)
+}
+
+fn required_cluster(
+    context: &CudaContext,
+    attribute: &impl Fn(A) -> Result<u32, Error>,
+) -> Option<(u32, u32, u32)> {
+    if !context.limits().cluster_launch {
+        return None;
+    }
+    let dim = |a| attribute(a).ok().filter(|&v| v != 0);
+    let x = dim(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)?;
+    let y = dim(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT).unwrap_or(1);
+    let z = dim(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH).unwrap_or(1);
+    Some((x, y, z))
+}
+
+/// The driver's list where it has one, with the image's types and names where those agree with it; the image's where the
+/// driver stops before its end.
+fn parameters(
+    context: &CudaContext,
+    raw: CUfunction,
+    name: &str,
+    signature: Option<&Signature>,
+) -> Result<Parameters, Error> {
+    let image = signature.and_then(|s| s.parameters.clone());
+    if !context.driver().has("cuFuncGetParamInfo") {
+        return Ok(match image {
+            Some(list) => Parameters::Known(list, ParameterSource::Image),
+            None => Parameters::Unknown(format!(
+                "driver {} has no cuFuncGetParamInfo (CUDA 12.4), and the image does not list the parameters of {name}",
+                context.driver_version()
+            )),
+        });
+    }
+    let sizes = driver_sizes(context, raw, name, image.as_ref().map(Vec::len))?;
+    let agrees =
+        |list: &Vec<Wanted>| list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s);
+    Ok(match image.filter(agrees) {
+        // A driver that ends early has no other list: it says INVALID_VALUE also where it failed.
+        Some(list) if list.len() > sizes.len() => Parameters::Known(list, ParameterSource::Image),
+        Some(list) => Parameters::Known(list, ParameterSource::Driver),
+        None if sizes.is_empty() => Parameters::Unknown(format!(
+            "cuFuncGetParamInfo answers CUDA_ERROR_INVALID_VALUE for the first parameter of {name}, which is its answer for a \
+             kernel without parameters and for a call that failed, and the image does not list them"
+        )),
+        None => {
+            let unnamed = |size| Wanted { size, ty: None, name: None };
+            Parameters::Known(sizes.into_iter().map(unnamed).collect(), ParameterSource::Driver)
+        }
+    })
+}
+
+/// The size of each parameter, as far as the driver tells. Where the image says how many there are, none past the end is
+/// asked for: the driver's INVALID_VALUE there is an answer, but tools that watch the API take it for a mistake.
+fn driver_sizes(
+    context: &CudaContext,
+    raw: CUfunction,
+    name: &str,
+    count: Option<usize>,
+) -> Result<Vec<usize>, Error> {
+    let mut sizes = Vec::new();
+    while count.is_none_or(|count| sizes.len() < count) {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: `raw` is the function of a `Kernel` that is being made, whose module the caller holds; both outputs outlive the call.
+        let code = unsafe { context.driver().cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
+        match code {
+            CUresult::CUDA_ERROR_INVALID_VALUE => break,
+            code => context
+                .check(code, "cuFuncGetParamInfo", || format!("parameter {} of {name}", sizes.len()))?,
+        }
+        sizes.push(size);
+    }
+    Ok(sizes)
+}

@@ -1,0 +1,278 @@
+//! Kernels of libraries: usable in every context.
+
+#![allow(unsafe_code)] // Calls of the driver with a kernel that its library keeps loaded.
+
+use cuda_driver_sys::{CUkernel, CUresult};
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use super::CudaLibrary;
+use crate::driver::cache_config::CacheConfig;
+use crate::driver::context::CudaContext;
+use crate::driver::function::CudaFunction;
+use crate::driver::function::attribute::FunctionAttribute;
+use crate::driver::kernel::{Kernel, kernel_name};
+use crate::error::{Error, ErrorKind, KernelNotFound, check};
+use cuda_ptx::nearest;
+
+/// A kernel of a [`CudaLibrary`], which does not belong to a context; keeps its library loaded.
+///
+/// [`LibraryKernel::function`] is what a launch takes.
+///
+/// ```
+/// use cuda_launch::module::{CudaLibrary, FunctionAttribute};
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let library = CudaLibrary::load(ctx.driver(), include_str!("../../examples/kernels/fill.ptx"))?;
+/// let kernel = library.kernel("fill")?;
+/// assert_eq!(kernel.parameter_sizes()?, [8, 4, 4]);
+/// kernel.set_attribute(&ctx, FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, 60_000)?;
+/// assert_eq!(kernel.function(&ctx)?.max_dynamic_shared_memory(), 60_000);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "CUkernel")]
+pub struct LibraryKernel {
+    raw: CUkernel,
+    name: Arc<str>,
+    library: CudaLibrary,
+}
+
+// SAFETY: a CUkernel may be used from every thread, as long as its library is loaded, which this holds; the rest is Send.
+unsafe impl Send for LibraryKernel {}
+// SAFETY: as above; nothing is changed after construction, and the rest is Sync.
+unsafe impl Sync for LibraryKernel {}
+
+impl CudaLibrary {
+    /// Looks up a kernel.
+    ///
+    /// Driver call: `cuLibraryGetKernel`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Kernel`] with the nearest names if there is none; or the error of the driver's compiler for the
+    /// image.
+    #[doc(alias = "cuLibraryGetKernel")]
+    pub fn kernel(&self, name: &str) -> Result<LibraryKernel, Error> {
+        let c_name: CString = kernel_name(name)?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: this handle keeps the library loaded; name and output outlive the call.
+        let code = unsafe { self.driver().cuLibraryGetKernel(&mut raw, self.raw(), c_name.as_ptr()) };
+        if code == CUresult::CUDA_ERROR_NOT_FOUND {
+            return Err(self.no_kernel(name));
+        }
+        check(code, "cuLibraryGetKernel", || format!("kernel {name:?} of {}", self.origin()))?;
+        Ok(LibraryKernel { raw, name: name.into(), library: self.clone() })
+    }
+
+    #[cold]
+    fn no_kernel(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.signatures().names().collect();
+        ErrorKind::Kernel(KernelNotFound {
+            name: name.to_string(),
+            module: self.origin().to_string(),
+            nearest: nearest(name, &names),
+            available: self.signatures().complete().then_some(names.len()),
+        })
+        .into()
+    }
+
+    /// All kernels, in no particular order.
+    ///
+    /// Driver calls: `cuLibraryGetKernelCount`, `cuLibraryEnumerateKernels`, and `cuKernelGetName` for each (CUDA 12.4).
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
+    #[doc(alias = "cuLibraryEnumerateKernels")]
+    pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
+        let asked = || self.origin().to_string();
+        let mut count = 0;
+        // SAFETY: this handle keeps the library loaded, `count` outlives the call.
+        let code = unsafe { self.driver().cuLibraryGetKernelCount(&mut count, self.raw()) };
+        check(code, "cuLibraryGetKernelCount", asked)?;
+        let mut kernels = vec![std::ptr::null_mut(); count as usize];
+        if count != 0 {
+            // SAFETY: this handle keeps the library loaded; `kernels` has room for `count` elements, which the driver is told.
+            let code =
+                unsafe { self.driver().cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, self.raw()) };
+            check(code, "cuLibraryEnumerateKernels", asked)?;
+        }
+        kernels.into_iter().filter(|raw| !raw.is_null()).map(|raw| self.named(raw)).collect()
+    }
+
+    fn named(&self, raw: CUkernel) -> Result<LibraryKernel, Error> {
+        let mut name = std::ptr::null();
+        // SAFETY: the driver has just listed it as a kernel of this library, which this handle keeps; `name` outlives the call.
+        let code = unsafe { self.driver().cuKernelGetName(&mut name, raw) };
+        check(code, "cuKernelGetName", || self.origin().to_string())?;
+        // SAFETY: the driver answers a C string that lives as long as the library.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        Ok(LibraryKernel { raw, name: name.as_ref().into(), library: self.clone() })
+    }
+
+    /// The names of all kernels: the driver's list (CUDA 12.4), otherwise the image's.
+    ///
+    /// Driver calls: those of [`CudaLibrary::kernels`].
+    ///
+    /// # Errors
+    /// Any error returned by the driver; [`Error::is_unsupported`] if neither the driver nor the image can list them.
+    pub fn kernel_names(&self) -> Result<Vec<String>, Error> {
+        match self.kernels() {
+            Err(error) if error.is_unsupported() && self.signatures().complete() => {
+                Ok(self.signatures().names().map(str::to_string).collect())
+            }
+            kernels => Ok(kernels?.iter().map(|kernel| kernel.name().to_string()).collect()),
+        }
+    }
+}
+
+impl LibraryKernel {
+    /// Its function in a context, into which the library is loaded now if necessary: what `function:` of a launch
+    /// takes.
+    ///
+    /// Driver calls: `cuKernelGetFunction`, `cuLibraryGetModule`, and those of [`CudaModule::load_function`] that ask about
+    /// a function; the first time for a context.
+    ///
+    /// [`CudaModule::load_function`]: crate::CudaModule::load_function
+    ///
+    /// # Errors
+    /// The context belongs to another driver, or the driver rejects the image there.
+    #[doc(alias = "cuKernelGetFunction")]
+    pub fn function(&self, context: &CudaContext) -> Result<CudaFunction, Error> {
+        let module = self.library.module(context)?;
+        let signature = self.library.signatures().get(&self.name);
+        module.function_with(&self.name, || {
+            let mut raw = std::ptr::null_mut();
+            context.call(
+                "cuKernelGetFunction",
+                || self.name.to_string(),
+                // SAFETY: this handle keeps the kernel's library loaded; the context is current, `raw` outlives the call.
+                |driver| unsafe { driver.cuKernelGetFunction(&mut raw, self.raw) },
+            )?;
+            Kernel::describe(context, raw, &self.name, signature)
+        })
+    }
+
+    /// The sizes of its parameters, in bytes.
+    ///
+    /// Driver call: `cuKernelGetParamInfo`, once for each parameter (CUDA 12.4), and once more where the image does not list
+    /// them: then the list ends where the driver returns `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than
+    /// the driver, the sizes are the image's.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuKernelGetParamInfo")]
+    pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
+        let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
+        let mut sizes = Vec::new();
+        // Where the image says how many there are, none past the end is asked for.
+        while listed.is_none_or(|list| sizes.len() < list.len()) {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: this handle keeps the kernel's library loaded, both outputs outlive the call.
+            let code = unsafe {
+                self.library.driver().cuKernelGetParamInfo(self.raw, sizes.len(), &mut offset, &mut size)
+            };
+            match code {
+                // The end, which the image would know, or a call that failed.
+                CUresult::CUDA_ERROR_INVALID_VALUE => {
+                    return Ok(listed.map_or(sizes, |list| list.iter().map(|wanted| wanted.size).collect()));
+                }
+                code => check(code, "cuKernelGetParamInfo", || {
+                    format!("parameter {} of {}", sizes.len(), self.name)
+                })?,
+            }
+            sizes.push(size);
+        }
+        Ok(sizes)
+    }
+
+    /// Any attribute, on the device of a context.
+    ///
+    /// Driver call: `cuKernelGetAttribute`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for one that this driver does not know.
+    #[doc(alias = "cuKernelGetAttribute")]
+    pub fn attribute(
+        &self,
+        context: &CudaContext,
+        attribute: impl Into<FunctionAttribute>,
+    ) -> Result<i32, Error> {
+        self.library.same_driver(context)?;
+        let (attribute, mut value) = (attribute.into(), 0);
+        context.call(
+            "cuKernelGetAttribute",
+            || format!("{attribute:?} of {}", self.name),
+            // SAFETY: this handle keeps the kernel's library loaded, `value` outlives the call.
+            |driver| unsafe {
+                driver.cuKernelGetAttribute(&mut value, attribute.raw(), self.raw, context.raw_device())
+            },
+        )?;
+        Ok(value)
+    }
+
+    /// Sets an attribute on the device of a context, for all contexts there. A value set on a function itself takes
+    /// precedence.
+    ///
+    /// Driver calls: `cuKernelSetAttribute`, which takes locks of the whole device; `cuFuncGetAttribute` for the dynamic
+    /// shared memory of each function of it.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that cannot be set, or not to this value.
+    #[doc(alias = "cuKernelSetAttribute")]
+    pub fn set_attribute(
+        &self,
+        context: &CudaContext,
+        attribute: impl Into<FunctionAttribute>,
+        value: i32,
+    ) -> Result<(), Error> {
+        self.library.same_driver(context)?;
+        let attribute = attribute.into();
+        context.call(
+            "cuKernelSetAttribute",
+            || format!("{attribute:?} of {} to {value}", self.name),
+            // SAFETY: this handle keeps the kernel's library loaded.
+            |driver| unsafe {
+                driver.cuKernelSetAttribute(attribute.raw(), value, self.raw, context.raw_device())
+            },
+        )?;
+        if attribute == FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            for module in self.library.live_modules() {
+                module.refresh_limits(&self.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets whether it prefers L1 cache or shared memory, on the device of a context.
+    ///
+    /// Driver call: `cuKernelSetCacheConfig`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a number that is not a configuration.
+    #[doc(alias = "cuKernelSetCacheConfig")]
+    pub fn set_cache_config(&self, context: &CudaContext, config: CacheConfig) -> Result<(), Error> {
+        self.library.same_driver(context)?;
+        context.call(
+            "cuKernelSetCacheConfig",
+            || format!("{} to {config:?}", self.name),
+            // SAFETY: this handle keeps the kernel's library loaded.
+            |driver| unsafe { driver.cuKernelSetCacheConfig(self.raw, config.raw(), context.raw_device()) },
+        )
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its library.
+    #[doc(alias = "cuKernelGetLibrary")]
+    pub fn library(&self) -> &CudaLibrary {
+        &self.library
+    }
+
+    /// The raw kernel, valid as long as this handle lives.
+    pub fn raw(&self) -> CUkernel {
+        self.raw
+    }
+}

@@ -1,0 +1,568 @@
+//! Streams.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: a created stream is destroyed only by `StreamInner`.
+
+pub(in crate::driver) mod info;
+pub(in crate::driver) mod thread;
+
+use bitflags::bitflags;
+use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::capture::Capture;
+use super::capture::open::{despite_captures, outside_captures};
+use super::context::CudaContext;
+use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
+use super::fault::Launches;
+use super::host_call;
+use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::ordering::{NO_KEY, Submissions};
+
+bitflags! {
+    /// How a stream is created (`CUstream_flags`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StreamFlags: u32 {
+        /// The stream does not wait for the legacy default stream, nor that for it.
+        const NON_BLOCKING = 1;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// A queue of device work that runs in order.
+///
+/// Handles are cheap to clone. The stream is destroyed with its last handle, which does not wait: work already
+/// submitted to it still runs.
+///
+/// ```
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// stream.synchronize()?;
+/// assert!(stream.query()?);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "CUstream")]
+pub struct CudaStream {
+    inner: Arc<StreamInner>,
+}
+
+pub(super) struct StreamInner {
+    context: CudaContext,
+    owned: bool,
+    /// A number that no other stream has; 0 where it is other code's, who may have other handles.
+    serial: u64,
+    /// The capture that this handle gives work to. Other handles of the same stream have their own.
+    capture: Option<Arc<Capture>>,
+    /// The handle that this one was made of, where that has the stream: the stream is live as long as either is.
+    _of: Option<CudaStream>,
+    queue: StreamQueue,
+    /// The host has seen the end of so many submissions, wherever they run.
+    settled: AtomicUsize,
+    /// Marks in it that have not been dropped.
+    #[cfg(feature = "async")]
+    marks: std::sync::atomic::AtomicUsize,
+    /// Nanoseconds that the last wait for its work took.
+    #[cfg(feature = "async")]
+    wait_time: AtomicU64,
+    /// Recorded where another stream must wait for this one. A wait means the record before it, or a later one of the same
+    /// stream, so one event serves all. Not used where the handle means another stream on every thread.
+    mark: OnceLock<CudaEvent>,
+}
+
+/// What a launch needs of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamQueue {
+    pub(crate) raw: CUstream,
+    /// The context's identity, or 0 while the stream captures: a capture keeps what its launches use, which takes longer.
+    pub(crate) warm: usize,
+    /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
+    key: AtomicU64,
+    /// How much it is given, and how much of that the driver has taken.
+    pub(crate) submissions: Submissions,
+    /// What may be blamed for a fault.
+    pub(crate) launches: Launches,
+}
+
+// SAFETY: a CUstream may be used from every thread (driver API, "Stream Management"); the rest is Send and Sync.
+unsafe impl Send for StreamInner {}
+// SAFETY: as above; what is changed after construction is atomic or behind a lock.
+unsafe impl Sync for StreamInner {}
+
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
+impl CudaStream {
+    /// Creates a stream with these flags and priority (lower numbers go first; out-of-range values are clamped).
+    ///
+    /// Driver call: `cuStreamCreateWithPriority`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuStreamCreateWithPriority")]
+    pub fn new(context: &CudaContext, flags: StreamFlags, priority: i32) -> Result<Self, Error> {
+        Self::made_for(context, flags, priority, None)
+    }
+
+    /// Like [`CudaStream::new`], for a capture.
+    pub(crate) fn made_for(
+        context: &CudaContext,
+        flags: StreamFlags,
+        priority: i32,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<Self, Error> {
+        let mut raw = std::ptr::null_mut();
+        let asked = || format!("flags {flags:?}, priority {priority}");
+        // SAFETY: the context is current, `raw` outlives the call.
+        context.call("cuStreamCreateWithPriority", asked, |driver| unsafe {
+            driver.cuStreamCreateWithPriority(&mut raw, flags.bits(), priority)
+        })?;
+        Ok(Self::wrap(context, raw, true, capture))
+    }
+
+    /// The handle of a live stream.
+    pub(super) fn of(inner: Arc<StreamInner>) -> Self {
+        Self { inner }
+    }
+
+    pub(super) fn legacy(context: &CudaContext) -> Self {
+        Self::wrap(context, sys::CU_STREAM_LEGACY, false, None)
+    }
+
+    /// A handle for `raw`; the last clone destroys it if it is `owned`.
+    pub(super) fn wrap(
+        context: &CudaContext,
+        raw: CUstream,
+        owned: bool,
+        capture: Option<Arc<Capture>>,
+    ) -> Self {
+        Self::wrap_of(context, raw, owned, capture, None)
+    }
+
+    /// The same for a stream that `of` has.
+    pub(super) fn wrap_of(
+        context: &CudaContext,
+        raw: CUstream,
+        owned: bool,
+        capture: Option<Arc<Capture>>,
+        of: Option<CudaStream>,
+    ) -> Self {
+        let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let warm = if capture.is_some() { 0 } else { context.identity() };
+        let inner = Arc::new(StreamInner {
+            context: context.clone(),
+            owned,
+            serial,
+            capture,
+            _of: of,
+            queue: StreamQueue {
+                raw,
+                warm,
+                key: AtomicU64::new(NO_KEY),
+                submissions: Submissions::default(),
+                launches: Launches::default(),
+            },
+            settled: AtomicUsize::new(0),
+            #[cfg(feature = "async")]
+            marks: Default::default(),
+            #[cfg(feature = "async")]
+            wait_time: AtomicU64::new(0),
+            mark: OnceLock::new(),
+        });
+        inner.context.fault().watch(Arc::downgrade(&inner));
+        Self { inner }
+    }
+
+    /// Borrows a stream that other code created and will destroy.
+    ///
+    /// No driver call.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
+    /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
+    ///    uses: these remember the stream.
+    /// 3. If other code captures it, work submitted to it here in the meantime uses only what lives as long as the
+    ///    graph and whatever is instantiated from it, and nothing relies on that work being done before the graph is
+    ///    launched.
+    pub unsafe fn from_raw(context: &CudaContext, raw: CUstream) -> Self {
+        Self::wrap(context, raw, false, None)
+    }
+
+    /// Takes ownership of a stream that other code created: it is destroyed with the last handle. No driver call.
+    ///
+    /// # Safety
+    /// 1. `raw` is a live stream of `context`'s context, and not one of the driver's special handles.
+    /// 2. Nothing else destroys it.
+    /// 3. As duty 3 of [`CudaStream::from_raw`].
+    pub unsafe fn from_raw_owned(context: &CudaContext, raw: CUstream) -> Self {
+        Self::wrap(context, raw, true, None)
+    }
+
+    /// Releases ownership of the stream: the caller destroys it, by `cuStreamDestroy` or
+    /// [`CudaStream::from_raw_owned`]. No driver call.
+    ///
+    /// # Errors
+    /// The handle itself, if it is not the last one: buffers that the stream used last hold others.
+    pub fn into_raw(self) -> Result<CUstream, Self> {
+        let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
+        inner.owned = false;
+        Ok(inner.queue.raw)
+    }
+
+    /// The context.
+    #[inline]
+    pub fn context(&self) -> &CudaContext {
+        &self.inner.context
+    }
+
+    /// The raw stream, valid as long as a handle to it lives.
+    #[inline]
+    pub fn raw(&self) -> CUstream {
+        self.inner.queue.raw
+    }
+
+    /// Waits until all work submitted to the stream so far is done.
+    ///
+    /// Driver call: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    /// The first fault of work in the context, which is sticky; or a panic in a host function of this stream.
+    #[doc(alias = "cuStreamSynchronize")]
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.drain()?;
+        host_call::raise_of_stream(self)
+    }
+
+    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        self.refuse_in_capture("cuStreamSynchronize")?;
+        let taken = self.taken();
+        let wait = |driver: &Driver| {
+            // SAFETY: this handle keeps the stream.
+            unsafe { driver.cuStreamSynchronize(self.raw()) }
+        };
+        self.context().call("cuStreamSynchronize", || self.label(), wait)?;
+        self.settle(taken);
+        Ok(())
+    }
+
+    /// Waits without a span, and for all of the context where the driver refuses less: for what is borrowed no longer. Whether the
+    /// work is done, or a fault ended it.
+    pub(crate) fn wait_untraced(&self) -> bool {
+        let driver = self.context().driver();
+        let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
+        outside_captures(self.context(), || {
+            // SAFETY: this handle keeps the stream.
+            is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
+                // SAFETY: the context is current.
+                || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
+        })
+    }
+
+    /// Whether all work submitted to the stream so far is done.
+    ///
+    /// Driver call: `cuStreamQuery`.
+    ///
+    /// # Errors
+    /// The first fault of work in the context, which is sticky; when all is done, a panic in a host function of this
+    /// stream.
+    #[doc(alias = "cuStreamQuery")]
+    pub fn query(&self) -> Result<bool, Error> {
+        let done = self.is_done()?;
+        if done {
+            host_call::raise_of_stream(self)?;
+        }
+        Ok(done)
+    }
+
+    /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
+    pub(super) fn is_done(&self) -> Result<bool, Error> {
+        self.refuse_in_capture("cuStreamQuery")?;
+        self.context().enter("cuStreamQuery")?;
+        // SAFETY: this handle keeps the stream.
+        let ask = || unsafe { self.context().driver().cuStreamQuery(self.raw()) };
+        match despite_captures(self.context(), ask) {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
+        }
+    }
+
+    /// Makes work submitted to this stream from now on wait for `event`.
+    ///
+    /// The event may belong to another context, and be of any kind; it may be recorded again, or dropped, as soon as
+    /// this returns. Driver call: `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuStreamWaitEvent")]
+    pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
+        self.wait_with(event, EventWaitFlags::empty())
+    }
+
+    /// Like [`wait`](Self::wait), with flags.
+    ///
+    /// Driver call: `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
+    pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        let _turn = self.turn();
+        self.wait_in_turn(event, flags)
+    }
+
+    /// The same for whoever has the turn already.
+    fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
+        self.may_wait(event, flags)?;
+        let asked = || format!("flags {flags:?}");
+        // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
+        self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
+            driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
+        })
+    }
+
+    /// Makes work submitted to this stream from now on wait for all work submitted to `other` so far.
+    ///
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
+    /// If the two belong to different drivers, the host waits instead: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
+        self.after(other)
+    }
+
+    /// A new stream whose work waits for all work submitted to this one so far.
+    ///
+    /// The fork of a capturing stream is part of the capture, and is joined at its end if it was not joined before.
+    ///
+    /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    pub fn fork(&self) -> Result<CudaStream, Error> {
+        self.capture_is_open("cuStreamWaitEvent")?;
+        let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
+        fork.join(self)?;
+        if let Some(capture) = self.capture() {
+            capture.add_fork(&fork);
+        }
+        Ok(fork)
+    }
+
+    /// Destroys the stream now if this is the last handle to it, and reports any error.
+    ///
+    /// Driver call: `cuStreamDestroy`, for the last handle of a stream that this crate created.
+    ///
+    /// # Errors
+    /// Any error returned by the driver; the handle is released in any case.
+    #[doc(alias = "cuStreamDestroy")]
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+
+    /// What distinguishes this stream from all others, as long as a handle lives.
+    #[inline(always)]
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
+    /// What stands for it in the memory of its context; takes a free bit, if there is one. None for a handle that means another
+    /// stream on every thread, or a capture.
+    pub(super) fn claim_key(&self) -> u64 {
+        let key = &self.queue().key;
+        if self.queue().key() == NO_KEY && !self.is_per_thread() && self.inner.capture.is_none() {
+            let claimed = self.context().claim_key();
+            if key.compare_exchange(NO_KEY, claimed, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                // Another thread was first.
+                self.context().release_key(claimed);
+            }
+        }
+        self.queue().key()
+    }
+
+    /// What it is given.
+    #[inline(always)]
+    pub(crate) fn queue(&self) -> &StreamQueue {
+        &self.inner.queue
+    }
+
+    /// How many submissions the driver has taken so far: to be given to [`settle`](Self::settle) when the host has waited.
+    pub(super) fn taken(&self) -> usize {
+        self.inner.taken()
+    }
+
+    /// The host has seen the end of so many submissions, as far as they run on the stream that the handle means on this thread.
+    pub(super) fn settle(&self, taken: usize) {
+        match self.is_per_thread() {
+            // A wait for this thread's stream tells nothing of those of other threads.
+            true => self.inner.queue.launches.settle(taken, self.inner.announced()),
+            false => self.inner.settle(taken),
+        }
+    }
+
+    /// Whether the host has not seen the end of all that it was given, on any thread.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.inner.is_unsettled()
+    }
+
+    /// A number that no other stream of this crate has; 0 for a stream that it did not make.
+    pub(super) fn serial(&self) -> u64 {
+        self.inner.serial
+    }
+
+    /// Whether the handle means another stream on every thread.
+    pub(crate) fn is_per_thread(&self) -> bool {
+        self.inner.queue.raw == sys::CU_STREAM_PER_THREAD
+    }
+
+    /// Whether both are streams of one context.
+    pub(super) fn shares_context(&self, other: &Self) -> bool {
+        self.context().is_same(other.context())
+    }
+
+    /// The capture that work submitted to this handle becomes part of.
+    #[inline]
+    pub(crate) fn capture(&self) -> Option<&Arc<Capture>> {
+        self.inner.capture.as_ref()
+    }
+
+    /// Lets go of the handle. If it was the last one, what is to be dropped.
+    #[cfg(feature = "async")]
+    pub(super) fn into_last(self) -> Option<Box<dyn std::any::Any + Send>> {
+        Arc::into_inner(self.inner).map(|inner| Box::new(inner) as _)
+    }
+
+    /// Nanoseconds that the last wait for its work took.
+    #[cfg(feature = "async")]
+    pub(in crate::driver) fn wait_time(&self) -> &AtomicU64 {
+        &self.inner.wait_time
+    }
+
+    /// How many marks there are in it.
+    #[cfg(feature = "async")]
+    pub(in crate::driver) fn marks(&self) -> &std::sync::atomic::AtomicUsize {
+        &self.inner.marks
+    }
+
+    /// An error if this handle captures: for what would end the capture, or cannot wait for the graph.
+    pub(crate) fn refuse_in_capture(&self, call: &'static str) -> Result<(), Error> {
+        if self.inner.capture.is_none() {
+            return Ok(());
+        }
+        self.capture_is_open(call)?;
+        let help = "do it before or after the capture; inside, use memory that lives on, such as device or pinned buffers";
+        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+    }
+
+    /// Makes work submitted to this stream from now on wait for what `earlier` has been given so far.
+    ///
+    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
+    /// `cuStreamSynchronize`.
+    pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
+        let _turn = self.turn();
+        self.after_in_turn(earlier)
+    }
+
+    /// The same for a submission, which has the turn already.
+    pub(super) fn after_in_turn(&self, earlier: &Self) -> Result<(), Error> {
+        if self.raw() == earlier.raw() && self.shares_context(earlier) {
+            return Ok(());
+        }
+        if !Arc::ptr_eq(self.context().driver(), earlier.context().driver()) {
+            // Another driver's events mean nothing to this one.
+            return earlier.drain();
+        }
+        if earlier.is_per_thread() {
+            // Other threads would record the one event on their streams.
+            let mark = earlier.context().new_event()?;
+            mark.record(earlier)?;
+            return self.wait_in_turn(&mark, EventWaitFlags::empty());
+        }
+        let mark = match earlier.inner.mark.get() {
+            Some(mark) => mark,
+            None => {
+                let event = earlier.context().new_event()?;
+                earlier.inner.mark.get_or_init(|| event)
+            }
+        };
+        mark.record(earlier)?;
+        self.wait_in_turn(mark, EventWaitFlags::empty())
+    }
+
+    /// An error unless `what`, of context `context`, may meet this stream in one call.
+    #[inline]
+    pub(crate) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
+        self.context().same_context(context, what, "the stream")
+    }
+}
+
+impl StreamQueue {
+    /// Announces a submission that launches this kernel; its number. It is to be finished.
+    #[inline(always)]
+    pub(crate) fn announce(&self, kernel: u32) -> usize {
+        let number = self.submissions.announce();
+        self.launches.note(number, kernel);
+        number
+    }
+
+    /// What stands for the stream in the memory of its context.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> u64 {
+        // Acquire: what had this bit before is gone.
+        self.key.load(Ordering::Acquire)
+    }
+}
+
+impl StreamInner {
+    fn announced(&self) -> usize {
+        self.queue.submissions.announced()
+    }
+
+    /// Not those that are announced only: a wait that begins now may end before the driver takes them.
+    pub(super) fn taken(&self) -> usize {
+        self.queue.submissions.finished()
+    }
+
+    pub(super) fn settle(&self, taken: usize) {
+        self.queue.launches.settle(taken, self.announced());
+        self.settled.fetch_max(taken, Ordering::Relaxed);
+    }
+
+    /// Whether the host has not seen the end of all that it was given.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.capture.is_none() && self.announced() > self.settled.load(Ordering::Relaxed)
+    }
+
+    /// The numbers of the kernels that may still be running, the oldest first, and whether there may be more before them.
+    pub(super) fn pending_kernels(&self) -> (Vec<u32>, bool) {
+        self.queue.launches.pending(self.announced())
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.owned) {
+            return Ok(());
+        }
+        // SAFETY: this crate made the stream, or took it over by `from_raw_owned`, and no handle is left, as this is the end of the value
+        // that they share; work that was given to it still runs.
+        let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.raw) };
+        self.context.give_back("cuStreamDestroy", String::new, destroy)
+    }
+}
+
+impl Drop for StreamInner {
+    fn drop(&mut self) {
+        self.context.release_key(self.queue.key());
+        if self.is_unsettled() {
+            self.context.lose_work();
+        }
+        self.context.fault().unwatch();
+        if self.owned && host_call::is_running() {
+            self.owned = false;
+            let rest = CudaStream::wrap(&self.context, self.queue.raw, true, None);
+            return host_call::outside(move || drop(rest));
+        }
+        // Nobody can be told here; `close` tells.
+        let _ = self.destroy();
+    }
+}

@@ -1,0 +1,98 @@
+//! A stream as memory remembers it.
+
+use std::thread::{self, ThreadId};
+
+use super::CudaStream;
+use crate::driver::capture::open::outside_captures;
+use crate::driver::context::CudaContext;
+use crate::error::Error;
+use crate::ordering::{Accesses, Queue, Submissions, Waits};
+
+/// A stream, kept alive: its work is what others wait for.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadStream {
+    stream: CudaStream,
+    /// Whose stream it is, where the handle means another stream on every thread.
+    thread: Option<ThreadId>,
+}
+
+/// The streams that access a piece of memory.
+pub(crate) type StreamAccesses = Accesses<ThreadStream>;
+
+/// The streams that one submission waits for.
+pub(crate) type StreamWaits = Waits<ThreadStream>;
+
+impl ThreadStream {
+    /// The stream that this handle means on this thread.
+    pub(crate) fn here(stream: &CudaStream) -> Self {
+        Self { stream: stream.clone(), thread: stream.is_per_thread().then(|| thread::current().id()) }
+    }
+
+    /// The stream, if its handle means it on this thread.
+    pub(crate) fn handle(&self) -> Option<&CudaStream> {
+        self.thread.is_none_or(|thread| thread == thread::current().id()).then_some(&self.stream)
+    }
+
+    /// Its context.
+    pub(crate) fn context(&self) -> &CudaContext {
+        self.stream.context()
+    }
+
+    /// Whether it is what this thread means by `stream`.
+    pub(crate) fn means(&self, stream: &CudaStream) -> bool {
+        self.handle().is_some_and(|own| own.identity() == stream.identity())
+    }
+
+    /// Waits on the host until it is idle, and tells of panics in its host functions where it has a handle here.
+    ///
+    /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream.
+    pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        self.handle().map_or_else(|| self.drain(), CudaStream::synchronize)
+    }
+
+    /// Waits on the host until it is idle.
+    ///
+    /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream, which has no handle here.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        match self.handle() {
+            Some(stream) => stream.drain(),
+            None => self.stream.context().drain(),
+        }
+    }
+}
+
+impl Queue for ThreadStream {
+    type Error = Error;
+
+    fn submissions(&self) -> &Submissions {
+        &self.stream.queue().submissions
+    }
+
+    fn key(&self) -> u64 {
+        self.stream.queue().key()
+    }
+
+    fn claim_key(&self) -> u64 {
+        self.stream.claim_key()
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.stream.identity() == other.stream.identity() && self.thread == other.thread
+    }
+
+    fn wait_for(&self, earlier: &Self) -> Result<(), Error> {
+        match earlier.handle() {
+            Some(stream) => self.stream.after_in_turn(stream),
+            None => earlier.drain(),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let Some(stream) = self.handle() else {
+            // Nobody can ask another thread's stream; to wait for the whole context would make readers wait for each other.
+            return !self.stream.is_unsettled();
+        };
+        // Nobody asked for this call: it must not break a capture of other code. An error tells nothing.
+        outside_captures(stream.context(), || stream.is_done()).unwrap_or(false)
+    }
+}

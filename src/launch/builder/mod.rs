@@ -1,0 +1,246 @@
+//! The launch builder: arguments given one by one, and a borrow checker that knows which are written.
+
+#![allow(unsafe_code)] // Submitting a launch: its caller vouches for what cannot be checked.
+
+pub(crate) mod argument;
+
+use super::attributes::Attribute;
+use super::config::{Dim3, LaunchConfig};
+use super::inline_vec::InlineVec;
+use super::node::KernelNode;
+use super::prepared::Launch;
+use super::site::{AttributeList, ByValue, slice, slice_mut};
+use super::submit::submit_given;
+use super::timed::{LaunchTimes, submit_timed};
+use crate::driver::{CudaFunction, CudaStream, EventFlags};
+use crate::error::Error;
+use crate::memory::{DeviceSlice, DeviceSliceMut};
+use argument::{Arguments, BuilderArgument};
+
+/// A launch that is put together argument by argument, from [`CudaStream::launch_builder`].
+///
+/// It borrows what it is given as long as it is used: `&x` of a buffer is read, `&mut x` written, so that one launch cannot
+/// have both of the same memory. Packet, check and order of streams are those of [`cuda_launch!`](crate::cuda_launch): a
+/// launch is one driver call, and allocates nothing with up to 16 parameters and 4 attributes. There is no limit to either but
+/// the kernel's.
+///
+/// Every method gives the builder back, for one statement or for many:
+///
+/// ```
+/// use cuda_launch::{CudaContext, LaunchConfig};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
+/// let x = stream.clone_htod(&[1.0f32; 100])?;
+/// let mut y = stream.clone_htod(&[3.0f32; 100])?;
+/// // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats; 3, 4, 6: the builder borrows and
+/// // orders the buffers; 5: any bits are an `f32`.
+/// unsafe {
+///     stream.launch_builder(&saxpy)
+///         .arg(&100u32).arg(&2.0f32).arg(&x).arg(&mut y)
+///         .launch(LaunchConfig::for_num_elems(100))
+/// }?;
+/// assert_eq!(stream.clone_dtoh(&y)?, [5.0; 100]);
+///
+/// let factor = 0.5f32;
+/// let mut builder = stream.launch_builder(&saxpy);
+/// builder.arg(&100u32).arg(&factor);
+/// builder.arg(&x).arg(&mut y);
+/// for _ in 0..4 {
+///     // SAFETY: 1 to 6: as above; each launch has the same arguments.
+///     unsafe { builder.launch(LaunchConfig::for_num_elems(100)) }?;
+/// }
+/// assert_eq!(stream.clone_dtoh(&y)?, [7.0; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing happens until `launch`"]
+pub struct LaunchBuilder<'a, 'event> {
+    stream: &'a CudaStream,
+    function: &'a CudaFunction,
+    arguments: Arguments<'a>,
+    /// Whether there is anything of what follows.
+    special: bool,
+    cluster: Option<Dim3>,
+    cooperative: bool,
+    attributes: InlineVec<Attribute<'event>, (), 4>,
+    timed: Option<EventFlags>,
+}
+
+impl CudaStream {
+    /// Begins a launch of `function` on this stream. No driver call.
+    #[inline(always)]
+    pub fn launch_builder<'a, 'event>(&'a self, function: &'a CudaFunction) -> LaunchBuilder<'a, 'event> {
+        LaunchBuilder {
+            stream: self,
+            function,
+            arguments: Arguments::new(),
+            special: false,
+            cluster: None,
+            cooperative: false,
+            attributes: InlineVec::new(),
+            timed: None,
+        }
+    }
+}
+
+impl<'a, 'event> LaunchBuilder<'a, 'event> {
+    /// The next argument; [`BuilderArgument`] says what it may be.
+    #[inline(always)]
+    pub fn arg<Kind>(&mut self, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
+        argument.append_to(&mut self.arguments);
+        self
+    }
+
+    /// The next argument under a name, by which a prepared [`Launch`] or a recorded [`LaunchPlan`](crate::LaunchPlan) can set
+    /// it. An argument of size 0 is no parameter, and leaves no name.
+    pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
+        self.arguments.named(name, |list| argument.append_to(list));
+        self
+    }
+
+    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel reads.
+    #[inline(always)]
+    pub fn slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) -> &mut Self {
+        self.arg(slice(memory))
+    }
+
+    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel may write.
+    #[inline(always)]
+    pub fn slice_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) -> &mut Self {
+        self.arg(slice_mut(memory))
+    }
+
+    /// One parameter of the size of `value`, whatever `Copy` type it is that borrows nothing, such as a closure; none if the size is
+    /// 0. What its bytes mean to the kernel is not compared.
+    #[inline(always)]
+    pub fn byval<T: ByValue>(&mut self, value: &'a T) -> &mut Self {
+        self.arguments.pass_bits(value);
+        self
+    }
+
+    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
+    ///
+    /// Nobody keeps or orders what they point to: to [`launch`](Self::launch) it is memory of duties 2 to 4, until the kernel is
+    /// done, and as long as a [`Launch`] that was [prepared](Self::prepare) with it is used.
+    #[inline(always)]
+    pub fn byval_borrowed<T: Copy>(&mut self, value: &'a T) -> &mut Self {
+        self.arguments.pass_bits(value);
+        self
+    }
+
+    /// Blocks of a cluster along x, y, z.
+    pub fn cluster_dim(&mut self, blocks: Dim3) -> &mut Self {
+        (self.cluster, self.special) = (Some(blocks), true);
+        self
+    }
+
+    /// Whether all blocks run at once and may wait for each other.
+    pub fn cooperative(&mut self, yes: bool) -> &mut Self {
+        (self.cooperative, self.special) = (yes, true);
+        self
+    }
+
+    /// One more launch attribute.
+    pub fn attribute(&mut self, attribute: Attribute<'event>) -> &mut Self {
+        self.attributes.push(attribute, ());
+        self.special = true;
+        self
+    }
+
+    /// More launch attributes: an array, `Vec` or slice of them.
+    pub fn attributes(&mut self, attributes: impl AttributeList<'event>) -> &mut Self {
+        attributes.attribute_list().iter().fold(self, |builder, attribute| builder.attribute(*attribute))
+    }
+
+    /// Makes the launch record two events, made with these flags: one before and one after the kernel. It answers with them.
+    pub fn record_kernel_launch(&mut self, flags: EventFlags) -> &mut Self {
+        (self.timed, self.special) = (Some(flags), true);
+        self
+    }
+
+    /// Checks the launch and submits it.
+    ///
+    /// The answer holds the two events that [`record_kernel_launch`](Self::record_kernel_launch) asked for, which
+    /// [`TimingEvent::elapsed_ms`](crate::event::TimingEvent::elapsed_ms) compares once the second is done. The first is recorded
+    /// after the waits for other streams.
+    ///
+    /// The builder stays as it is: a second launch has the same arguments and attributes.
+    ///
+    /// Driver calls: those of [`cuda_launch!`](crate::cuda_launch); with events, also `cuEventCreate` and `cuEventRecord` twice
+    /// each.
+    ///
+    /// # Errors
+    /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. A kernel with parameters that is launched
+    /// with no arguments is such an error. With events: any error returned by the driver, or the stream captures
+    /// ([`Error::is_not_in_capture`](Error::is_not_in_capture)).
+    ///
+    /// # Safety
+    /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the
+    /// call, that no argument is written that another one reads or writes. Yours:
+    /// 1. Types: each argument means to the kernel what its parameter's type says. Two of one size that are swapped, or a struct with
+    ///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
+    ///    (PTX with `.f32`, `.u64`).
+    /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
+    ///    owns, and only inside it; it writes only what it was given as `&mut` or [`slice_mut`](Self::slice_mut).
+    /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
+    ///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
+    /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes. Buffers and views among
+    ///    the arguments are ordered for you, addresses passed as plain values are not.
+    /// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.
+    /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless the launch is cooperative.
+    #[doc(alias = "cuLaunchKernelEx")]
+    pub unsafe fn launch(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
+        if self.special {
+            // SAFETY: 1: the caller's duties 1 to 6.
+            return unsafe { self.launch_with(config, self.cooperative) };
+        }
+        let kernel = self.function.kernel();
+        // SAFETY: 1: the caller's duties 1 to 6; the function, which the builder borrows, keeps its module loaded.
+        unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;
+        Ok(None)
+    }
+
+    /// The same, with all blocks at once, whatever [`cooperative`](Self::cooperative) says.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch); `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` for more blocks than fit at once.
+    ///
+    /// # Safety
+    /// 1. The duties 1 to 6 of [`launch`](Self::launch).
+    #[doc(alias = "cuLaunchCooperativeKernel")]
+    pub unsafe fn launch_cooperative(&mut self, config: LaunchConfig) -> Result<LaunchTimes, Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.launch_with(config, true) }
+    }
+
+    /// Checks the launch and keeps it, to be launched many times: see [`Launch`].
+    ///
+    /// The bytes of the arguments are copied, and the memory is kept, so that nothing stays borrowed. The stream of the builder
+    /// plays no part. No driver call, but for what a message needs.
+    ///
+    /// # Errors
+    /// Those of [`launch`](Self::launch) that come from a check.
+    pub fn prepare(&mut self, config: LaunchConfig) -> Result<Launch<'event>, Error> {
+        let attributes = [&*self.fields(self.cooperative), self.attributes.as_slice()].concat();
+        let node = KernelNode::checked(self.function, config, attributes, &self.arguments)?;
+        Ok(Launch::new(node, self.timed))
+    }
+
+    /// # Safety
+    /// 1. The duties 1 to 6 of [`launch`](Self::launch).
+    #[cold]
+    #[inline(never)]
+    unsafe fn launch_with(&self, config: LaunchConfig, cooperative: bool) -> Result<LaunchTimes, Error> {
+        let fields = self.fields(cooperative);
+        let (kernel, attributes) = (self.function.kernel(), self.attributes.as_slice());
+        // SAFETY: 1: the caller's duty 1; the function, which the builder borrows, keeps its module loaded.
+        unsafe { submit_timed(self.timed, kernel, self.stream, config, &fields, attributes, &self.arguments) }
+    }
+
+    /// The attributes that are not in the list.
+    fn fields(&self, cooperative: bool) -> Vec<Attribute<'event>> {
+        let cluster = self.cluster.map(Attribute::cluster_dimension);
+        cluster.into_iter().chain(cooperative.then(|| Attribute::cooperative(true))).collect()
+    }
+}

@@ -1,0 +1,23 @@
+//! What the code that `#[cuda_module]` writes calls; only the macro is meant to.
+
+pub(crate) mod argument;
+pub(in crate::launch) mod contract;
+pub(in crate::launch) mod expect;
+pub(in crate::launch) mod load;
+pub(in crate::launch) mod macros;
+pub(in crate::launch) mod object;
+pub(in crate::launch) mod operation;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+pub(in crate::launch) mod source;
+
+pub use crate::memory::object::{HeldObject, HeldObjectMut};
+pub use contract::{block, dynamic_shared, grid, max_threads, requirement};
+pub use expect::expect;
+pub use load::{Artifact, Code, Source, check_variable, checked_function, function, get, load};
+pub use object::{Argument, apart, object, object_mut, of_object, of_slice, without_address};
+#[cfg(feature = "nvrtc")]
+pub use source::load_cuda;
+#[cfg(feature = "nvjitlink")]
+pub use source::load_lto_ir;
+#[cfg(feature = "nvvm")]
+pub use source::load_nvvm_ir;

@@ -1,0 +1,234 @@
+//! Many copies in one driver call.
+
+#![allow(unsafe_code)] // Calls of the driver on memory that the batch borrows and whose lengths were compared.
+
+use cuda_driver_sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::driver::CudaStream;
+use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::home::Home;
+use crate::memory::view::{DeviceSlice, DeviceSliceMut};
+use crate::ordering::{Submission, submit_and_wait};
+
+/// Copies that are submitted in one driver call, in no particular order among themselves.
+///
+/// Host sources are read before [`CopyBatch::submit`] returns. Since CUDA 13.0; with older drivers the result is
+/// [`Error::is_unsupported`].
+///
+/// ```
+/// use cuda_launch::memory::CopyBatch;
+/// use cuda_launch::{CudaContext, DeviceBuffer};
+/// let stream = CudaContext::new(0)?.new_stream()?;
+/// let source = DeviceBuffer::from_host(&stream, &[1u8, 2, 3])?;
+/// let (mut first, mut second) = (DeviceBuffer::zeroed(&stream, 3)?, DeviceBuffer::zeroed(&stream, 2)?);
+/// let mut batch = CopyBatch::new();
+/// batch.push(&mut first, &source)?;
+/// batch.push_from_host(&mut second, &[0.5f32, 1.5])?;
+/// match batch.submit(&stream) {
+///     Err(error) if error.is_unsupported() => return Ok(()), // copy them one by one
+///     done => done?,
+/// }
+/// assert_eq!(first.to_host_vec(&stream)?, [1, 2, 3]);
+/// assert_eq!(second.to_host_vec(&stream)?, [0.5, 1.5]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug, Default)]
+#[doc(alias = "cuMemcpyBatchAsync")]
+pub struct CopyBatch<'a> {
+    copies: Vec<Copy<'a>>,
+    of: PhantomData<&'a mut [u8]>,
+}
+
+#[derive(Debug)]
+struct Copy<'a> {
+    target: CUdeviceptr,
+    source: CUdeviceptr,
+    bytes: usize,
+    to: Option<&'a Arc<Home>>,
+    from: Option<&'a Arc<Home>>,
+}
+
+impl<'a> CopyBatch<'a> {
+    /// No copies yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a copy of all of `source` to all of `target`. No driver call.
+    ///
+    /// # Errors
+    /// The lengths differ.
+    pub fn push<T: DeviceCopy>(
+        &mut self,
+        target: &'a mut impl DeviceSliceMut<Element = T>,
+        source: &'a impl DeviceSlice<Element = T>,
+    ) -> Result<&mut Self, Error> {
+        let (to, from) = (target.parts_mut(), source.parts());
+        same_len(*from.len, *to.len)?;
+        self.add(Copy {
+            target: *to.address,
+            source: *from.address,
+            bytes: *to.len * size_of::<T>(),
+            to: Some(to.home),
+            from: Some(from.home),
+        })
+    }
+
+    /// Adds a copy of all of `source`, which is read before `submit` returns, over all of `target`. No driver call.
+    ///
+    /// # Errors
+    /// The lengths differ.
+    pub fn push_from_host<T: DeviceCopy>(
+        &mut self,
+        target: &'a mut impl DeviceSliceMut<Element = T>,
+        source: &'a [T],
+    ) -> Result<&mut Self, Error> {
+        let to = target.parts_mut();
+        same_len(source.len(), *to.len)?;
+        self.add(Copy {
+            target: *to.address,
+            source: source.as_ptr().expose_provenance() as u64,
+            bytes: *to.len * size_of::<T>(),
+            to: Some(to.home),
+            from: None,
+        })
+    }
+
+    /// Adds a copy of all of `source` to all of `target`, for which `submit` waits. No driver call.
+    ///
+    /// # Errors
+    /// The lengths differ.
+    pub fn push_to_host<T: DeviceCopy>(
+        &mut self,
+        target: &'a mut [T],
+        source: &'a impl DeviceSlice<Element = T>,
+    ) -> Result<&mut Self, Error> {
+        let from = source.parts();
+        same_len(*from.len, target.len())?;
+        self.add(Copy {
+            target: target.as_mut_ptr().expose_provenance() as u64,
+            source: *from.address,
+            bytes: *from.len * size_of::<T>(),
+            to: None,
+            from: Some(from.home),
+        })
+    }
+
+    /// Empty copies are left out: the driver does not accept them.
+    fn add(&mut self, copy: Copy<'a>) -> Result<&mut Self, Error> {
+        if copy.bytes != 0 {
+            self.copies.push(copy);
+        }
+        Ok(self)
+    }
+
+    /// The number of copies; those without elements do not count.
+    pub fn len(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Whether there is nothing to copy.
+    pub fn is_empty(&self) -> bool {
+        self.copies.is_empty()
+    }
+
+    /// Submits all copies to `stream`, which cannot be the default stream; waits only if one of them is to the host.
+    ///
+    /// Driver calls: `cuMemcpyBatchAsync`, `cuStreamSynchronize` for copies to the host; none for no copies.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer belongs to another
+    /// context than the stream, or any error returned by the driver.
+    pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
+        if self.copies.is_empty() {
+            return Ok(());
+        }
+        let work = self.order(stream)?;
+        let mut lists = Lists::of(&self.copies);
+        let (count, runs) = (lists.targets.len(), lists.starts.len());
+        let submit = || {
+            // SAFETY: three lists of `count`, two of `runs`. The device memory named is freed after the copies, which have noted
+            // their accesses. Host memory is borrowed by `self`: what is written until `submit_and_wait` below has waited, what is
+            // read only during the call.
+            work.call(
+                "cuMemcpyBatchAsync",
+                || format!("{count} copies"),
+                |driver| unsafe {
+                    driver.cuMemcpyBatchAsync(
+                        lists.targets.as_mut_ptr(),
+                        lists.sources.as_mut_ptr(),
+                        lists.sizes.as_mut_ptr(),
+                        count,
+                        lists.attributes.as_mut_ptr(),
+                        lists.starts.as_mut_ptr(),
+                        runs,
+                        stream.raw(),
+                    )
+                },
+            )
+        };
+        let to_host = self.copies.iter().any(|copy| copy.to.is_none());
+        if to_host { submit_and_wait(stream, submit) } else { submit() }
+    }
+
+    /// Announces the copies, after what they must come after.
+    fn order<'s>(&self, stream: &'s CudaStream) -> Result<Submission<'s>, Error> {
+        for home in self.copies.iter().flat_map(|copy| [copy.to, copy.from]).flatten() {
+            stream.same_context(home.context(), "a buffer of the batch")?;
+        }
+        if self.copies.iter().any(|copy| copy.to.is_none() || copy.from.is_none()) {
+            stream.refuse_in_capture("cuMemcpyBatchAsync")?;
+        }
+        let mut work = Submission::on(stream);
+        for copy in &self.copies {
+            copy.from.map_or(Ok(()), |home| work.reads(home))?;
+            copy.to.map_or(Ok(()), |home| work.writes(home))?;
+        }
+        Ok(work)
+    }
+}
+
+/// The batch as the driver takes it: attribute k is that of the copies from start k to the next one.
+struct Lists {
+    targets: Vec<CUdeviceptr>,
+    sources: Vec<CUdeviceptr>,
+    sizes: Vec<usize>,
+    attributes: Vec<CUmemcpyAttributes>,
+    starts: Vec<usize>,
+}
+
+impl Lists {
+    fn of(copies: &[Copy<'_>]) -> Self {
+        let mut lists = Self {
+            targets: copies.iter().map(|copy| copy.target).collect(),
+            sources: copies.iter().map(|copy| copy.source).collect(),
+            sizes: copies.iter().map(|copy| copy.bytes).collect(),
+            attributes: Vec::new(),
+            starts: Vec::new(),
+        };
+        for (index, copy) in copies.iter().enumerate() {
+            let order = if copy.from.is_some() {
+                CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
+            } else {
+                CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL
+            };
+            if lists.attributes.last().is_none_or(|last| last.srcAccessOrder != order) {
+                let attributes = CUmemcpyAttributes { srcAccessOrder: order, ..Default::default() };
+                lists.attributes.push(attributes);
+                lists.starts.push(index);
+            }
+        }
+        lists
+    }
+}
+
+fn same_len(source_len: usize, destination_len: usize) -> Result<(), Error> {
+    if source_len == destination_len {
+        return Ok(());
+    }
+    let call = "CopyBatch::push";
+    Err(ErrorKind::Length(LengthMismatch { call, source_len, destination_len }).into())
+}

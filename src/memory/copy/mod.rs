@@ -1,0 +1,173 @@
+//! Copies between host and device, and within the device.
+//!
+//! Copies from and to borrowed host memory return when they are complete: the driver reads pinned memory only when the
+//! stream reaches the copy, and a `&[T]` cannot promise to live and stay unchanged until then.
+
+#![allow(unsafe_code)] // Calls of the driver on memory whose length and lifetime the views vouch for.
+
+pub(in crate::memory) mod batch;
+pub(in crate::memory) mod layout;
+pub(in crate::memory) mod peer;
+#[cfg(feature = "async")]
+pub(in crate::memory) mod raw;
+pub(in crate::memory) mod region;
+pub(in crate::memory) mod region_batch;
+
+use super::device_copy::DeviceCopy;
+use super::view::{DeviceSlice, DeviceView, DeviceViewMut};
+use crate::driver::CudaStream;
+use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::ordering::{Submission, submit_and_wait};
+
+impl<T: DeviceCopy> DeviceView<'_, T> {
+    /// Copies the elements to the host, after all work submitted to `stream` so far.
+    ///
+    /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`; none for an empty view.
+    ///
+    /// # Errors
+    /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also
+    /// reported here.
+    pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
+        let mut host = Vec::with_capacity(self.len());
+        // SAFETY: 1: the capacity is `len` elements. They are written when `read_to` has returned without an error, which waits for the
+        // copy; and every bit pattern is a `T`.
+        unsafe {
+            read_to(self, stream, host.as_mut_ptr())?;
+            host.set_len(self.len());
+        }
+        Ok(host)
+    }
+
+    /// Copies the elements over all of `destination`; returns when the copy is complete.
+    ///
+    /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`; none for an empty view.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
+    #[doc(alias = "cuMemcpyDtoH")]
+    pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
+        same_length("copy_to_host", self.len(), destination.len())?;
+        // SAFETY: 1: the destination has `len` elements, as was compared; and every bit pattern is a `T`.
+        unsafe { read_to(self, stream, destination.as_mut_ptr()) }
+    }
+}
+
+impl<T: DeviceCopy> DeviceViewMut<'_, T> {
+    /// Copies all of `source` over the elements; returns when the copy is complete.
+    ///
+    /// Driver calls: `cuMemcpyHtoDAsync`, `cuStreamSynchronize`; none for an empty view.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
+    #[doc(alias = "cuMemcpyHtoD")]
+    pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
+        same_length("copy_from_host", source.len(), self.len())?;
+        stream.same_context(self.context(), "the buffer")?;
+        let bytes = self.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
+        let mut work = Submission::on(stream);
+        work.writes(self.home())?;
+        submit_and_wait(stream, || {
+            // SAFETY: both sides have `bytes` bytes; the source is borrowed until `submit_and_wait` has waited, whatever happens.
+            work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+                driver.cuMemcpyHtoDAsync(self.base(), source.as_ptr().cast(), bytes, stream.raw())
+            })
+        })
+    }
+
+    /// Copies all of `source` over the elements, on `stream`; does not wait.
+    ///
+    /// Both buffers may be dropped in the meantime: their memory is freed after the copy. Driver call:
+    /// `cuMemcpyDtoDAsync`.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream or the source belongs to another context, or any error returned by the driver.
+    #[doc(alias = "cuMemcpyDtoD")]
+    pub fn copy_from_device(
+        &mut self,
+        stream: &CudaStream,
+        source: &impl DeviceSlice<Element = T>,
+    ) -> Result<(), Error> {
+        same_length("copy_from_device", source.len(), self.len())?;
+        stream.same_context(self.context(), "the destination")?;
+        stream.same_context(source.context(), "the source")?;
+        let (source, bytes) = (source.parts(), self.byte_len());
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut work = Submission::on(stream);
+        work.reads(source.home)?;
+        work.writes(self.home())?;
+        // SAFETY: both sides are device memory of this context and have `bytes` bytes; they are freed after the copy, which has
+        // noted its accesses.
+        work.call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemcpyDtoDAsync(self.base(), *source.address, bytes, stream.raw())
+        })
+    }
+
+    /// Sets every byte to zero, on `stream`; does not wait.
+    ///
+    /// Driver call: `cuMemsetD8Async`; none for an empty view.
+    ///
+    /// # Errors
+    /// The stream belongs to another context, or any error returned by the driver.
+    #[doc(alias = "cuMemsetD8")]
+    pub fn set_zero(&mut self, stream: &CudaStream) -> Result<(), Error> {
+        stream.same_context(self.context(), "the buffer")?;
+        let bytes = self.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut work = Submission::on(stream);
+        work.writes(self.home())?;
+        // SAFETY: the view has `bytes` bytes, which are freed after this write, as it is noted; and all-zero bytes are a `T`.
+        work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemsetD8Async(self.base(), 0, bytes, stream.raw())
+        })
+    }
+}
+
+/// Copies a view to `host` and waits.
+///
+/// # Safety
+/// 1. `host` is valid for writes of `view.len()` elements.
+unsafe fn read_to<T: DeviceCopy>(
+    view: &DeviceView<'_, T>,
+    stream: &CudaStream,
+    host: *mut T,
+) -> Result<(), Error> {
+    stream.same_context(view.context(), "the buffer")?;
+    let bytes = view.byte_len();
+    if bytes == 0 {
+        return Ok(());
+    }
+    stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
+    let mut work = Submission::on(stream);
+    work.reads(view.home())?;
+    submit_and_wait(stream, || {
+        // SAFETY: both sides have `bytes` bytes: of the host's that is the caller's duty 1, until `submit_and_wait` has waited, whatever
+        // happens.
+        work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemcpyDtoHAsync(host.cast(), view.base(), bytes, stream.raw())
+        })
+    })
+}
+
+/// What a copy of so many bytes is asked as.
+pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl FnOnce() -> String {
+    move || format!("{bytes} bytes, {}", stream.label())
+}
+
+pub(super) fn same_length(
+    call: &'static str,
+    source_len: usize,
+    destination_len: usize,
+) -> Result<(), Error> {
+    if source_len == destination_len {
+        return Ok(());
+    }
+    Err(ErrorKind::Length(LengthMismatch { call, source_len, destination_len }).into())
+}

@@ -1,0 +1,202 @@
+//! Memory of graphics APIs.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles, each owned by one value.
+
+use cuda_driver_sys::{
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle_win32, CUexternalMemory,
+    CUexternalMemoryHandleType as K,
+};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::driver::CudaContext;
+use crate::error::Error;
+use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::buffer::{DeviceBuffer, byte_len};
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::home::{Home, Origin};
+
+/// A handle by which a graphics API shares memory (`CUexternalMemoryHandleType`).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExternalMemoryHandle {
+    /// A file descriptor, as Vulkan exports it; owned by the driver from the import on, whether it succeeds or not.
+    #[cfg(unix)]
+    FileDescriptor(std::os::fd::OwnedFd),
+    /// A Windows handle: its kind (`CUexternalMemoryHandleType`), and the handle, which its holder closes.
+    Windows(u32, *mut c_void),
+}
+
+/// Memory of a graphics API, opened for CUDA.
+///
+/// Handles are cheap to clone; the memory is released with the last handle and the last buffer.
+///
+/// ```no_run
+/// # #[cfg(unix)] {
+/// use cuda_launch::{interop::{ExternalMemory, ExternalMemoryHandle}, CudaContext};
+/// # let descriptor: std::os::fd::OwnedFd = unimplemented!();
+/// let ctx = CudaContext::new(0)?;
+/// // SAFETY: 1, 2: 1 MiB of memory that Vulkan exported as this descriptor, for itself alone.
+/// let memory = unsafe {
+///     ExternalMemory::import(&ctx, ExternalMemoryHandle::FileDescriptor(descriptor), 1 << 20, true)?
+/// };
+/// // SAFETY: 1: Vulkan does not use it now.
+/// let buffer = unsafe { memory.map::<u32>(0, 1000)? };
+/// # }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "CUexternalMemory")]
+pub struct ExternalMemory {
+    inner: Arc<Imported>,
+}
+
+#[derive(Debug)]
+struct Imported {
+    raw: CUexternalMemory,
+    bytes: usize,
+    context: CudaContext,
+}
+
+// SAFETY: a CUexternalMemory may be used from every thread (driver API, "External Resource Interoperability"); the rest is Send and
+// Sync.
+unsafe impl Send for Imported {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for Imported {}
+
+impl ExternalMemory {
+    /// Opens `bytes` bytes of memory; `dedicated` where they were allocated for one resource.
+    ///
+    /// Driver call: `cuImportExternalMemory`.
+    ///
+    /// # Safety
+    /// 1. The handle is live, and of the kind that it claims.
+    /// 2. Its memory has this many bytes, and is dedicated or not as specified.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` if such memory is not supported, or any error returned by the driver. A file
+    /// descriptor that a driver rejects may stay open: drivers close some of them, and closing it again could close an
+    /// unrelated file.
+    #[doc(alias = "cuImportExternalMemory")]
+    pub unsafe fn import(
+        context: &CudaContext,
+        handle: ExternalMemoryHandle,
+        bytes: usize,
+        dedicated: bool,
+    ) -> Result<Self, Error> {
+        /// `CUDA_EXTERNAL_MEMORY_DEDICATED`
+        const DEDICATED: u32 = 1;
+        let (type_, raw_handle) = match &handle {
+            #[cfg(unix)]
+            ExternalMemoryHandle::FileDescriptor(descriptor) => {
+                use std::os::fd::AsRawFd;
+                let fd = descriptor.as_raw_fd();
+                (K::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle { fd })
+            }
+            ExternalMemoryHandle::Windows(kind, handle) => {
+                let win32 =
+                    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle_win32 { handle: *handle, name: std::ptr::null() };
+                (K(*kind), CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle { win32 })
+            }
+        };
+        let description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+            type_,
+            handle: raw_handle,
+            size: bytes as u64,
+            flags: if dedicated { DEDICATED } else { 0 },
+            reserved: [0; 16],
+        };
+        let mut raw = std::ptr::null_mut();
+        let mut given = false;
+        let imported = context.call(
+            "cuImportExternalMemory",
+            || format!("{bytes} bytes, {handle:?}"),
+            |driver| {
+                given = true;
+                // SAFETY: the description says what the caller's duties 1 and 2 say; it and `raw` outlive the call.
+                unsafe { driver.cuImportExternalMemory(&mut raw, &description) }
+            },
+        );
+        // A driver owns the descriptor if it succeeds, and may have closed it if not. Closed twice, it could be a file that
+        // another thread opened meanwhile; never closed, it is one descriptor too many.
+        if given {
+            std::mem::forget(handle);
+        }
+        imported?;
+        Ok(Self { inner: Arc::new(Imported { raw, bytes, context: context.clone() }) })
+    }
+
+    /// `len` elements at `offset` bytes, as a buffer that keeps the memory alive.
+    ///
+    /// Driver calls: `cuExternalMemoryGetMappedBuffer`, and `cuMemFree` at the end.
+    ///
+    /// # Safety
+    /// 1. Nothing else, the graphics API included, uses these elements while the buffer or work with it does:
+    ///    synchronise with semaphores.
+    ///
+    /// # Errors
+    /// Any error returned by the driver: the range must be in bounds; [`Error::is_misaligned`] for an offset that is
+    /// misaligned for the elements.
+    #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
+    pub unsafe fn map<T: DeviceCopy>(&self, offset: usize, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        let (bytes, context) = (byte_len::<T>(len)?, &self.inner.context);
+        let description = CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+            offset: offset as u64,
+            size: bytes as u64,
+            flags: 0,
+            reserved: [0; 16],
+        };
+        let mut address = 0;
+        let asked = || format!("{bytes} bytes at {offset} of {}", self.inner.bytes);
+        // SAFETY: this handle keeps the memory; the driver refuses a range that is not inside it; description and `address` outlive the
+        // call.
+        context.call("cuExternalMemoryGetMappedBuffer", asked, |driver| unsafe {
+            driver.cuExternalMemoryGetMappedBuffer(&mut address, self.inner.raw, &description)
+        })?;
+        let owner = Mapped { address, memory: self.clone() };
+        aligned::<T>(address, "cuExternalMemoryGetMappedBuffer", OF_DEVICE)?;
+        Ok(DeviceBuffer::from_home(
+            len,
+            address,
+            Home::new(address, context, Origin::Foreign(Box::new(owner))),
+        ))
+    }
+
+    /// The size in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.inner.bytes
+    }
+
+    /// The raw handle, valid as long as this one lives.
+    pub fn raw(&self) -> CUexternalMemory {
+        self.inner.raw
+    }
+}
+
+impl Drop for Imported {
+    fn drop(&mut self) {
+        // SAFETY: this value owned it, and no mapped range of it is left: each holds a handle.
+        let _ = self.context.give_back("cuDestroyExternalMemory", String::new, |driver| unsafe {
+            driver.cuDestroyExternalMemory(self.raw)
+        });
+    }
+}
+
+/// A mapped range, freed before the memory that it is of.
+struct Mapped {
+    address: u64,
+    memory: ExternalMemory,
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped ranges are freed so; this value owned the range, and is dropped by the `Home` that it is of, after all work that
+        // uses it.
+        let _ = self
+            .memory
+            .inner
+            .context
+            .give_back("cuMemFree", String::new, |driver| unsafe { driver.cuMemFree(self.address) });
+    }
+}

@@ -1,0 +1,289 @@
+//! Pinned host memory, which the device accesses directly.
+
+#![allow(unsafe_code)] // Memory that the driver gave or pinned, which `home` keeps until nothing uses it.
+
+pub(in crate::memory) mod view;
+
+use bitflags::bitflags;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::aligned::{OF_HOST, aligned};
+use super::buffer::byte_len;
+use super::device_copy::DeviceCopy;
+use super::home::{Home, Origin};
+use super::view::{DeviceView, DeviceViewMut};
+use crate::driver::CudaContext;
+use crate::error::{Error, HostAccess};
+use view::{PinnedView, PinnedViewMut};
+
+bitflags! {
+    /// How host memory is allocated (`CU_MEMHOSTALLOC_*`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PinnedFlags: u32 {
+        /// The memory counts as pinned in all contexts. On systems with unified addressing it always does.
+        const PORTABLE = 1;
+        /// Kernels reach the memory. On systems with unified addressing they always do.
+        const DEVICE_MAP = 2;
+        /// The host's caches are left out: quicker for the device to read, very slow for the host to read.
+        const WRITE_COMBINED = 4;
+        // Flags of newer drivers pass through.
+        const _ = !0;
+    }
+}
+
+/// `len` elements of pinned host memory: copies from and to it are asynchronous, and kernels can access it.
+///
+/// The buffer tracks which streams use it. The host can read what streams only read; to change it, or to read what a
+/// stream writes, the host waits first. So a source cannot change during a copy, and a result cannot be read too early:
+///
+/// ```
+/// use cuda_launch::memory::PinnedFlags;
+/// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let mut host = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3], PinnedFlags::empty())?;
+/// let mut buffer = DeviceBuffer::<u32>::uninit(&stream, 3)?;
+/// buffer.view_mut().copy_from_pinned(&stream, &host)?; // does not wait
+/// host.as_mut_slice()?[0] = 9; // waits for the copy
+/// buffer.view().copy_to_pinned(&stream, &mut host)?; // does not wait
+/// assert_eq!(host.as_slice()?, [1, 2, 3]); // waits for the copy
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// While a slice of it is mutably borrowed, it cannot be copied from:
+///
+/// ```compile_fail,E0502
+/// # use cuda_launch::memory::PinnedFlags;
+/// # use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+/// # let ctx = CudaContext::new(0)?;
+/// # let stream = ctx.new_stream()?;
+/// # let mut host = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3], PinnedFlags::empty())?;
+/// # let mut buffer = DeviceBuffer::<u32>::uninit(&stream, 3)?;
+/// let slice = host.as_mut_slice()?;
+/// buffer.view_mut().copy_from_pinned(&stream, &host)?;
+/// slice[0] = 9;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// Dropping it waits for the streams that use it. Driver call then: `cuMemFreeHost`, which waits for the device.
+#[derive(Debug)]
+#[doc(alias = "cuMemHostAlloc", alias = "cuMemAllocHost", alias = "cuMemFreeHost")]
+pub struct PinnedBuffer<T: DeviceCopy> {
+    start: NonNull<T>,
+    len: usize,
+    /// Its address for kernels.
+    device: u64,
+    home: Arc<Home>,
+    of: PhantomData<T>,
+}
+
+// SAFETY: it owns its elements, as a `Box` of them does; the rest is Send.
+unsafe impl<T: DeviceCopy + Send> Send for PinnedBuffer<T> {}
+// SAFETY: through a shared reference safe code gets shared references to elements, as from a `Box`; the rest is Sync.
+unsafe impl<T: DeviceCopy + Sync> Sync for PinnedBuffer<T> {}
+
+/// Memory of `cuMemHostAlloc`, freed when dropped.
+struct HostAllocation {
+    start: *mut c_void,
+    context: CudaContext,
+}
+
+// SAFETY: an address of the process, whose memory the driver lets every thread free; the context is Send.
+unsafe impl Send for HostAllocation {}
+// SAFETY: as above; nothing is done through a shared reference.
+unsafe impl Sync for HostAllocation {}
+
+impl Drop for HostAllocation {
+    fn drop(&mut self) {
+        // SAFETY: this value owned it, and is dropped by the `Home` that it is of, after all work that uses it, or by `zeroed`, before any.
+        let _ = self
+            .context
+            .give_back("cuMemFreeHost", String::new, |driver| unsafe { driver.cuMemFreeHost(self.start) });
+    }
+}
+
+impl<T: DeviceCopy> PinnedBuffer<T> {
+    /// Allocates `len` elements whose bytes are zero.
+    ///
+    /// Driver calls: `cuMemHostAlloc`, `cuMemHostGetDevicePointer`; none for an empty buffer.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements whose alignment exceeds that of the driver's
+    /// memory, which is at least a page; or any error returned by the driver.
+    pub fn zeroed(context: &CudaContext, len: usize, flags: PinnedFlags) -> Result<Self, Error> {
+        let bytes = byte_len::<T>(len)?;
+        if bytes == 0 {
+            return Ok(Self::empty(context, len));
+        }
+        let mut start = std::ptr::null_mut();
+        let asked = || format!("{bytes} bytes for {len} elements, flags {flags:?}");
+        // SAFETY: the context is current, `start` outlives the call.
+        context.call("cuMemHostAlloc", asked, |driver| unsafe {
+            driver.cuMemHostAlloc(&mut start, bytes, flags.bits())
+        })?;
+        // SAFETY: the driver gave so many bytes, of which nobody else knows yet.
+        unsafe { start.cast::<u8>().write_bytes(0, bytes) };
+        let owner = HostAllocation { start, context: context.clone() };
+        aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;
+        // SAFETY: 1: `owner` keeps `len` elements, aligned as was just seen, whose bytes are zero, which is a `T`; 2: they
+        // were just made.
+        unsafe { Self::owned_by(context, start, len, Box::new(owner)) }
+    }
+
+    /// Allocates as many elements as `source` has and copies them.
+    ///
+    /// Driver calls: as [`PinnedBuffer::zeroed`].
+    ///
+    /// # Errors
+    /// As for [`PinnedBuffer::zeroed`].
+    pub fn from_slice(context: &CudaContext, source: &[T], flags: PinnedFlags) -> Result<Self, Error> {
+        let mut buffer = Self::zeroed(context, source.len(), flags)?;
+        buffer.as_mut_slice()?.copy_from_slice(source);
+        Ok(buffer)
+    }
+
+    /// No bytes.
+    pub(super) fn empty(context: &CudaContext, len: usize) -> Self {
+        let home = Home::new(0, context, Origin::Empty);
+        Self { start: NonNull::dangling(), len, device: 0, home, of: PhantomData }
+    }
+
+    /// Pinned memory that `owner` keeps, and releases when dropped.
+    ///
+    /// # Safety
+    /// 1. `start` points to `len` values, aligned for them, in memory that is pinned in `context` until `owner` is dropped.
+    /// 2. Nobody else touches them until then.
+    pub(super) unsafe fn owned_by(
+        context: &CudaContext,
+        start: *mut c_void,
+        len: usize,
+        owner: Box<dyn std::any::Any + Send + Sync>,
+    ) -> Result<Self, Error> {
+        let mut device = 0;
+        // SAFETY: `start` is of pinned memory, by the caller's duty 1; `device` outlives the call.
+        context.call("cuMemHostGetDevicePointer", String::new, |driver| unsafe {
+            driver.cuMemHostGetDevicePointer(&mut device, start, 0)
+        })?;
+        aligned::<T>(device, "cuMemHostGetDevicePointer", OF_HOST)?;
+        let home = Home::new(device, context, Origin::Foreign(owner));
+        let start = NonNull::new(start.cast()).unwrap_or(NonNull::dangling());
+        Ok(Self { start, len, device, home, of: PhantomData })
+    }
+
+    /// The elements, for reading; waits for the stream that writes them.
+    ///
+    /// Driver calls: `cuStreamSynchronize` if a stream wrote it.
+    ///
+    /// # Errors
+    /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
+    pub fn as_slice(&self) -> Result<&[T], Error> {
+        free_of_graphs(&self.home)?;
+        self.home.accesses().wait_for_writers()?;
+        // SAFETY: `len` elements, aligned, by duty 1 of `owned_by` or because they have no size, of which any bits are a `T`, and which
+        // nothing writes as long as the result lives: noted writes are done, no graph has the memory, and new work that writes needs
+        // `&mut self`.
+        Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
+    }
+
+    /// The elements, for writing; waits for all streams that use them.
+    ///
+    /// Driver calls: `cuStreamSynchronize` for each stream that used it.
+    ///
+    /// # Errors
+    /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
+    pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
+        free_of_graphs(&self.home)?;
+        self.home.accesses().wait()?;
+        // SAFETY: as in `as_slice`, and nothing uses them as long as the result lives: all noted work is done, no graph has the memory, and
+        // new work needs a borrow of this value.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
+    }
+
+    /// All elements, for copies.
+    pub fn view(&self) -> PinnedView<'_, T> {
+        PinnedView::new(self.start, self.len, &self.home, true)
+    }
+
+    /// All elements, for copies that write them.
+    pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
+        PinnedViewMut::new(self.start, self.len, &self.home, true)
+    }
+
+    /// The elements of `range`, for copies; `None` if it is not inside the buffer.
+    pub fn try_slice(&self, range: impl RangeBounds<usize>) -> Option<PinnedView<'_, T>> {
+        self.view().try_slice(range)
+    }
+
+    /// The elements of `range`, for copies that write them; `None` if it is not inside the buffer.
+    pub fn try_slice_mut(&mut self, range: impl RangeBounds<usize>) -> Option<PinnedViewMut<'_, T>> {
+        self.view_mut().try_slice(range)
+    }
+
+    /// The elements as kernels see them, for reading: each access goes over the bus.
+    pub fn device_view(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.device, self.len, &self.home)
+    }
+
+    /// The elements as kernels see them, for writing: each access goes over the bus.
+    pub fn device_view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.device, self.len, &self.home)
+    }
+
+    /// The host address of the elements. Accesses through it must be ordered by hand against streams that use them.
+    pub fn as_host_ptr(&self) -> *mut T {
+        self.start.as_ptr()
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The flags that the driver reports for the memory. Driver call: `cuMemHostGetFlags`; none for an empty buffer.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuMemHostGetFlags")]
+    pub fn flags(&self) -> Result<PinnedFlags, Error> {
+        let mut flags = 0;
+        if self.len * size_of::<T>() != 0 {
+            // SAFETY: `home` keeps the memory, `flags` outlives the call.
+            self.context().call("cuMemHostGetFlags", String::new, |driver| unsafe {
+                driver.cuMemHostGetFlags(&mut flags, self.start.as_ptr().cast())
+            })?;
+        }
+        Ok(PinnedFlags::from_bits_retain(flags))
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        self.home.context()
+    }
+
+    /// Frees the memory now, after waiting for the streams that use it, and reports whether they faulted.
+    ///
+    /// # Errors
+    /// A fault of earlier work; the buffer is released in any case.
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.home).map_or(Ok(()), |mut home| home.release())
+    }
+}
+
+/// An error if a capture or a graph keeps the memory: it may run while the host looks.
+pub(super) fn free_of_graphs(home: &Arc<Home>) -> Result<(), Error> {
+    // Only captures and graphs hold further handles, and a graph notes its uses before it lets go.
+    if Arc::strong_count(home) > 1 {
+        return Err(crate::error::ErrorKind::HostAccess(HostAccess::Graph).into());
+    }
+    std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Borrowed parts of pinned memory, and the copies that use them.
+
+#![allow(unsafe_code)] // Calls of the driver on memory whose length and lifetime the views vouch for.
+
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::PinnedBuffer;
+use crate::driver::CudaStream;
+use crate::error::Error;
+use crate::memory::copy::{asked, same_length};
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::home::Home;
+use crate::memory::view::{DeviceView, DeviceViewMut, resolve};
+use crate::ordering::Submission;
+
+/// Elements of pinned memory, for copies that read them.
+///
+/// ```
+/// use cuda_launch::memory::PinnedFlags;
+/// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let host = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3, 4], PinnedFlags::empty())?;
+/// let mut buffer = DeviceBuffer::<u32>::uninit(&stream, 2)?;
+/// buffer.view_mut().copy_from_pinned(&stream, host.try_slice(1..3).expect("inside"))?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [2, 3]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PinnedView<'a, T: DeviceCopy> {
+    start: NonNull<T>,
+    len: usize,
+    home: &'a Arc<Home>,
+    /// Whether the memory lives as long as the home: a graph may keep it.
+    lasting: bool,
+    of: PhantomData<&'a [T]>,
+}
+
+/// Elements of pinned memory, for copies that write them. See [`PinnedView`].
+#[derive(Debug)]
+pub struct PinnedViewMut<'a, T: DeviceCopy> {
+    start: NonNull<T>,
+    len: usize,
+    home: &'a Arc<Home>,
+    /// Whether the memory lives as long as the home: a graph may keep it.
+    lasting: bool,
+    of: PhantomData<&'a mut [T]>,
+}
+
+macro_rules! view_methods {
+    ($name:ident) => {
+        // SAFETY: a borrow of elements that are Send and Sync, which only the driver follows; the rest is a shared reference to what is
+        // Sync.
+        unsafe impl<T: DeviceCopy + Send + Sync> Send for $name<'_, T> {}
+        // SAFETY: as above.
+        unsafe impl<T: DeviceCopy + Send + Sync> Sync for $name<'_, T> {}
+
+        impl<'a, T: DeviceCopy> $name<'a, T> {
+            pub(in crate::memory) fn new(
+                start: NonNull<T>,
+                len: usize,
+                home: &'a Arc<Home>,
+                lasting: bool,
+            ) -> Self {
+                Self { start, len, home, lasting, of: PhantomData }
+            }
+
+            /// The elements of `range`; `None` if it is not inside the view.
+            pub fn try_slice(self, range: impl RangeBounds<usize>) -> Option<Self> {
+                let range = resolve(range, self.len)?;
+                // SAFETY: `resolve` found the range inside the `len` elements at `start`.
+                let start = unsafe { self.start.add(range.start) };
+                Some(Self::new(start, range.len(), self.home, self.lasting))
+            }
+
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// The size in bytes.
+            pub fn byte_len(&self) -> usize {
+                self.len * size_of::<T>()
+            }
+        }
+    };
+}
+
+view_methods!(PinnedView);
+view_methods!(PinnedViewMut);
+
+impl<'a, T: DeviceCopy> PinnedViewMut<'a, T> {
+    /// The same elements, with a shorter lifetime.
+    pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
+        PinnedViewMut::new(self.start, self.len, self.home, self.lasting)
+    }
+
+    /// The same elements, for copies that read them.
+    pub fn as_view(&self) -> PinnedView<'_, T> {
+        PinnedView::new(self.start, self.len, self.home, self.lasting)
+    }
+}
+
+impl<'a, T: DeviceCopy> From<&'a PinnedBuffer<T>> for PinnedView<'a, T> {
+    fn from(buffer: &'a PinnedBuffer<T>) -> Self {
+        buffer.view()
+    }
+}
+
+impl<'a, T: DeviceCopy> From<&'a mut PinnedBuffer<T>> for PinnedViewMut<'a, T> {
+    fn from(buffer: &'a mut PinnedBuffer<T>) -> Self {
+        buffer.view_mut()
+    }
+}
+
+impl<T: DeviceCopy> DeviceViewMut<'_, T> {
+    /// Copies all of `source` over the elements, on `stream`; does not wait.
+    ///
+    /// Both may be dropped in the meantime: their memory is freed after the copy. The source cannot be changed before
+    /// the copy is done. A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`;
+    /// none for an empty view.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
+    #[doc(alias = "cuMemcpyHtoDAsync")]
+    pub fn copy_from_pinned<'p>(
+        &mut self,
+        stream: &CudaStream,
+        source: impl Into<PinnedView<'p, T>>,
+    ) -> Result<(), Error> {
+        let source = source.into();
+        same_length("copy_from_pinned", source.len, self.len())?;
+        stream.same_context(self.context(), "the buffer")?;
+        stream.same_context(source.home.context(), "the pinned memory")?;
+        let bytes = self.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !source.lasting {
+            stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
+        }
+        let mut work = Submission::on(stream);
+        work.reads(source.home)?;
+        work.writes(self.home())?;
+        // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
+        // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
+        work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemcpyHtoDAsync(self.base(), source.start.as_ptr().cast(), bytes, stream.raw())
+        })
+    }
+}
+
+impl<T: DeviceCopy> DeviceView<'_, T> {
+    /// Copies the elements over all of `destination`, on `stream`; does not wait.
+    ///
+    /// The destination cannot be read before the copy is done: [`PinnedBuffer::as_slice`] waits. A stream that captures makes
+    /// the copy part of its graph. Driver call: `cuMemcpyDtoHAsync`; none for an empty view.
+    ///
+    /// # Errors
+    /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
+    #[doc(alias = "cuMemcpyDtoHAsync")]
+    pub fn copy_to_pinned<'p>(
+        &self,
+        stream: &CudaStream,
+        destination: impl Into<PinnedViewMut<'p, T>>,
+    ) -> Result<(), Error> {
+        let destination = destination.into();
+        same_length("copy_to_pinned", self.len(), destination.len)?;
+        stream.same_context(self.context(), "the buffer")?;
+        stream.same_context(destination.home.context(), "the pinned memory")?;
+        let bytes = self.byte_len();
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !destination.lasting {
+            stream.refuse_in_capture("cuMemcpyDtoHAsync")?;
+        }
+        let mut work = Submission::on(stream);
+        work.reads(self.home())?;
+        work.writes(destination.home)?;
+        // SAFETY: both sides have `bytes` bytes, as was compared, and are given back after the copy, which has noted its accesses; memory
+        // that does not last is waited for by `with_registered`, and no graph takes it. Any bits are a `T`.
+        work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
+            driver.cuMemcpyDtoHAsync(destination.start.as_ptr().cast(), self.base(), bytes, stream.raw())
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! Mipmapped arrays.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: destroyed only by `MipmapInner`.
+
+use cuda_driver_sys::{CUarray, CUmipmappedArray};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::array::{ArrayFlags, ArrayShape, CudaArray, described, some_elements};
+use super::format::ArrayElement;
+use crate::driver::{CudaContext, Resource, StreamAccesses, try_again};
+use crate::error::Error;
+use crate::memory::copy::layout::Extent;
+
+/// Arrays of decreasing size for one image, read by kernels through one texture.
+///
+/// Handles are cheap to clone and share the levels; they are destroyed with the last one, textures and levels included,
+/// which waits like the destruction of an array.
+///
+/// ```
+/// use cuda_launch::memory::Extent;
+/// use cuda_launch::texture::{ArrayFlags, ArrayShape, MipmappedArray};
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// let shape = ArrayShape::D2 { width: 16, height: 8 };
+/// let mipmap = MipmappedArray::<u8>::new(&ctx, shape, ArrayFlags::empty(), 3)?;
+/// assert_eq!(mipmap.level(2)?.extent(), Extent::rows(4, 2));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "CUmipmappedArray")]
+pub struct MipmappedArray<T: ArrayElement> {
+    inner: Arc<MipmapInner>,
+    of: PhantomData<T>,
+}
+
+impl<T: ArrayElement> Clone for MipmappedArray<T> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), of: PhantomData }
+    }
+}
+
+#[derive(Debug)]
+pub(in crate::memory) struct MipmapInner {
+    pub(in crate::memory) raw: CUmipmappedArray,
+    pub(in crate::memory) context: CudaContext,
+    levels: u32,
+    /// Of all levels.
+    accesses: StreamAccesses,
+    /// A texture or surface was made of it or of a level: kernels may use it that nobody noted here.
+    pub(in crate::memory) escaped: AtomicBool,
+    owned: bool,
+}
+
+// SAFETY: a CUmipmappedArray may be used from every thread (driver API, "Memory Management"); the rest is Send.
+unsafe impl Send for MipmapInner {}
+// SAFETY: as above; what is changed through a shared reference is atomic or behind a lock, and the rest is Sync.
+unsafe impl Sync for MipmapInner {}
+
+impl<T: ArrayElement> MipmappedArray<T> {
+    /// Allocates `levels` arrays: the first of `shape`, each following one half as large as the one before it.
+    ///
+    /// The number of levels is capped at the number of times that the sizes can be halved. Driver call:
+    /// `cuMipmappedArrayCreate`.
+    ///
+    /// # Errors
+    /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that the device does not support.
+    #[doc(alias = "cuMipmappedArrayCreate")]
+    pub fn new(
+        context: &CudaContext,
+        shape: ArrayShape,
+        flags: ArrayFlags,
+        levels: u32,
+    ) -> Result<Self, Error> {
+        let (mut raw, descriptor) = (std::ptr::null_mut(), described::<T>(shape, flags));
+        let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
+        some_elements(shape, "cuMipmappedArrayCreate", asked)?;
+        // SAFETY: the descriptor and `raw` outlive the call.
+        context.call("cuMipmappedArrayCreate", asked, |driver| unsafe {
+            driver.cuMipmappedArrayCreate(&mut raw, &descriptor.raw(), levels)
+        })?;
+        let levels = levels.clamp(1, most_levels(shape));
+        let (accesses, escaped) = (StreamAccesses::new(context.owner()), AtomicBool::new(false));
+        let inner =
+            Arc::new(MipmapInner { raw, context: context.clone(), levels, accesses, escaped, owned: true });
+        Ok(Self { inner, of: PhantomData })
+    }
+
+    /// The array of a level; 0 is the largest. It keeps all levels alive.
+    ///
+    /// Driver calls: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` if there is no such level.
+    #[doc(alias = "cuMipmappedArrayGetLevel")]
+    pub fn level(&self, level: u32) -> Result<CudaArray<T>, Error> {
+        let mut raw: CUarray = std::ptr::null_mut();
+        let asked = || format!("level {level} of {}", self.inner.levels);
+        // SAFETY: this value keeps the mipmapped array, and `raw` outlives the call.
+        self.inner.context.call("cuMipmappedArrayGetLevel", asked, |driver| unsafe {
+            driver.cuMipmappedArrayGetLevel(&mut raw, self.inner.raw, level)
+        })?;
+        // SAFETY: 1: the driver has just named the array, which lives as long as the mipmapped one.
+        let descriptor = unsafe { super::array::describe(&self.inner.context, raw) }?;
+        let extent = Extent::planes(descriptor.width, descriptor.height.max(1), descriptor.depth.max(1));
+        Ok(CudaArray::level(&self.inner, raw, extent, descriptor.flags))
+    }
+
+    /// The number of levels.
+    pub fn levels(&self) -> u32 {
+        self.inner.levels
+    }
+
+    /// The raw mipmapped array, valid as long as a handle to it lives.
+    pub fn raw(&self) -> CUmipmappedArray {
+        self.inner.raw
+    }
+
+    /// The context.
+    pub fn context(&self) -> &CudaContext {
+        &self.inner.context
+    }
+
+    pub(in crate::memory) fn share(&self) -> Arc<MipmapInner> {
+        self.inner.clone()
+    }
+
+    /// Destroys all levels now if this is the last handle, and reports any error.
+    ///
+    /// Driver calls: `cuStreamSynchronize` or `cuCtxSynchronize`, and `cuMipmappedArrayDestroy`, for the last handle.
+    ///
+    /// # Errors
+    /// Any error returned by the driver; the handle is released in any case.
+    #[doc(alias = "cuMipmappedArrayDestroy")]
+    pub fn close(self) -> Result<(), Error> {
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+    }
+}
+
+/// As many levels as the sizes can be halved, and one; layers and faces are not halved.
+fn most_levels(shape: ArrayShape) -> u32 {
+    let Extent { width, height, depth } = shape.extent();
+    let depth = if matches!(shape, ArrayShape::D3 { .. }) { depth } else { 1 };
+    width.max(height).max(depth).checked_ilog2().unwrap_or(0) + 1
+}
+
+impl MipmapInner {
+    /// A texture is made of it: work that is not noted may use it.
+    pub(in crate::memory) fn escape(&self) {
+        self.escaped.store(true, Ordering::Relaxed);
+    }
+
+    fn destroy(&mut self) -> Result<(), Error> {
+        if !self.owned {
+            return Ok(());
+        }
+        self.context.may_give_back("cuMipmappedArrayDestroy")?;
+        // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
+        self.accesses.end(&self.context, *self.escaped.get_mut())?;
+        self.owned = false;
+        // SAFETY: this crate made it, destroys it once, no handle, level and no graph with a share is left, and `end` has waited for the
+        // work that uses it.
+        self.context.give_back("cuMipmappedArrayDestroy", String::new, |driver| unsafe {
+            driver.cuMipmappedArrayDestroy(self.raw)
+        })
+    }
+
+    /// What is to be destroyed, as a value of its own; nothing is left here.
+    fn take(&mut self) -> Self {
+        Self {
+            raw: self.raw,
+            levels: self.levels,
+            context: self.context.clone(),
+            accesses: self.accesses.take(),
+            escaped: std::mem::take(&mut self.escaped),
+            owned: std::mem::take(&mut self.owned),
+        }
+    }
+}
+
+impl Resource for MipmapInner {
+    fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
+    }
+}
+
+impl Drop for MipmapInner {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        if self.destroy().is_err() && self.owned {
+            try_again(self.take());
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Borrowed parts of device memory: the borrow checker treats them like slices.
+
+pub(in crate::memory) mod parts;
+
+use std::marker::PhantomData;
+use std::ops::{Bound, Range, RangeBounds};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::buffer::DeviceBuffer;
+use super::device_copy::DeviceCopy;
+use super::home::Home;
+use super::pointer::{DevicePtr, DevicePtrMut};
+use crate::driver::CudaContext;
+
+/// Device memory that can be read: buffers, views, and references and smart pointers to them.
+///
+/// # Safety
+/// 1. `address` points to `len` elements of device memory of `context`, or `len` is 0.
+/// 2. That memory stays allocated as long as `self` is borrowed.
+/// 3. Address and length stay the same until something takes `&mut self`: an operation checks them when it is created.
+#[allow(unsafe_code)] // declared here, relied on by copies and launches
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not device memory",
+    label = "no `DeviceBuffer`, and no view into one",
+    note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; a number, struct or \
+            device pointer is an argument without `slice`"
+)]
+pub unsafe trait DeviceSlice {
+    /// The element.
+    type Element: DeviceCopy;
+
+    /// References to the address and the length: what the packet of a launch points at.
+    fn parts(&self) -> SliceParts<'_, Self::Element>;
+
+    /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`].
+    fn address(&self) -> u64 {
+        let parts = self.parts();
+        parts.home.escape();
+        *parts.address
+    }
+
+    /// The number of elements.
+    fn len(&self) -> usize {
+        *self.parts().len
+    }
+
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The context that the memory belongs to.
+    fn context(&self) -> &CudaContext {
+        self.parts().home.context()
+    }
+}
+
+/// Device memory that can be written: buffers and mutable views.
+///
+/// # Safety
+/// 1. Nothing else uses the memory while `self` is mutably borrowed.
+#[allow(unsafe_code)] // declared here, relied on by launches
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not device memory that can be written",
+    label = "no `DeviceBuffer`, and no `DeviceViewMut` into one",
+    note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; what is only read is an \
+            argument as `slice(x)`; a number, struct or device pointer is one as it is"
+)]
+pub unsafe trait DeviceSliceMut: DeviceSlice {
+    /// Like [`DeviceSlice::parts`], for whoever may write.
+    fn parts_mut(&mut self) -> SliceParts<'_, Self::Element>;
+}
+
+/// References to the parts of a piece of device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceParts<'a, T: DeviceCopy> {
+    pub(crate) address: &'a u64,
+    pub(crate) len: &'a usize,
+    pub(crate) home: &'a Arc<Home>,
+    of: PhantomData<&'a [T]>,
+}
+
+impl<'a, T: DeviceCopy> SliceParts<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(address: &'a u64, len: &'a usize, home: &'a Arc<Home>) -> Self {
+        // A kernel takes the length as 8 bytes, and there is no CUDA for smaller machines.
+        const { assert!(size_of::<usize>() == 8) };
+        Self { address, len, home, of: PhantomData }
+    }
+}
+
+/// Elements of device memory, for reading.
+#[derive(Clone, Copy)]
+pub struct DeviceView<'a, T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    home: &'a Arc<Home>,
+    of: PhantomData<&'a [T]>,
+}
+
+/// Elements of device memory, for writing: an exclusive borrow.
+pub struct DeviceViewMut<'a, T: DeviceCopy> {
+    address: u64,
+    len: usize,
+    home: &'a Arc<Home>,
+    of: PhantomData<&'a mut [T]>,
+}
+
+macro_rules! view_methods {
+    ($name:ident) => {
+        impl<T: DeviceCopy> std::fmt::Debug for $name<'_, T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                crate::show::elements::<T>(f, stringify!($name), self.address, self.len, self.context())
+            }
+        }
+
+        impl<'a, T: DeviceCopy> $name<'a, T> {
+            pub(super) fn new(address: u64, len: usize, home: &'a Arc<Home>) -> Self {
+                Self { address, len, home, of: PhantomData }
+            }
+
+            /// The elements of `range`.
+            ///
+            /// # Panics
+            /// If the range is not inside the view, as with slices; `try_slice` does not panic.
+            #[track_caller]
+            pub fn slice(self, range: impl RangeBounds<usize>) -> Self {
+                let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
+                let len = self.len;
+                let inside = self.try_slice((start, end));
+                assert!(
+                    inside.is_some(),
+                    "range {start:?} to {end:?} is not inside a view of {len} elements"
+                );
+                inside.unwrap_or_else(|| unreachable!())
+            }
+
+            /// The elements of `range`; `None` if it is not inside the view.
+            pub fn try_slice(self, range: impl RangeBounds<usize>) -> Option<Self> {
+                let range = resolve(range, self.len)?;
+                Some(self.part(range))
+            }
+
+            /// The first `mid` elements and the rest.
+            ///
+            /// # Panics
+            /// If `mid` is past the end, as with slices.
+            #[track_caller]
+            pub fn split_at(self, mid: usize) -> (Self, Self) {
+                let len = self.len;
+                assert!(mid <= len, "cannot split a view of {len} elements at {mid}");
+                // Two parts that do not overlap, of a view that is given up.
+                let left = Self::new(self.address, mid, self.home);
+                (left, self.part(mid..len))
+            }
+
+            fn part(self, range: Range<usize>) -> Self {
+                let address = self.address + (range.start * size_of::<T>()) as u64;
+                Self::new(address, range.len(), self.home)
+            }
+
+            /// The raw address, as driver functions take it; see [`DeviceBuffer::cu_deviceptr`].
+            pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
+                self.home.escape();
+                self.address
+            }
+
+            /// The address for a kernel to read from; see [`DeviceBuffer::as_device_ptr`].
+            pub fn as_device_ptr(&self) -> DevicePtr<T> {
+                self.home.address_taken();
+                DevicePtr::from_raw(self.address)
+            }
+
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// The size in bytes.
+            pub fn byte_len(&self) -> usize {
+                self.len * size_of::<T>()
+            }
+
+            /// The context.
+            pub fn context(&self) -> &'a CudaContext {
+                self.home.context()
+            }
+
+            /// The owner of the memory.
+            pub(crate) fn home(&self) -> &'a Arc<Home> {
+                self.home
+            }
+
+            /// The address, for work that is noted.
+            pub(crate) fn base(&self) -> u64 {
+                self.address
+            }
+        }
+
+        // SAFETY: 1: made from a whole buffer, or a part that `resolve` or `split_at` found inside; 2: the lifetime borrows what keeps the
+        // memory; 3: neither is ever changed.
+        #[allow(unsafe_code)]
+        #[diagnostic::do_not_recommend]
+        unsafe impl<T: DeviceCopy> DeviceSlice for $name<'_, T> {
+            type Element = T;
+
+            #[inline(always)]
+            fn parts(&self) -> SliceParts<'_, T> {
+                SliceParts::new(&self.address, &self.len, self.home)
+            }
+        }
+    };
+}
+
+view_methods!(DeviceView);
+view_methods!(DeviceViewMut);
+
+impl<'a, T: DeviceCopy> DeviceView<'a, T> {
+    /// All elements of a buffer or view of any kind.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, DeviceView};
+    /// fn middle<T: cuda_launch::DeviceCopy>(memory: &impl DeviceSlice<Element = T>) -> DeviceView<'_, T> {
+    ///     DeviceView::of(memory).slice(1..memory.len() - 1)
+    /// }
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let buffer = DeviceBuffer::from_host(&stream, &[1u8, 2, 3, 4])?;
+    /// assert_eq!(middle(&middle(&buffer)).len(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    pub fn of(memory: &'a (impl DeviceSlice<Element = T> + ?Sized)) -> Self {
+        let parts = memory.parts();
+        Self::new(*parts.address, *parts.len, parts.home)
+    }
+}
+
+impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
+    /// All elements of any device memory, for writing.
+    pub fn of(memory: &'a mut (impl DeviceSliceMut<Element = T> + ?Sized)) -> Self {
+        let parts = memory.parts_mut();
+        Self::new(*parts.address, *parts.len, parts.home)
+    }
+}
+
+impl<T: DeviceCopy> DeviceViewMut<'_, T> {
+    /// The address for a kernel to write to; see [`DeviceBuffer::as_device_ptr`].
+    pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
+        self.home.address_taken();
+        DevicePtrMut::from_raw(self.address)
+    }
+
+    /// The same elements, for reading.
+    pub fn as_view(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.address, self.len, self.home)
+    }
+
+    /// The same elements, with a shorter lifetime.
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.address, self.len, self.home)
+    }
+}
+
+/// `range` with its ends filled in, if it is inside `0..len`.
+pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<Range<usize>> {
+    let start = match range.start_bound() {
+        Bound::Included(&s) => s,
+        Bound::Excluded(&s) => s.checked_add(1)?,
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&e) => e.checked_add(1)?,
+        Bound::Excluded(&e) => e,
+        Bound::Unbounded => len,
+    };
+    (start <= end && end <= len).then_some(start..end)
+}
+
+// SAFETY: 1: the buffer owns them; 2: its home keeps the memory, and the borrow the buffer; 3: neither is ever changed.
+#[allow(unsafe_code)]
+#[diagnostic::do_not_recommend]
+unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
+    type Element = T;
+
+    #[inline(always)]
+    fn parts(&self) -> SliceParts<'_, T> {
+        self.slice_parts()
+    }
+}
+
+macro_rules! writable {
+    ($({$($of:tt)*} $memory:ty;)*) => {$(
+        // SAFETY: 1: a buffer owns its memory, and a mutable view borrows its part of it alone; the host sees it by their leave only.
+        #[allow(unsafe_code)]
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($of)*> DeviceSliceMut for $memory {
+            #[inline(always)]
+            fn parts_mut(&mut self) -> SliceParts<'_, Self::Element> {
+                <Self as DeviceSlice>::parts(self)
+            }
+        }
+    )*};
+}
+
+writable! {
+    {T: DeviceCopy} DeviceBuffer<T>;
+    {T: DeviceCopy} DeviceViewMut<'_, T>;
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        // SAFETY: 1: as what it points to, always the same value; 2: a borrow of the pointer keeps that; 3: to change it takes `&mut` of it,
+        // which comes from `&mut` of the pointer, and of a shared pointer only where it is the last.
+        #[allow(unsafe_code)]
+        #[diagnostic::do_not_recommend]
+        unsafe impl<S: DeviceSlice + ?Sized> DeviceSlice for $pointer {
+            type Element = S::Element;
+
+            #[inline(always)]
+            fn parts(&self) -> SliceParts<'_, Self::Element> {
+                (**self).parts()
+            }
+        }
+    )*};
+}
+
+forward!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);

@@ -1,0 +1,187 @@
+//! Memory at an address: a mapping of physical memory to reserved addresses.
+
+#![allow(unsafe_code)] // Maps live memory at live addresses, both held until they are unmapped.
+
+use super::physical::{Claim, PhysicalAllocation, VirtualReservation, multiples};
+use crate::driver::{CudaContext, try_again};
+use crate::error::{Error, ErrorKind, LengthMismatch};
+use crate::memory::aligned::{OF_DEVICE, aligned};
+use crate::memory::buffer::{DeviceBuffer, byte_len};
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::home::{Home, Origin};
+use crate::memory::location::{MemoryAccess, MemoryLocation};
+
+/// Memory that is mapped at reserved addresses.
+///
+/// It keeps both alive, so that they can be dropped in any order. Dropping the mapping waits for all work in the
+/// context, which may use it, and unmaps the memory.
+///
+/// ```
+/// use cuda_launch::memory::MemoryAccess;
+/// use cuda_launch::virtual_memory::{Mapping, PhysicalAllocation, PhysicalOptions, VirtualReservation};
+/// use cuda_launch::{CudaContext, DeviceBuffer};
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let bytes = PhysicalOptions::default().granularity(&ctx, false)?;
+/// let memory = PhysicalAllocation::new(&ctx, bytes, PhysicalOptions::default())?;
+/// let addresses = VirtualReservation::new(&ctx, 4 * bytes, 0)?;
+/// let mapping = Mapping::new(&addresses, bytes, &memory)?; // at the second quarter
+/// mapping.set_access((&ctx).into(), MemoryAccess::ReadWrite)?;
+/// let mut buffer = DeviceBuffer::<u32>::from_mapping(mapping, 100)?;
+/// buffer.view_mut().copy_from_host(&stream, &[7; 100])?;
+/// assert_eq!(buffer.to_host_vec(&stream)?, [7; 100]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+#[doc(alias = "cuMemMap", alias = "cuMemUnmap")]
+pub struct Mapping {
+    address: u64,
+    /// Bytes; 0 once it is unmapped.
+    bytes: usize,
+    memory: PhysicalAllocation,
+    addresses: VirtualReservation,
+    /// The bytes, where they are a buffer's alone. Dropped after they are unmapped.
+    claim: Option<Claim>,
+}
+
+impl Mapping {
+    /// Maps all of `memory` at `offset` bytes into `addresses`. It is inaccessible until [`Mapping::set_access`].
+    ///
+    /// Driver call: `cuMemMap`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mapping`] if it does not fit there; memory and addresses belong to two different drivers; or any
+    /// error returned by the driver: something may already be mapped there.
+    pub fn new(
+        addresses: &VirtualReservation,
+        offset: usize,
+        memory: &PhysicalAllocation,
+    ) -> Result<Self, Error> {
+        addresses.context().same_driver(memory.context(), "the memory", "the addresses")?;
+        let bytes = memory.byte_len();
+        multiples("mapping", offset, bytes, addresses.byte_len(), memory.granularity())?;
+        let address = addresses.address() + offset as u64;
+        memory.context().call(
+            "cuMemMap",
+            || format!("{bytes} bytes at {address:#x}"),
+            // SAFETY: memory and addresses are kept by their handles, and of one driver, as was compared; `multiples` found the range inside
+            // the reservation.
+            |driver| unsafe { driver.cuMemMap(address, bytes, 0, memory.raw(), 0) },
+        )?;
+        Ok(Self { address, bytes, memory: memory.clone(), addresses: addresses.clone(), claim: None })
+    }
+
+    /// Grants a device access to the memory at this address, or revokes it. Driver call: `cuMemSetAccess`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuMemSetAccess")]
+    pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
+        let description = access.of(location);
+        // SAFETY: this value keeps the whole mapping; one description is passed.
+        self.context().call(
+            "cuMemSetAccess",
+            || format!("{access:?} for {location:?}"),
+            |driver| unsafe { driver.cuMemSetAccess(self.address, self.bytes, &description, 1) },
+        )
+    }
+
+    /// What a device may do with the memory at this address. Driver call: `cuMemGetAccess`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuMemGetAccess")]
+    pub fn access(&self, location: MemoryLocation) -> Result<MemoryAccess, Error> {
+        let (mut flags, raw) = (0, location.to_raw());
+        self.context().call(
+            "cuMemGetAccess",
+            || format!("{location:?}"),
+            // SAFETY: this value keeps the mapping; both values outlive the call.
+            |driver| unsafe { driver.cuMemGetAccess(&mut flags, &raw, self.address) },
+        )?;
+        Ok(MemoryAccess::from_raw(cuda_driver_sys::CUmemAccess_flags(flags as u32)))
+    }
+
+    /// The first address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The size in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The context of its addresses.
+    pub fn context(&self) -> &CudaContext {
+        self.addresses.context()
+    }
+}
+
+impl Mapping {
+    /// Unmaps it after all work in the context, once. Where that must not be now, it stays.
+    fn unmap(&mut self) -> Result<(), Error> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        self.context().may_give_back("cuMemUnmap")?;
+        self.context().end_of_work()?;
+        let bytes = std::mem::take(&mut self.bytes);
+        // SAFETY: this value owned the mapping, and unmaps it once; the work of the context that could use it is done, and that of others
+        // before the buffer that had it was.
+        self.context()
+            .give_back("cuMemUnmap", String::new, |driver| unsafe { driver.cuMemUnmap(self.address, bytes) })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // Nobody can be told here.
+        if self.unmap().is_err() && self.bytes != 0 {
+            let (address, bytes) = (self.address, std::mem::take(&mut self.bytes));
+            let (memory, addresses) = (self.memory.clone(), self.addresses.clone());
+            try_again(Self { address, bytes, memory, addresses, claim: self.claim.take() });
+        }
+    }
+}
+
+impl<T: DeviceCopy> DeviceBuffer<T> {
+    /// The first `len` elements of mapped memory, as a buffer that keeps the mapping alive.
+    ///
+    /// Only one buffer at a time owns the memory, at however many addresses it is mapped;
+    /// [`DeviceBuffer::from_shared_mapping`] makes others. No driver call. The context's device must have been granted
+    /// access.
+    ///
+    /// # Errors
+    /// The mapping is too short, or misaligned for the elements; [`ErrorKind::Aliased`] if a buffer already owns the
+    /// memory, or it is a multicast object.
+    pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
+        mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
+        Self::of_mapping(mapping, len)
+    }
+
+    /// The same for memory that is shared: at another address, behind a multicast object, or with another process.
+    ///
+    /// # Safety
+    /// 1. While the buffer or work on it uses the elements, nothing else does so in a way that a `Vec` would not allow:
+    ///    accesses to the same bytes through other buffers are not tracked, and not ordered.
+    /// 2. Memory that is bound to a multicast object stays bound as long as work uses it through that object.
+    ///
+    /// # Errors
+    /// The mapping is too short, or misaligned for the elements.
+    pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+        Self::of_mapping(mapping, len)
+    }
+
+    fn of_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+        aligned::<T>(mapping.address, "cuMemMap", OF_DEVICE)?;
+        let bytes = byte_len::<T>(len)?;
+        if bytes > mapping.bytes {
+            let destination_len = mapping.bytes / size_of::<T>().max(1);
+            let mismatch = LengthMismatch { call: "from_mapping", source_len: len, destination_len };
+            return Err(ErrorKind::Length(mismatch).into());
+        }
+        let (address, context) = (mapping.address, mapping.context().clone());
+        Ok(Self::from_home(len, address, Home::new(address, &context, Origin::Foreign(Box::new(mapping)))))
+    }
+}

@@ -1,0 +1,192 @@
+//! Memory of several devices behind one address.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles.
+
+use cuda_driver_sys::{CUdevice_attribute, CUmulticastGranularity_flags as G, CUmulticastObjectProp};
+
+use super::physical::{PhysicalAllocation, multiples};
+use crate::driver::{CudaContext, try_again};
+use crate::error::Error;
+use crate::memory::os_handle::OsHandleKinds;
+
+/// One address for memory of several devices: writes go to all of them, reads are reduced.
+///
+/// It is mapped like physical memory, [`MulticastObject::as_physical`], and turned into a buffer with
+/// [`DeviceBuffer::from_shared_mapping`](crate::DeviceBuffer::from_shared_mapping). Devices are added first, then
+/// memory of each device is bound.
+///
+/// ```
+/// use cuda_launch::virtual_memory::MulticastObject;
+/// use cuda_launch::CudaContext;
+/// let ctx = CudaContext::new(0)?;
+/// if MulticastObject::is_supported(&ctx)? {
+///     let bytes = MulticastObject::granularity(&ctx, 2, true)?;
+///     let object = MulticastObject::new(&ctx, 2, bytes, Default::default())?;
+///     object.add_device(&ctx)?;
+/// }
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[doc(alias = "cuMulticastCreate")]
+pub struct MulticastObject {
+    memory: PhysicalAllocation,
+}
+
+fn properties(devices: u32, bytes: usize, handles: OsHandleKinds) -> CUmulticastObjectProp {
+    CUmulticastObjectProp { numDevices: devices, size: bytes, handleTypes: handles.bits().into(), flags: 0 }
+}
+
+impl MulticastObject {
+    /// Whether the context's device supports multicast. Driver call: `cuDeviceGetAttribute`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver; for a driver that does not know multicast objects the result is `false`.
+    pub fn is_supported(context: &CudaContext) -> Result<bool, Error> {
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
+        Ok(context.device_attribute(attribute).is_ok_and(|value| value != 0))
+    }
+
+    /// The granularity of sizes, in bytes: the minimum, or the one recommended for speed. Driver call:
+    /// `cuMulticastGetGranularity`.
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[doc(alias = "cuMulticastGetGranularity")]
+    pub fn granularity(context: &CudaContext, devices: u32, recommended: bool) -> Result<usize, Error> {
+        let option = if recommended {
+            G::CU_MULTICAST_GRANULARITY_RECOMMENDED
+        } else {
+            G::CU_MULTICAST_GRANULARITY_MINIMUM
+        };
+        let (properties, mut bytes) = (properties(devices, 0, OsHandleKinds::empty()), 0);
+        context.call(
+            "cuMulticastGetGranularity",
+            || format!("{devices} devices"),
+            // SAFETY: the properties are whole, `bytes` outlives the call.
+            |driver| unsafe { driver.cuMulticastGetGranularity(&mut bytes, &properties, option) },
+        )?;
+        Ok(bytes)
+    }
+
+    /// An object for `bytes` bytes on each of the given number of devices.
+    ///
+    /// Driver calls: `cuMulticastGetGranularity`, `cuMulticastCreate`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` if no device supports it, or any error returned by the driver.
+    pub fn new(
+        context: &CudaContext,
+        devices: u32,
+        bytes: usize,
+        handles: OsHandleKinds,
+    ) -> Result<Self, Error> {
+        let granularity = Self::granularity(context, devices, false)?;
+        multiples("multicast object", 0, bytes, usize::MAX, granularity)?;
+        let (properties, mut handle) = (properties(devices, bytes, handles), 0);
+        context.call(
+            "cuMulticastCreate",
+            || format!("{bytes} bytes, {devices} devices"),
+            // SAFETY: the properties are whole, `handle` outlives the call.
+            |driver| unsafe { driver.cuMulticastCreate(&mut handle, &properties) },
+        )?;
+        // SAFETY: 1: the driver has just made it, and gave it to nobody else.
+        Ok(Self { memory: unsafe { PhysicalAllocation::owned(context, handle, (bytes, granularity), true) } })
+    }
+
+    /// Adds the context's device. Driver call: `cuMulticastAddDevice`.
+    ///
+    /// # Errors
+    /// The context belongs to another driver, or any error returned by the driver.
+    #[doc(alias = "cuMulticastAddDevice")]
+    pub fn add_device(&self, context: &CudaContext) -> Result<(), Error> {
+        self.memory.context().same_driver(context, "the context", "the multicast object")?;
+        let device = context.raw_device();
+        // SAFETY: the object is kept by its handle, and of the context's driver, as was compared; the driver named the device.
+        context.call(
+            "cuMulticastAddDevice",
+            || format!("device {device}"),
+            |driver| unsafe { driver.cuMulticastAddDevice(self.memory.raw(), device) },
+        )
+    }
+
+    /// Binds memory of the context's device at `offset` bytes, until the result is dropped.
+    ///
+    /// Driver calls: `cuMulticastBindMem`, and `cuMulticastUnbind` at the end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) if it does not fit there; context or memory belongs to another
+    /// driver; or any error returned by the driver: all devices must have been added.
+    #[doc(alias = "cuMulticastBindMem", alias = "cuMulticastUnbind")]
+    pub fn bind(
+        &self,
+        context: &CudaContext,
+        offset: usize,
+        memory: &PhysicalAllocation,
+    ) -> Result<MulticastBinding, Error> {
+        self.memory.context().same_driver(context, "the context", "the multicast object")?;
+        self.memory.context().same_driver(memory.context(), "the memory", "the multicast object")?;
+        let bytes = memory.byte_len();
+        multiples("binding", offset, bytes, self.memory.byte_len(), self.memory.granularity())?;
+        context.call(
+            "cuMulticastBindMem",
+            || format!("{bytes} bytes at {offset}"),
+            // SAFETY: object and memory are kept by their handles, and of one driver, as was compared; `multiples` found the range inside the
+            // object, and it is all of the memory.
+            |driver| unsafe {
+                driver.cuMulticastBindMem(self.memory.raw(), offset, memory.raw(), 0, bytes, 0)
+            },
+        )?;
+        Ok(MulticastBinding {
+            object: self.clone(),
+            _memory: memory.clone(),
+            offset,
+            context: context.clone(),
+            bound: true,
+        })
+    }
+
+    /// What is mapped, exported and imported.
+    pub fn as_physical(&self) -> &PhysicalAllocation {
+        &self.memory
+    }
+}
+
+/// Memory of a device that is bound to a [`MulticastObject`]. Dropping it waits for all work in its context, and
+/// unbinds it.
+#[derive(Debug)]
+pub struct MulticastBinding {
+    object: MulticastObject,
+    _memory: PhysicalAllocation,
+    offset: usize,
+    context: CudaContext,
+    bound: bool,
+}
+
+impl MulticastBinding {
+    /// Takes it out after all work in the context, once. Where that must not be now, it stays.
+    fn unbind(&mut self) -> Result<(), Error> {
+        if !self.bound {
+            return Ok(());
+        }
+        self.context.may_give_back("cuMulticastUnbind")?;
+        self.context.end_of_work()?;
+        self.bound = false;
+        let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
+        // SAFETY: this value bound the range, and unbinds it once; no work of the context is left that could use it. Buffers of the object
+        // are those of `from_shared_mapping`, of whose duty 2 it is that none uses it any more.
+        self.context.give_back("cuMulticastUnbind", String::new, |driver| unsafe {
+            driver.cuMulticastUnbind(self.object.memory.raw(), device, self.offset, bytes)
+        })
+    }
+}
+
+impl Drop for MulticastBinding {
+    fn drop(&mut self) {
+        // Nobody can be told here.
+        if self.unbind().is_err() && std::mem::take(&mut self.bound) {
+            let (object, _memory) = (self.object.clone(), self._memory.clone());
+            let (offset, context) = (self.offset, self.context.clone());
+            try_again(Self { object, _memory, offset, context, bound: true });
+        }
+    }
+}

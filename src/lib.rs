@@ -106,7 +106,7 @@ pub mod virtual_memory {
 /// Memory shared with other processes, graphics APIs and tensor libraries.
 pub mod interop {
     #[cfg(feature = "dlpack")]
-    pub use crate::memory::dlpack::abi;
+    pub use crate::memory::dlpack::abi as dlpack_abi;
     #[cfg(feature = "dlpack")]
     pub use crate::memory::dlpack::{DlElement, DlTensor};
     #[cfg(feature = "interop")]

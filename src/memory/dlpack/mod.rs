@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // Follows pointers of structures that this file made, or that a caller of `from_raw` vouched for.
 
-#[cfg(feature = "dlpack")]
 #[doc(hidden)]
 pub mod abi;
 

@@ -22,7 +22,7 @@ macro_rules! __cuda_module_async {
             /// # Asynchronous
             /// Nothing is launched before the operation runs, on a stream that its schedule chooses. The launch contract is
             /// checked by this call, and whatever depends on the stream when the operation runs.
-            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             $($vis)* $($unsafety)* fn $name<'launch, $($generics)*>(
                 &$this,
@@ -57,7 +57,7 @@ macro_rules! __cuda_module_async {
             /// As the method that borrows. The operation takes buffers, or whatever else is device memory: an `Arc` of a buffer
             /// that is only read, for several operations. It gives them back in order, one as it is, several as a tuple; after
             /// an error they are dropped.
-            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             $($vis)* $($unsafety)* fn $name_owned<$($owned_generics)*>(
                 &$this,

@@ -25,7 +25,7 @@ macro_rules! __cuda_module_kernel {
         impl Module {
             $($attributes)*
             // `unreachable_pub`: that of the declaration, which is the author's to choose. `trivial_bounds`: of element types.
-            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             #[inline(always)]
             $($vis)* $($unsafety)* fn $name<$($generics)*>(

@@ -181,7 +181,7 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         /// # Errors
         /// None of the images is for this device, the driver refuses the one that is, or a kernel is not what it was when
         /// this program was compiled.
-        #[allow(dead_code, unsafe_code)]
+        #[allow(dead_code)]
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
             let module = #path::__private::typed::load(context, __IMAGES)?;
             // SAFETY: 1: the module is of one of the images that this attribute names, with which the declarations were compared when this was
@@ -197,7 +197,7 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         /// # Safety
         /// 1. The kernels and variables of `module` are those that were declared here: of the same meaning, not only of the
         ///    same name and sizes.
-        #[allow(dead_code, unsafe_code)]
+        #[allow(dead_code)]
         pub unsafe fn from_module(module: #path::CudaModule) -> ::core::result::Result<Module, #path::Error> {
             #(#sizes)*
             let functions = Functions { #(#lookups,)* };

@@ -67,12 +67,13 @@ pub(crate) struct NamedArgument {
     pub(crate) name: String,
     /// Index of its first parameter.
     pub(crate) parameter: usize,
+    /// Of memory that of its elements.
     pub(crate) type_name: &'static str,
     /// Bytes of a value.
     pub(crate) size: usize,
     /// Whether it is memory, address and length; `true` for memory that may be written.
     pub(crate) slice: Option<bool>,
-    /// Whether it is memory whose address alone is passed, as far as is known; `true` for memory that may be written.
+    /// Whether it is memory whose address alone is passed; `true` for memory that may be written.
     pub(crate) pointer: Option<bool>,
 }
 

@@ -12,7 +12,8 @@ use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, lock};
 use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch};
 use crate::error::{Error, ErrorKind, GraphError};
-use crate::launch::named::{memory_word, no_such_argument};
+use crate::launch::ByValue;
+use crate::launch::named::{MemoryWord, memory_word, no_such_argument};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
 
 /// Launches that were recorded once, to be replayed with one driver call.
@@ -103,18 +104,21 @@ impl LaunchPlan {
     /// # Safety
     /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) with this name hold for this value, too.
     pub unsafe fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
-        let fits = NamedArgument::takes_value::<T>;
-        for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
-            let Some(planned) = self.launches.get_mut(launch) else { continue };
-            let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
-            unsafe { named.put_value(&mut planned.launch.arguments, &value) };
-            self.mark(launch);
-        }
-        Ok(())
+        self.set_copy(name, &value)
     }
 
-    /// Sets memory that the kernels only read, recorded as `slice` or `ptr`, by name, from the next replay on. No driver call.
+    /// Sets any `Copy` value that borrows nothing, recorded as `byval`, by name. Otherwise like [`LaunchPlan::set`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set`].
+    pub unsafe fn set_byval<T: ByValue>(&mut self, name: &str, value: T) -> Result<(), Error> {
+        self.set_copy(name, &value)
+    }
+
+    /// Sets memory that the kernel only reads, recorded as `slice`, by name, from the next replay on. No driver call.
     ///
     /// The plan keeps the memory alive, and also the memory that it replaces.
     ///
@@ -128,11 +132,10 @@ impl LaunchPlan {
         name: &str,
         memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts(), false)
+        self.set_memory(name, memory.parts(), MemoryWord::Slice(false))
     }
 
-    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise like
-    /// [`LaunchPlan::set_slice`].
+    /// Sets memory that the kernel may write, recorded as `slice_mut`. Otherwise like [`LaunchPlan::set_slice`].
     ///
     /// # Errors
     /// As for [`LaunchPlan::set_slice`].
@@ -144,24 +147,67 @@ impl LaunchPlan {
         name: &str,
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts_mut(), true)
+        self.set_memory(name, memory.parts_mut(), MemoryWord::Slice(true))
+    }
+
+    /// Sets the address of memory that the kernel only reads, recorded as `ptr`. Otherwise like [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
+    pub unsafe fn set_ptr<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &(impl DeviceSlice<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory(name, memory.parts(), MemoryWord::Pointer(false))
+    }
+
+    /// Sets the address of memory that the kernel may write, recorded as `ptr_mut`. Otherwise like
+    /// [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
+    pub unsafe fn set_ptr_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory(name, memory.parts_mut(), MemoryWord::Pointer(true))
+    }
+
+    fn set_copy<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
+        let fits = NamedArgument::takes_value::<T>;
+        for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
+            let Some(planned) = self.launches.get_mut(launch) else { continue };
+            let Some(named) = planned.launch.named.get(argument) else { continue };
+            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
+            unsafe { named.put_value(&mut planned.launch.arguments, value) };
+            self.mark(launch);
+        }
+        Ok(())
     }
 
     fn set_memory<T: DeviceCopy>(
         &mut self,
         name: &str,
         parts: SliceParts<'_, T>,
-        written: bool,
+        word: MemoryWord,
     ) -> Result<(), Error> {
         self.exec.context().same_context(parts.home.context(), "the memory", "the plan")?;
-        let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
-        for (launch, argument) in self.places(name, fits, || memory_word::<T>(written))? {
+        let fits = |named: &NamedArgument| named.takes_memory::<T>(word);
+        for (launch, argument) in self.places(name, fits, || memory_word::<T>(word))? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
             // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
             unsafe { named.put_memory(&mut planned.launch.arguments, parts) };
             let mut share = Share::default();
-            share.add_memory(parts.home, written);
+            share.add_memory(parts.home, word.is_written());
             planned.memory.insert(argument, share);
             let mut all = Share::default();
             planned.memory.values().for_each(|share| all.extend(share));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::record::Report;
 use crate::driver::CudaContext;
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DevicePtr, Home, ObjectParts, Shared, SliceParts};
+use crate::memory::{DeviceCopy, Home, ObjectParts, Shared, SliceParts};
 use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
@@ -37,6 +37,8 @@ pub enum Role {
     Address,
     /// The length of a slice, in elements.
     Length,
+    /// The address of memory, alone; the type is that of its elements.
+    Pointer,
 }
 
 /// The types of an argument list; the address of a `Signature` identifies it.
@@ -260,7 +262,7 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     for Cons<Pointer<'a, T, WRITE>, R>
 {
     const SIGNATURE: Option<&'static Signature> =
-        Some(&Signature { parameter: parameter::<DevicePtr<T>>(8, Role::Value), rest: R::SIGNATURE });
+        Some(&Signature { parameter: parameter::<T>(8, Role::Pointer), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
     type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
 

@@ -14,7 +14,7 @@ use super::record::Report;
 use super::site::ByValue;
 use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
 #[cfg(feature = "async")]
 use crate::memory::{ObjectParts, Shared};
 use crate::ordering::Submission;
@@ -22,7 +22,7 @@ use crate::ordering::Submission;
 /// Parameters that need no heap. InlineVec kernels have more.
 pub(super) const USUAL: usize = 16;
 
-/// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) takes.
+/// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) and [`named`](crate::LaunchBuilder::named) take.
 ///
 /// | given | parameters of the kernel |
 /// |---|---|
@@ -30,8 +30,9 @@ pub(super) const USUAL: usize = 16;
 /// | `&mut x` of a buffer or mutable view | the same, to be written |
 /// | `&x` of a number, array, device pointer or derived struct | one, of its size; none if that is 0 |
 /// | [`slice(&x)`](super::slice), [`slice_mut(&mut x)`](super::slice_mut) | two of 8 bytes: device address, length in elements |
-/// | [`Value(&x)`](Value) | as `&x` of a number, array, device pointer or derived struct |
-/// | [`Bits(&x)`](Bits) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
+/// | [`ptr(&x)`](super::ptr), [`ptr_mut(&mut x)`](super::ptr_mut) | as `&x` and `&mut x` of a buffer or view |
+/// | [`value(&x)`](super::value) | as `&x` of a number, array, device pointer or derived struct |
+/// | [`byval(&x)`](super::byval) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
 ///
 /// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
 /// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
@@ -192,7 +193,7 @@ impl<'a> Arguments<'a> {
     /// The address of memory that is not known yet, as one parameter: [`fill`](Self::fill) says which.
     #[cfg(feature = "async")]
     pub(super) fn ptr_later<T: DeviceCopy>(&mut self) {
-        self.address_later(const { &parameter::<DevicePtr<T>>(8, Role::Value) });
+        self.address_later(const { &parameter::<T>(8, Role::Pointer) });
     }
 
     #[cfg(feature = "async")]
@@ -286,7 +287,7 @@ impl<'a> Arguments<'a> {
 
     #[inline(always)]
     fn pass_pointer<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
-        self.pass_address(parts, written, const { &parameter::<DevicePtr<T>>(8, Role::Value) });
+        self.pass_address(parts, written, const { &parameter::<T>(8, Role::Pointer) });
     }
 
     #[inline(always)]
@@ -304,14 +305,14 @@ impl<'a> Arguments<'a> {
     fn name(&self, name: &str, parameter: usize) -> Option<NamedArgument> {
         let of = self.parameters.beside().get(parameter)?;
         let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
-        let (is_slice, written) = (of.role == Role::Address, memory.map(|passed| passed.written));
+        let written = memory.map(|passed| passed.written);
         Some(NamedArgument {
             name: name.to_string(),
             parameter,
             type_name: (of.type_name)(),
             size: of.size,
-            slice: written.filter(|_| is_slice),
-            pointer: written.filter(|_| !is_slice),
+            slice: written.filter(|_| of.role == Role::Address),
+            pointer: written.filter(|_| of.role == Role::Pointer),
         })
     }
 }

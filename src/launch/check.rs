@@ -98,6 +98,7 @@ fn describe(parameter: &ParameterType) -> Given {
         Role::Bits => format!("byval({name})"),
         Role::Address => format!("address of [{name}]"),
         Role::Length => format!("length of [{name}]"),
+        Role::Pointer => format!("DevicePtr<{name}>"),
     };
     Given { size: parameter.size, type_name }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::args::{Pointer, Slice};
+use super::args::{Bits, Pointer, Slice, Value};
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use crate::driver::{CudaFunction, CudaModule, CudaStream, Kernel};
@@ -182,11 +182,30 @@ pub fn slice_mut<T: DeviceCopy>(
     Slice(memory.parts_mut())
 }
 
-/// `ptr(x)`.
-#[doc(hidden)]
+/// `ptr(x)`: the device address of memory that the kernel reads, as one parameter.
 #[inline(always)]
 pub fn ptr<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Pointer<'_, T, false> {
     Pointer(memory.parts())
+}
+
+/// `ptr_mut(x)` as a function: the device address of memory that the kernel may write, as one parameter.
+#[inline(always)]
+pub fn ptr_mut<T: DeviceCopy>(
+    memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+) -> Pointer<'_, T, true> {
+    Pointer(memory.parts_mut())
+}
+
+/// A plain value where it stands, as one parameter: what `x` alone is in `cuda_launch!`.
+#[inline(always)]
+pub fn value<T: DeviceCopy>(value: &T) -> Value<'_, T> {
+    Value(value)
+}
+
+/// `byval(x)`: any `Copy` value that borrows nothing, as one parameter.
+#[inline(always)]
+pub fn byval<T: ByValue>(value: &T) -> Bits<'_, T> {
+    Bits(value)
 }
 
 /// `slice_mut(x)` and `ptr_mut(x)`: methods, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.

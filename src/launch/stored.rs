@@ -9,15 +9,16 @@ use super::args::{
     Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter,
 };
 use super::attributes::Attribute;
-use super::builder_argument::{Arguments, BuilderArgument, USUAL};
+use super::builder_argument::{Arguments, BuilderArgument, OfForm, OfMemory, OfMemoryMut, OfValue, USUAL};
 use super::config::LaunchConfig;
 use super::given::Given;
 use super::inline_vec::InlineVec;
 use super::record::Report;
+use super::site::{ByValue, ptr, ptr_mut};
 use super::submit::submit_given;
 use crate::driver::{CudaContext, CudaStream, Kernel, Kind};
 use crate::error::Error;
-use crate::memory::DeviceCopy;
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 use crate::ordering::Submission;
 
 /// Words of values that need no heap: 256 bytes.
@@ -246,6 +247,46 @@ impl Memory for WithObjects<'_, '_> {
     fn report(&self, report: &mut Report) {
         self.0.report(report);
     }
+}
+
+/// What [`AsyncKernelLaunch::arg`](crate::AsyncKernelLaunch::arg) and [`named`](crate::AsyncKernelLaunch::named) take: the same as
+/// [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) ([`BuilderArgument`] lists it). Values are copied, memory is borrowed until
+/// the launch was submitted.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a kernel",
+    label = "not an argument",
+    note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
+            its length as `.slice(&x)` or `.slice_mut(&mut x)`",
+    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
+            enums, tuples and types of other crates are given as `.byval(&x)`"
+)]
+pub trait StoredArgument<'a, Kind> {
+    /// Appends its parameters.
+    #[doc(hidden)]
+    fn store_in(self, list: &mut StoredArguments<'a>);
+}
+
+macro_rules! stored_argument {
+    ($({$($of:tt)*} $kind:ident $argument:ty, |$this:ident, $list:ident| $append:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<'a, $($of)*> StoredArgument<'a, $kind> for $argument {
+            #[inline(always)]
+            fn store_in(self, $list: &mut StoredArguments<'a>) {
+                let $this = self;
+                $append;
+            }
+        }
+    )*};
+}
+
+stored_argument! {
+    {T: DeviceCopy} OfValue &T, |value, list| list.value(*value);
+    {S: DeviceSlice + ?Sized} OfMemory &'a S, |memory, list| list.memory(ptr(memory));
+    {S: DeviceSliceMut + ?Sized} OfMemoryMut &'a mut S, |memory, list| list.memory(ptr_mut(memory));
+    {T: DeviceCopy} OfForm Value<'_, T>, |value, list| list.value(*value.0);
+    {T: ByValue} OfForm Bits<'_, T>, |value, list| list.bits(*value.0);
+    {T: DeviceCopy, const WRITE: bool} OfForm Slice<'a, T, WRITE>, |memory, list| list.memory(memory);
+    {T: DeviceCopy, const WRITE: bool} OfForm Pointer<'a, T, WRITE>, |memory, list| list.memory(memory);
 }
 
 /// A list of arguments as `cuda_launch!` writes it, to be stored.

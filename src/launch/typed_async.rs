@@ -78,9 +78,7 @@ macro_rules! __cuda_module_async {
                 $($crate::__cuda_module_push! { launch $kind $argument [$($element)*] })*
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                for attribute in [fields, attributes].concat() {
-                    launch.push_attribute(attribute);
-                }
+                launch.attributes(fields).attributes(attributes);
                 // SAFETY: of `new`: 1: as for the method that borrows; 2: what the kernel uses is pushed as memory or objects, which launches
                 // order; of `typed`: 2: each slice, address and object was pushed, and is filled, in the order of the parameters, with its type.
                 ::core::result::Result::Ok(unsafe {
@@ -103,25 +101,20 @@ macro_rules! __cuda_module_async {
 #[macro_export]
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_borrow {
-    (slice $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
-    (slice_mut $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
-    (ptr $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
-    (ptr_mut $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
+    (value $argument:ident [$($element:tt)*]) => {};
+    (open $argument:ident [$($element:tt)*]) => {};
     (object $argument:ident [$($ty:tt)*]) => {
         let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
+        // Few contracts look at all of them.
+        let _ = $argument;
     };
     (object_mut $argument:ident [$($ty:tt)*]) => {
-        let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
+        $crate::__cuda_module_borrow! { object $argument [$($ty)*] }
     };
-    ($kind:ident $argument:ident [$($element:tt)*]) => {};
+    ($memory:ident $argument:ident [$($element:tt)*]) => {
+        let $argument = &$argument;
+        let _ = $argument;
+    };
 }
 
 /// Values are pushed as they are, memory and objects when the launch runs.
@@ -154,7 +147,7 @@ macro_rules! __cuda_module_push {
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {
-        $launch.push_byval($argument);
+        $launch.byval(&$argument);
     };
 }
 

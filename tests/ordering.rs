@@ -134,6 +134,12 @@ fn copies_and_fills_are_ordered_as_launches_are() {
         y.view_mut().copy_from_device(rig.b(), &x).unwrap();
         assert_eq!(marks(), crossing(rig.a(), rig.b()), "x is only read, y is written twice");
         reset();
+        let clone = y.try_clone(rig.a()).unwrap();
+        assert_eq!(marks(), crossing(rig.b(), rig.a()), "the copy comes after what wrote y");
+        reset();
+        drop(clone);
+        assert_eq!(marks(), [("free", rig.a().raw().addr())], "on its stream, without a wait");
+        reset();
         let mut x = x;
         x.view_mut().set_zero(rig.c()).unwrap();
         assert_eq!(marks(), [crossing(rig.a(), rig.c()), crossing(rig.b(), rig.c())].concat());

@@ -184,9 +184,10 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// When the module is loaded the same is compared with what the driver says of the kernel, once.
 ///
 /// # What is written
-/// In the module: `load(&CudaContext)`; `from_module(CudaModule)`, which is unsafe, for images that come from elsewhere; the
+/// In the module: `load(&CudaContext)`; with feature `async` of `cuda-launch` also `load_async(device)`, for the context of that
+/// device which operations run in; `from_module(CudaModule)`, which is unsafe, for images that come from elsewhere; the
 /// struct `Module`, a cheap handle, with a method for each kernel, `functions()` (a `CudaFunction` of each, to ask for limits and
-/// attributes) and `as_module()`. A method takes the stream, a `LaunchConfig`, and the arguments.
+/// attributes), `as_module()`, and `origin()`, which names the image that was loaded. A method takes the stream, a `LaunchConfig`, and the arguments.
 ///
 /// # How a kernel is launched
 /// - `#[cluster_launch(x, y, z)]`, `#[cooperative_launch]`, `#[attributes(Attribute::priority(-1), ..)]`: launch attributes.

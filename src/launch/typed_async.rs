@@ -96,6 +96,31 @@ macro_rules! __cuda_module_async {
     };
 }
 
+/// The function that loads a typed module for operations.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "async")]
+macro_rules! __cuda_module_load_async {
+    () => {
+        /// Loads the kernels as `load` does, for the context that operations on this device run in.
+        ///
+        /// # Errors
+        /// Those of `load` and of `cuda_launch::operation::device_context`.
+        #[allow(dead_code)]
+        pub fn load_async(device: u32) -> ::core::result::Result<Module, $crate::Error> {
+            load(&$crate::operation::device_context(device)?)
+        }
+    };
+}
+
+/// None: this crate was built without feature `async`.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "async"))]
+macro_rules! __cuda_module_load_async {
+    () => {};
+}
+
 /// An owned argument as the launch contract sees it.
 #[doc(hidden)]
 #[macro_export]

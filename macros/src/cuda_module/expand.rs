@@ -163,6 +163,11 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
                 &self.functions
             }
 
+            /// The image that was loaded, by the path that the attribute names.
+            pub fn origin(&self) -> &str {
+                self.module.origin()
+            }
+
             /// The module as `cuda_launch!` takes it.
             pub fn as_module(&self) -> &#path::CudaModule {
                 &self.module
@@ -188,6 +193,8 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
             // compiled; that they mean what is declared is for whoever declared them in an `unsafe extern` block.
             unsafe { from_module(module) }
         }
+
+        #path::__cuda_module_load_async!();
 
         /// Takes the kernels from a module that was loaded otherwise: by a library, from a file, with options.
         ///

@@ -108,7 +108,9 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
     if let Entry::PerType { parameters, .. } = &kernel.entry {
         let (key, element) = (key(parameters), trait_name(kernel));
         bounds.push(quote!(#key: #element));
-        bounds.extend(parameters.iter().map(|p| quote!(#p: #path::DeviceCopy)));
+        // Of one type the trait says it.
+        let several = parameters.iter().filter(|_| parameters.len() > 1);
+        bounds.extend(several.map(|p| quote!(#p: #path::DeviceCopy)));
     }
     for parameter in &kernel.parameters {
         // Of a type that only the compiler knows: assumed by the rest of what is written, so that it is asked for once.

@@ -3,8 +3,9 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // Launches of kernels that the lists below fit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cuda_launch::launch::{byval, ptr, ptr_mut, slice, slice_mut, value};
-use cuda_launch::operation::DeviceOperation;
+use cuda_launch::launch::{byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut, value};
+use cuda_launch::memory::PitchedBuffer;
+use cuda_launch::operation::{DeviceOperation, OwnedKernelLaunch};
 use cuda_launch::{
     AsyncKernelLaunch, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig,
     LaunchPlan, cuda_launch, cuda_launch_async, cuda_module,
@@ -20,6 +21,8 @@ struct Pair(u32, u32);
 
 #[cuda_module("tests/kernels/handwritten/words.ptx")]
 mod kernels {
+    use cuda_launch::memory::PitchedBuffer;
+
     unsafe extern "C" {
         pub fn words<P: Copy>(
             floats: &[f32],
@@ -30,6 +33,13 @@ mod kernels {
             n: u32,
             factor: f32,
         );
+
+        #[launch_contract(grid = (image.height() as u32, 1, 1), requires = (
+            image.height() == out.height(), width as usize <= image.width(), width as usize <= out.width()
+        ))]
+        pub safe fn rows(image: &PitchedBuffer<u32>, out: &mut PitchedBuffer<u32>, width: u32);
+        #[entry(u32 = "rows", i32 = "rows")]
+        pub fn rows_of<T>(image: &PitchedBuffer<T>, out: &mut PitchedBuffer<T>, width: u32);
     }
 }
 
@@ -258,7 +268,7 @@ fn plans() -> Result<(), Error> {
         (DeviceBuffer::<f32>::zeroed(stream, N)?, DeviceBuffer::<u32>::zeroed(stream, N)?, rig.out()?);
     let function = f.clone();
     let operation = unsafe {
-        cuda_launch::operation::OwnedKernelLaunch::new(owned, move |(floats, numbers, out)| {
+        OwnedKernelLaunch::new(owned, move |(floats, numbers, out)| {
             let mut launch = AsyncKernelLaunch::new(&function);
             launch.named("floats", slice(floats)).named("scaled", slice_mut(&mut out.0));
             launch.named("numbers", ptr(numbers)).named("counts", &mut out.1);
@@ -274,5 +284,132 @@ fn plans() -> Result<(), Error> {
     rig.holds("a graph of an operation", &out, 3.0)?;
     // What was recorded was never written.
     assert_eq!(before.0.to_host_vec(stream)?, [0.0; 5]);
+    Ok(())
+}
+
+/// Two rows of three elements.
+struct Image {
+    stream: CudaStream,
+    module: kernels::Module,
+    f: CudaFunction,
+}
+
+const ROWS: LaunchConfig = LaunchConfig::new((2, 1, 1), (32, 1, 1));
+
+impl Image {
+    fn open() -> Result<Self, Error> {
+        let ctx = CudaContext::new(0)?;
+        let module = kernels::load(&ctx)?;
+        Ok(Self { stream: ctx.new_stream()?, f: module.functions().rows.clone(), module })
+    }
+
+    fn make(&self, elements: [u32; 6]) -> Result<PitchedBuffer<u32>, Error> {
+        let mut image = PitchedBuffer::uninit(&self.stream, 3, 2)?;
+        assert_ne!(image.pitch(), 12, "there is padding, or this shows nothing");
+        image.copy_from_host(&self.stream, &elements)?;
+        Ok(image)
+    }
+
+    fn check(
+        &self,
+        way: &str,
+        launch: impl FnOnce(PitchedBuffer<u32>, &mut PitchedBuffer<u32>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (image, mut out) = (self.make([1, 2, 3, 4, 5, 6])?, self.make([0; 6])?);
+        launch(image, &mut out)?;
+        assert_eq!(out.to_host_vec(&self.stream)?, [10, 20, 30, 40, 50, 60], "{way}");
+        Ok(())
+    }
+}
+
+#[test]
+fn rows_are_an_argument_in_every_way() -> Result<(), Error> {
+    let rig = Image::open()?;
+    let Image { stream, module, f } = &rig;
+    rig.check("cuda_launch!", |image, out| unsafe {
+        cuda_launch! { function: f, stream: stream, config: ROWS, args: [pitched(image), pitched_mut(out), 3u32] }
+    })?;
+    rig.check("cuda_launch_async!", |image, out| {
+        let image = std::sync::Arc::new(image);
+        unsafe {
+            cuda_launch_async! { function: f, config: ROWS, args: [pitched(image), pitched_mut(out), 3u32] }
+        }
+        .sync_on(stream)
+    })?;
+    rig.check("a typed module", |image, out| module.rows(stream, ROWS, &image, out, 3))?;
+    rig.check("a typed module, generic", |image, out| unsafe {
+        module.rows_of(stream, ROWS, &image, out, 3)
+    })?;
+    rig.check("the builder", |image, out| {
+        let mut builder = stream.launch_builder(f);
+        unsafe { builder.pitched(&image).pitched_mut(out).value(&3u32).launch(ROWS) }.map(drop)
+    })?;
+    rig.check("AsyncKernelLaunch", |image, out| {
+        let mut launch = AsyncKernelLaunch::new(f);
+        launch.arg(pitched(&image)).arg(pitched_mut(out)).value(&3u32).set_launch_config(ROWS);
+        unsafe { launch.into_operation() }.sync_on(stream)
+    })?;
+    rig.check("a plan", |image, out| {
+        let (other, mut unused) = (rig.make([7; 6])?, rig.make([0; 6])?);
+        let mut plan = LaunchPlan::record(stream.context(), |stream| unsafe {
+            cuda_launch! { function: f, stream: stream, config: ROWS,
+            args: [named("in", pitched(other)), named("out", pitched_mut(unused)), 3u32] }
+        })?;
+        unsafe { plan.set_pitched("in", &image) }?;
+        unsafe { plan.set_pitched_mut("out", out) }?;
+        let wrong = unsafe { plan.set_pitched("out", &image) }.unwrap_err().to_string();
+        assert!(
+            wrong.contains("is pitched_mut(..) of u32, and cannot be set to pitched(..) of u32"),
+            "{wrong}"
+        );
+        drop((image, other));
+        plan.launch(stream)?;
+        assert_eq!(unused.to_host_vec(stream)?, [0; 6]);
+        Ok(())
+    })?;
+    rig.check("a prepared launch", |image, out| {
+        let mut unused = rig.make([0; 6])?;
+        let mut builder = stream.launch_builder(f);
+        let mut launch = builder
+            .named("in", pitched(&image))
+            .named("out", pitched_mut(&mut unused))
+            .value(&3u32)
+            .prepare(ROWS)?;
+        launch.set_pitched_mut("out", out)?;
+        unsafe { launch.launch_on(stream) }.map(drop)
+    })
+}
+
+/// Memory, as buffers are: kept by an operation and given back, refused where the contract says so, of one context.
+#[test]
+fn rows_are_owned_compared_and_of_a_context() -> Result<(), Error> {
+    let rig = Image::open()?;
+    let (image, out) = (std::sync::Arc::new(rig.make([1, 2, 3, 4, 5, 6])?), rig.make([0; 6])?);
+    let operation = rig.module.rows_async_owned(ROWS, image.clone(), out, 3)?;
+    let (_, mut out) = operation.sync_on(&rig.stream)?;
+    assert_eq!(out.to_host_vec(&rig.stream)?, [10, 20, 30, 40, 50, 60]);
+
+    let wide = rig.module.rows(&rig.stream, ROWS, &image, &mut out, 4).unwrap_err();
+    assert!(wide.is_contract_violation() && wide.to_string().contains("image.width()"), "{wide}");
+    let swapped = unsafe {
+        cuda_launch! { function: rig.f, stream: rig.stream, config: ROWS, args: [3u32, pitched(image), pitched_mut(out)] }
+    };
+    let text = swapped.unwrap_err().to_string();
+    assert!(text.contains("address of rows of u32") && text.contains("pitch of rows"), "{text}");
+    Ok(())
+}
+
+/// A writer on another stream waits for the reader, and the other way round.
+#[test]
+fn rows_are_ordered_between_streams() -> Result<(), Error> {
+    let rig = Image::open()?;
+    let (first, second) = (&rig.stream, rig.stream.context().new_stream()?);
+    let (mut a, mut b) = (rig.make([1, 2, 3, 4, 5, 6])?, rig.make([0; 6])?);
+    for _ in 0..3 {
+        rig.module.rows(first, ROWS, &a, &mut b, 3)?;
+        rig.module.rows(&second, ROWS, &b, &mut a, 3)?;
+    }
+    assert_eq!(a.to_host_vec(&second)?, [1, 2, 3, 4, 5, 6].map(|x| x * 1_000_000));
+    assert_eq!(b.to_host_vec(first)?, [1, 2, 3, 4, 5, 6].map(|x| x * 100_000));
     Ok(())
 }

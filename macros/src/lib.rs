@@ -124,6 +124,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// | `&mut [T]` | address, length in elements | `&mut` of the same, if it is `DeviceSliceMut` |
 /// | `&TextureObject`, `&SurfaceObject`, `&TensorMapObject` | the handle, or the tensor map | the same: what is behind it is ordered and kept as a slice is |
 /// | `&mut SurfaceObject`, `&mut TensorMapObject` | the same | the same, of a kernel that writes through it |
+/// | `&PitchedBuffer<T>`, `&mut PitchedBuffer<T>`; in a `safe fn` with a contract about width, height or length | address, pitch in bytes | the same |
 /// | `*const T`, `*mut T`; in a `safe fn` with a contract about its length | the address | as for `&[T]` and `&mut [T]` |
 /// | `DevicePtr<T>`, `DevicePtrMut<T>`; not in a `safe fn` | the address | the same, a number: nothing is borrowed, ordered or kept |
 /// | any other `T: DeviceCopy`; in a `safe fn` `T: NoAddress` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |

@@ -56,7 +56,7 @@ mod thread_stream;
 mod together;
 
 pub use cache_config::CacheConfig;
-pub(crate) use capture::{Capture, NamedArgument, RecordedLaunch, Resource};
+pub(crate) use capture::{Capture, MemoryWord, NamedArgument, RecordedLaunch, Resource};
 pub use capturing::CaptureStatus;
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};

@@ -8,13 +8,13 @@ use super::config::{Dim3, LaunchConfig};
 use super::inline_vec::InlineVec;
 use super::node::KernelNode;
 use super::prepared::Launch;
-use super::site::{AttributeList, ByValue, byval, ptr, ptr_mut, slice, slice_mut};
+use super::site::{AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut};
 use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
 use super::words::argument_words;
 use crate::driver::{CudaFunction, CudaStream, EventFlags};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// A launch that is put together argument by argument, from [`CudaStream::launch_builder`].
 ///
@@ -153,7 +153,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
     ///    (PTX with `.f32`, `.u64`).
     /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
-    ///    owns, and only inside it; it writes only what it was given as `&mut`, [`slice_mut`](Self::slice_mut) or [`ptr_mut`](Self::ptr_mut).
+    ///    owns, and only inside it; it writes only what it was given as `&mut`, by [`slice_mut`](Self::slice_mut), [`pitched_mut`](Self::pitched_mut) or
+    ///    [`ptr_mut`](Self::ptr_mut).
     /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
     ///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
     /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes. Buffers and views among

@@ -99,6 +99,8 @@ fn describe(parameter: &ParameterType) -> Given {
         Role::Address => format!("address of [{name}]"),
         Role::Length => format!("length of [{name}]"),
         Role::Pointer => format!("DevicePtr<{name}>"),
+        Role::Rows => format!("address of rows of {name}"),
+        Role::Pitch => "pitch of rows".into(),
     };
     Given { size: parameter.size, type_name }
 }

@@ -15,7 +15,7 @@ use crate::memory::{DevicePtr, DevicePtrMut};
 pub(super) fn kind(given: &ParameterType) -> Kind {
     match (given.role, (given.type_name)()) {
         (Role::Bits, _) => Kind::Other,
-        (Role::Address | Role::Length | Role::Pointer, _) => Kind::Integer,
+        (Role::Address | Role::Length | Role::Pointer | Role::Rows | Role::Pitch, _) => Kind::Integer,
         (Role::Value, "f32" | "f64") => Kind::Float,
         #[cfg(feature = "half")]
         (Role::Value, name) if name == type_name::<half::f16>() || name == type_name::<half::bf16>() => {
@@ -35,8 +35,8 @@ fn is_address(given: &ParameterType) -> bool {
     let is_pointer =
         |pointer: &str| pointer.split('<').next() == full.split('<').next() && full.contains('<');
     match given.role {
-        Role::Address | Role::Pointer => true,
-        Role::Length | Role::Bits => false,
+        Role::Address | Role::Pointer | Role::Rows => true,
+        Role::Length | Role::Pitch | Role::Bits => false,
         Role::Value => {
             is_pointer(type_name::<DevicePtr<()>>()) || is_pointer(type_name::<DevicePtrMut<()>>())
         }

@@ -7,13 +7,15 @@
 //! |---|---|---|---|---|
 //! | address and length in elements, read | `slice(x)` | `&[T]` | `.slice(&x)` | `set_slice` |
 //! | the same, written | `slice_mut(x)` | `&mut [T]` | `.slice_mut(&mut x)` | `set_slice_mut` |
+//! | address and pitch in bytes of a [`PitchedBuffer`](crate::memory::PitchedBuffer), read | `pitched(x)` | `&PitchedBuffer<T>` | `.pitched(&x)` | `set_pitched` |
+//! | the same, written | `pitched_mut(x)` | `&mut PitchedBuffer<T>` | `.pitched_mut(&mut x)` | `set_pitched_mut` |
 //! | address, read | `ptr(x)` | `*const T` | `.ptr(&x)` | `set_ptr` |
 //! | address, written | `ptr_mut(x)` | `*mut T` | `.ptr_mut(&mut x)` | `set_ptr_mut` |
 //! | a plain value | `x` | `T` | `.value(&x)` | `set` |
 //! | any `Copy` value | `byval(x)` | a type parameter | `.byval(&x)` | `set_byval` |
 //! | any of them, by a name | `named("n", ..)` | | `.named("n", ..)` | the name |
 //!
-//! [`slice`], [`slice_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
+//! [`slice`], [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
 //! take. Short forms as other crates have them: `.arg(&x)` and `.arg(&mut x)` are a buffer's address or a value, as in cudarc;
 //! `push_arg(x)` and `push_device_ptr(address)` of `AsyncKernelLaunch` are those of cuda-async.
 //!
@@ -85,7 +87,9 @@ pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
-pub use site::{ByValue, SliceMutArgument, byval, ptr, ptr_mut, slice, slice_mut, value};
+pub use site::{
+    ByValue, SliceMutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut, value,
+};
 #[cfg(feature = "async")]
 pub use stored::StoredArgument;
 pub use timed::LaunchTimes;

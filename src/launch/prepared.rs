@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::args::{Memory, ParameterType};
 use super::given::Given;
-use super::named::{MemoryWord, memory_word, no_such_argument};
+use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
 use super::site::ByValue;
 use super::timed::{LaunchTimes, submit_timed};
 use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, PitchedBuffer};
 use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
@@ -108,7 +108,7 @@ impl<'event> Launch<'event> {
         name: &str,
         memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts(), MemoryWord::Slice(false))
+        self.set_memory::<T>(name, PassedMemory::slice(memory.parts(), false))
     }
 
     /// Sets memory that the kernel may write, given as `slice_mut`. Otherwise like [`Launch::set_slice`].
@@ -120,7 +120,7 @@ impl<'event> Launch<'event> {
         name: &str,
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts_mut(), MemoryWord::Slice(true))
+        self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
     /// Sets the address of memory that the kernel only reads, given as `ptr` and `&x` of a buffer. Otherwise like [`Launch::set_slice`].
@@ -132,7 +132,7 @@ impl<'event> Launch<'event> {
         name: &str,
         memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts(), MemoryWord::Pointer(false))
+        self.set_memory::<T>(name, PassedMemory::pointer(memory.parts(), false))
     }
 
     /// Sets the address of memory that the kernel may write, given as `ptr_mut` and `&mut x` of a buffer. Otherwise like
@@ -145,7 +145,27 @@ impl<'event> Launch<'event> {
         name: &str,
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts_mut(), MemoryWord::Pointer(true))
+        self.set_memory::<T>(name, PassedMemory::pointer(memory.parts_mut(), true))
+    }
+
+    /// Sets rows that the kernel only reads, given as `pitched`. Otherwise like [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`Launch::set_slice`].
+    pub fn set_pitched<T: DeviceCopy>(&mut self, name: &str, memory: &PitchedBuffer<T>) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), false))
+    }
+
+    /// Sets rows that the kernel may write, given as `pitched_mut`. Otherwise like [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`Launch::set_slice`].
+    pub fn set_pitched_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut PitchedBuffer<T>,
+    ) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), true))
     }
 
     fn set_copy<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
@@ -158,19 +178,14 @@ impl<'event> Launch<'event> {
         Ok(())
     }
 
-    fn set_memory<T: DeviceCopy>(
-        &mut self,
-        name: &str,
-        parts: SliceParts<'_, T>,
-        word: MemoryWord,
-    ) -> Result<(), Error> {
-        self.node.function.context().same_context(parts.home.context(), "the memory", "the launch")?;
-        let fits = |named: &NamedArgument| named.takes_memory::<T>(word);
-        for index in self.places(name, fits, || memory_word::<T>(word))? {
+    fn set_memory<T: DeviceCopy>(&mut self, name: &str, memory: PassedMemory<'_>) -> Result<(), Error> {
+        self.node.function.context().same_context(memory.home.context(), "the memory", "the launch")?;
+        let fits = |named: &NamedArgument| named.takes_memory::<T>(memory.word);
+        for index in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(named) = self.node.named.get(index) else { continue };
             // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
-            unsafe { named.put_memory(&mut self.node.arguments, parts) };
-            self.keep(index, (parts.home.clone(), word.is_written()));
+            unsafe { named.put_memory(&mut self.node.arguments, memory) };
+            self.keep(index, (memory.home.clone(), memory.word.is_written()));
         }
         Ok(())
     }

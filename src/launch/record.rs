@@ -39,14 +39,13 @@ impl Report {
     /// The argument whose parameters `rest` begins with has this name.
     pub(super) fn name(&mut self, name: &str, rest: Option<&'static Signature>) {
         let Some(first) = Signature::parameters(rest).next() else { return };
-        self.expecting = Some(first.role).filter(|role| matches!(role, Role::Address | Role::Pointer));
+        self.expecting = first.role.word(false).map(|_| first.role);
         self.named.push(NamedArgument {
             name: name.to_string(),
             parameter: self.count - Signature::parameters(rest).count(),
             type_name: (first.type_name)(),
             size: first.size,
-            slice: None,
-            pointer: None,
+            memory: None,
         });
     }
 
@@ -58,8 +57,7 @@ impl Report {
     /// The next argument that passes memory passes this, to be written or only read.
     pub(super) fn memory(&mut self, home: &Arc<Home>, written: bool) {
         if let (Some(role), Some(named)) = (self.expecting.take(), self.named.last_mut()) {
-            let passed = if role == Role::Address { &mut named.slice } else { &mut named.pointer };
-            *passed = Some(written);
+            named.memory = role.word(written);
         }
         self.memory.push((home.clone(), written));
     }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use super::args::{
-    Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter,
+    Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Rows, Slice, Value, parameter,
 };
 use super::attributes::Attribute;
 use super::builder_argument::{Arguments, BuilderArgument, OfForm, OfMemory, OfMemoryMut, OfValue, USUAL};
@@ -102,7 +102,19 @@ impl<'a> StoredArguments<'a> {
     /// Says which is the first memory that is not known yet.
     #[inline(always)]
     pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, memory: Slice<'a, T, WRITE>) {
-        self.list.fill(memory.0, WRITE);
+        self.list.fill(memory.0.address, memory.0.len, memory.0.home, WRITE);
+    }
+
+    /// Rows that are not known yet, as two parameters.
+    #[inline(always)]
+    pub(crate) fn rows_later<T: DeviceCopy>(&mut self) {
+        self.list.rows_later::<T>();
+    }
+
+    /// Says which are the first.
+    #[inline(always)]
+    pub(crate) fn fill_rows<T: DeviceCopy, const WRITE: bool>(&mut self, rows: Rows<'a, T, WRITE>) {
+        self.list.fill(rows.0.address, rows.0.pitch, rows.0.home, WRITE);
     }
 
     /// A texture, surface or tensor map, as one parameter.
@@ -286,6 +298,7 @@ stored_argument! {
     {T: DeviceCopy} OfForm Value<'_, T>, |value, list| list.value(*value.0);
     {T: ByValue} OfForm Bits<'_, T>, |value, list| list.bits(*value.0);
     {T: DeviceCopy, const WRITE: bool} OfForm Slice<'a, T, WRITE>, |memory, list| list.memory(memory);
+    {T: DeviceCopy, const WRITE: bool} OfForm Rows<'a, T, WRITE>, |memory, list| list.memory(memory);
     {T: DeviceCopy, const WRITE: bool} OfForm Pointer<'a, T, WRITE>, |memory, list| list.memory(memory);
 }
 
@@ -317,21 +330,20 @@ impl<'a, T: Copy + 'a, R: Store<'a>> Store<'a> for Cons<Bits<'_, T>, R> {
     }
 }
 
-impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Slice<'a, T, WRITE>, R> {
-    #[inline(always)]
-    fn store(self, list: &mut StoredArguments<'a>) {
-        list.memory(self.0);
-        self.1.store(list);
-    }
+/// The forms of memory.
+macro_rules! store_memory {
+    ($($form:ident)*) => {$(
+        impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<$form<'a, T, WRITE>, R> {
+            #[inline(always)]
+            fn store(self, list: &mut StoredArguments<'a>) {
+                list.memory(self.0);
+                self.1.store(list);
+            }
+        }
+    )*};
 }
 
-impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Pointer<'a, T, WRITE>, R> {
-    #[inline(always)]
-    fn store(self, list: &mut StoredArguments<'a>) {
-        list.memory(self.0);
-        self.1.store(list);
-    }
-}
+store_memory! { Slice Rows Pointer }
 
 impl<'a, H, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Object<'a, H, WRITE>, R> {
     #[inline(always)]

@@ -136,6 +136,12 @@ macro_rules! __cuda_module_borrow {
     (object_mut $argument:ident [$($ty:tt)*]) => {
         $crate::__cuda_module_borrow! { object $argument [$($ty)*] }
     };
+    (pitched $argument:ident [$($element:tt)*]) => {
+        $crate::__cuda_module_borrow! { object $argument [$crate::memory::PitchedBuffer<$($element)*>] }
+    };
+    (pitched_mut $argument:ident [$($element:tt)*]) => {
+        $crate::__cuda_module_borrow! { object $argument [$crate::memory::PitchedBuffer<$($element)*>] }
+    };
     ($memory:ident $argument:ident [$($element:tt)*]) => {
         let $argument = &$argument;
         let _ = $argument;
@@ -154,6 +160,14 @@ macro_rules! __cuda_module_push {
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
         // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_slice_later::<$($element)*>() };
+    };
+    ($launch:ident pitched $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        unsafe { $launch.push_rows_later::<$($element)*>() };
+    };
+    ($launch:ident pitched_mut $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        unsafe { $launch.push_rows_later::<$($element)*>() };
     };
     ($launch:ident ptr $argument:ident [$($element:tt)*]) => {
         // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
@@ -192,6 +206,15 @@ macro_rules! __cuda_module_fill {
     };
     ($launch:ident ptr_mut $argument:ident [$($element:tt)*]) => {
         $launch.fill_memory_mut($argument);
+    };
+    ($launch:ident pitched $argument:ident [$($element:tt)*]) => {
+        let rows: &$crate::memory::PitchedBuffer<$($element)*> = $crate::__private::typed::HeldObject::held(&*$argument);
+        $launch.fill_rows($crate::__private::pitched(rows));
+    };
+    ($launch:ident pitched_mut $argument:ident [$($element:tt)*]) => {
+        let rows: &mut $crate::memory::PitchedBuffer<$($element)*> =
+            $crate::__private::typed::HeldObjectMut::held_mut($argument);
+        $launch.fill_rows($crate::__private::pitched_mut(rows));
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);

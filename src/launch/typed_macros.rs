@@ -95,6 +95,12 @@ macro_rules! __cuda_module_list {
             $crate::__cuda_module_list!($($rest)*),
         )
     };
+    (pitched $argument:ident $($rest:tt)*) => {
+        $crate::__private::Cons($crate::__private::pitched($argument), $crate::__cuda_module_list!($($rest)*))
+    };
+    (pitched_mut $argument:ident $($rest:tt)*) => {
+        $crate::__private::Cons($crate::__private::pitched_mut($argument), $crate::__cuda_module_list!($($rest)*))
+    };
     (ptr $argument:ident $($rest:tt)*) => {
         $crate::__private::Cons($crate::__private::ptr($argument), $crate::__cuda_module_list!($($rest)*))
     };

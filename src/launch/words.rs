@@ -30,6 +30,18 @@ macro_rules! argument_words {
             self.arg(slice_mut(memory))
         }
 
+        /// Two parameters of 8 bytes: device address and pitch in bytes of rows that the kernel reads.
+        #[inline(always)]
+        pub fn pitched<T: DeviceCopy>(&mut self, memory: &$list PitchedBuffer<T>) -> &mut Self {
+            self.arg(pitched(memory))
+        }
+
+        /// Two parameters of 8 bytes: device address and pitch in bytes of rows that the kernel may write.
+        #[inline(always)]
+        pub fn pitched_mut<T: DeviceCopy>(&mut self, memory: &$list mut PitchedBuffer<T>) -> &mut Self {
+            self.arg(pitched_mut(memory))
+        }
+
         /// One parameter of 8 bytes: the device address of memory that the kernel reads.
         #[inline(always)]
         pub fn ptr<S: DeviceSlice + ?Sized>(&mut self, memory: &$list S) -> &mut Self {

@@ -92,6 +92,7 @@ pub(crate) use object::{ObjectParts, Reach, Shared};
 pub use pinned::{PinnedBuffer, PinnedFlags};
 pub use pinned_view::{PinnedView, PinnedViewMut};
 pub use pitched::PitchedBuffer;
+pub(crate) use pitched::RowParts;
 #[cfg(feature = "bytemuck")]
 pub use plain::Plain;
 pub use pointer::{DevicePtr, DevicePtrMut};

@@ -12,7 +12,7 @@ use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 use crate::graph::LaunchPlan;
 use crate::launch::ByValue;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// An operation that was recorded once, to be replayed by one driver call: what [`DeviceOperation::graph`] makes.
 ///
@@ -196,6 +196,38 @@ impl<T> OperationGraph<T> {
     ) -> Result<(), Error> {
         // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set_ptr_mut(name, memory) }
+    }
+
+    /// Sets rows that are read by name; see [`LaunchPlan::set_pitched`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_pitched`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this memory, too.
+    pub unsafe fn set_pitched<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &PitchedBuffer<E>,
+    ) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_pitched(name, memory) }
+    }
+
+    /// Sets rows that are written by name; see [`LaunchPlan::set_pitched_mut`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_pitched_mut`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this memory, too.
+    pub unsafe fn set_pitched_mut<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut PitchedBuffer<E>,
+    ) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_pitched_mut(name, memory) }
     }
 }
 

@@ -10,11 +10,13 @@ use super::future::DeviceFuture;
 use super::typed::{Describe, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
-use crate::launch::site::{AttributeList, ByValue, byval, ptr, ptr_mut, slice, slice_mut};
+use crate::launch::site::{
+    AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut,
+};
 use crate::launch::stored::{Store, StoredArgument, StoredArguments};
 use crate::launch::words::argument_words;
 use crate::launch::{Attribute, Dim3, LaunchConfig};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// A kernel launch that is described now and submitted later, on the stream of its chain.
 ///

@@ -228,6 +228,7 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
         };
         let item = match &parameter.kind {
             Kind::Slice { element, mutable } => memory(quote!(Slice), element, *mutable),
+            Kind::Rows { element, mutable, .. } => memory(quote!(Rows), element, *mutable),
             Kind::Pointer { element, mutable } => memory(quote!(Pointer), element, *mutable),
             Kind::Object { ty, mutable } => {
                 let (object, handle) = (at(quote!(#launch::Object<'static,)), object_handle(&of(ty), path));

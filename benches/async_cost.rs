@@ -204,7 +204,7 @@ fn chain(saxpy: &CudaFunction, buffers: Buffers) -> BoxedOperation<'static, Buff
         op.and_then(move |buffers| unsafe {
             OwnedKernelLaunch::new(buffers, move |(x, y): &mut Buffers| {
                 let mut launch = AsyncKernelLaunch::new(&saxpy);
-                launch.push_arg(N as u32).push_arg(1.0f32).push_buffer(x).push_buffer_mut(y);
+                launch.value(&(N as u32)).value(&1.0f32).ptr(x).ptr_mut(y);
                 launch.set_launch_config(CONFIG);
                 Ok(launch)
             })

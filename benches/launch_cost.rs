@@ -85,7 +85,7 @@ fn chain(function: &CudaFunction, buffers: Owned) -> BoxedOperation<'static, Own
         op.and_then(move |buffers| unsafe {
             OwnedKernelLaunch::new(buffers, move |(x, y): &mut Owned| {
                 let mut launch = AsyncKernelLaunch::new(&function);
-                launch.push_slice(x).push_slice(x).push_slice_mut(y).push_arg(32u32);
+                launch.slice(x).slice(x).slice_mut(y).value(&32u32);
                 launch.set_launch_config(CONFIG);
                 Ok(launch)
             })
@@ -168,7 +168,7 @@ const VARIANTS: &[Variant] = &[
     }),
     ("async", |b| unsafe {
         let mut launch = AsyncKernelLaunch::new(&b.function);
-        launch.push_buffer(&b.a).push_buffer(&b.b).push_buffer_mut(&mut b.c);
+        launch.ptr(&b.a).ptr(&b.b).ptr_mut(&mut b.c);
         launch.push_arg(32u32).push_arg(2.0f32).push_arg(1u32).push_arg(b.shape).set_launch_config(CONFIG);
         launch.into_operation().async_on(&b.stream).unwrap();
     }),

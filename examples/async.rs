@@ -33,11 +33,7 @@ impl DeviceOperation for Scale {
     #[allow(unsafe_code)]
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<Self::Output, Error> {
         let mut launch = AsyncKernelLaunch::new(&self.f);
-        launch
-            .push_arg(self.n)
-            .push_arg(self.factor)
-            .push_buffer(&self.input)
-            .push_buffer_mut(&mut self.output);
+        launch.value(&self.n).value(&self.factor).ptr(&self.input).ptr_mut(&mut self.output);
         launch.set_launch_config(LaunchConfig::for_num_elems(self.n));
         // SAFETY: 1, 2: scale takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: it writes
         // floats, and ends.

@@ -64,7 +64,7 @@ fn main() -> Result<(), Error> {
         .named("in", &a)
         .arg(&3i32)
         .prepare(LaunchConfig::for_num_elems(3))?;
-    launch.set_slice("in", &right)?;
+    launch.set_ptr("in", &right)?;
     // SAFETY: 1, 2: 3 floats of `right`, which has 20; 3 to 7: as above, on one thread.
     unsafe { launch.launch_on(&stream) }?;
     println!("sin of that: {:?}", stream.clone_dtoh(&b)?);

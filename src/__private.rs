@@ -3,6 +3,6 @@
 pub use crate::foundation::*;
 pub use crate::launch::site::{
     AttributeList, ByValue, FunctionRef, KernelName, ModuleRef, Site, SliceMutArgument, StreamRef, by_value,
-    by_value_borrowed, config, kernel_by_name, plain, ptr, slice, slice_mut,
+    by_value_borrowed, config, kernel_by_name, pitched, pitched_mut, plain, ptr, slice, slice_mut,
 };
 pub use crate::launch::typed;

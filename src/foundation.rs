@@ -8,8 +8,8 @@
 //! [ownership](crate::interop::RawOwnership).
 
 pub use crate::launch::args::{
-    ArgumentList, Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Signature, Slice,
-    Value,
+    ArgumentList, Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Rows, Signature,
+    Slice, Value,
 };
 pub use crate::launch::packet::Packet;
 pub use crate::launch::record::Report;

@@ -292,9 +292,11 @@ fn arguments_are_set_by_name_and_type() {
     builder.named("x", &mut x).arg(&(const { N as u32 })).named("value", Value(&7u32));
     let mut launch = builder.prepare(CONFIG).unwrap();
     let mut elsewhere = gpu.stream.alloc_zeros::<u32>(N).unwrap();
-    let error = launch.set_slice("x", &elsewhere).unwrap_err().to_string();
-    assert!(error.contains("DevicePtr<u32> to be written, and cannot be set to slice(..) of u32"), "{error}");
-    launch.set_slice_mut("x", &mut elsewhere).unwrap();
+    let error = launch.set_slice_mut("x", &mut elsewhere).unwrap_err().to_string();
+    assert!(error.contains("is ptr_mut(..) of u32, and cannot be set to slice_mut(..) of u32"), "{error}");
+    let error = launch.set_ptr("x", &elsewhere).unwrap_err().to_string();
+    assert!(error.contains("is ptr_mut(..) of u32, and cannot be set to ptr(..) of u32"), "{error}");
+    launch.set_ptr_mut("x", &mut elsewhere).unwrap();
     launch.set("value", 8u32).unwrap();
     assert!(launch.set("value", 8i32).is_err(), "of the same size, and another type");
     unsafe { launch.launch_on(&gpu.stream) }.unwrap();

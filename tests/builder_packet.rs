@@ -250,14 +250,14 @@ fn a_prepared_launch_keeps_the_memory_of_each_name() {
     let mut launch = rig.stream.launch_builder(&f).named("x", &x).named("y", &y).prepare(ONE).unwrap();
     let frees = || marks().iter().filter(|(what, _)| *what == "free").count();
     let (first, second) = (buffer(), buffer());
-    launch.set_slice("x", &first).unwrap();
-    launch.set_slice("y", &second).unwrap();
+    launch.set_ptr("x", &first).unwrap();
+    launch.set_ptr("y", &second).unwrap();
     reset();
     drop((first, second));
     assert_eq!(frees(), 0, "the launch has both");
-    launch.set_slice("x", &x).unwrap();
+    launch.set_ptr("x", &x).unwrap();
     assert_eq!(frees(), 1, "that of x alone");
-    launch.set_slice("y", &y).unwrap();
+    launch.set_ptr("y", &y).unwrap();
     assert_eq!(frees(), 2);
 }
 
@@ -287,7 +287,7 @@ fn objects_of_two_contexts_are_named() {
     let mut launch = here.stream.launch_builder(&f).named("x", &mine).prepare(ONE).unwrap();
     refused(unsafe { launch.launch_on(&there.stream) }.unwrap_err(), "its module");
     let theirs = DeviceBuffer::<u8>::uninit(&there.stream, 1).unwrap();
-    refused(launch.set_slice("x", &theirs).unwrap_err(), "the memory");
+    refused(launch.set_ptr("x", &theirs).unwrap_err(), "the memory");
     assert_eq!((counted().1, marks()), (0, vec![]), "nothing was launched, recorded or waited for");
 }
 

@@ -25,6 +25,20 @@ fn what_goes_to_the_device_comes_back() {
 }
 
 #[test]
+fn a_clone_is_a_buffer_of_its_own() {
+    let (first, second) = (stream(), stream());
+    let mut buffer = DeviceBuffer::from_host(&first, &[1u32, 2, 3]).unwrap();
+    let clone = buffer.try_clone(&second).unwrap();
+    let part = second.clone_dtod(&buffer.slice(1..)).unwrap();
+    buffer.fill(&first, 9).unwrap();
+    assert_eq!(clone.to_host_vec(&second).unwrap(), [1, 2, 3]);
+    assert_eq!(part.to_host_vec(&first).unwrap(), [2, 3]);
+    drop(buffer);
+    assert_eq!(clone.try_clone(&first).unwrap().to_host_vec(&first).unwrap(), [1, 2, 3]);
+    assert!(DeviceBuffer::<u8>::zeroed(&first, 0).unwrap().try_clone(&second).unwrap().is_empty());
+}
+
+#[test]
 fn elements_of_every_size_keep_their_bytes() {
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq, DeviceCopy)]

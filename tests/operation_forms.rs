@@ -36,7 +36,7 @@ fn filled(
     unsafe {
         OwnedKernelLaunch::new(buffer, move |buffer: &mut DeviceBuffer<u32>| {
             let (len, mut launch) = (buffer.len() as u32, AsyncKernelLaunch::new(&fill));
-            launch.push_buffer_mut(buffer).push_arg(len).push_named("value", |l| l.push_arg(value));
+            launch.ptr_mut(buffer).value(&len).named("value", &value);
             launch.set_launch_config(LaunchConfig::for_num_elems(len));
             Ok(launch)
         })
@@ -205,7 +205,7 @@ fn a_scope_waits_for_what_borrows() {
     operation::scope(|scope| {
         for (value, buffer) in buffers.iter_mut().enumerate() {
             let (len, mut launch) = (buffer.len() as u32, AsyncKernelLaunch::new(&fill));
-            launch.push_buffer_mut(buffer).push_arg(len).push_arg(value as u32);
+            launch.ptr_mut(buffer).value(&len).value(&(value as u32));
             launch.set_launch_config(LaunchConfig::for_num_elems(len));
             scope.submit(unsafe { launch.into_operation() }).unwrap();
         }

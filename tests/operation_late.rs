@@ -278,7 +278,7 @@ fn graphs_keep_what_they_replay() {
         let launch = unsafe {
             OwnedKernelLaunch::new(filled, move |filled| {
                 let mut launch = AsyncKernelLaunch::new(&fill);
-                launch.push_buffer_mut(filled).push_arg(3u32).push_named("value", |l| l.push_arg(7u32));
+                launch.ptr_mut(filled).value(&3u32).named("value", &7u32);
                 launch.set_launch_config(CONFIG);
                 Ok(launch)
             })

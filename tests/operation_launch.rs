@@ -93,7 +93,7 @@ fn borrowed_launches_are_awaited_and_synchronised() {
     let (a, b, mut c) = (floats(1.0), floats(2.0), floats(0.0));
     for round in 0..3 {
         let mut launch = AsyncKernelLaunch::new(&vecadd);
-        launch.push_slice(&a).push_slice(&b).push_slice_mut(&mut c).set_launch_config(config());
+        launch.slice(&a).slice(&b).slice_mut(&mut c).set_launch_config(config());
         let op = unsafe { launch.into_operation() };
         if round == 0 {
             op.sync().unwrap()
@@ -178,7 +178,7 @@ fn owned_launches_give_back_what_they_used() {
     let op = unsafe {
         OwnedKernelLaunch::new((buffer, "tag"), move |(buffer, _)| {
             let mut launch = AsyncKernelLaunch::new(&fill);
-            launch.push_buffer_mut(buffer).push_arg(1000u32).push_arg(9u32).set_launch_config(config());
+            launch.arg(buffer).arg(&1000u32).push_arg(9u32).set_launch_config(config());
             Ok(launch)
         })
     };
@@ -227,7 +227,7 @@ fn many_arguments_and_large_ones() {
     for word in words {
         launch.push_arg(word);
     }
-    launch.push_buffer_mut(&mut out);
+    launch.ptr_mut(&mut out);
     let moved = Box::new(unsafe { launch.into_operation() });
     block_on(*moved).unwrap();
     assert_eq!(read(&out), words);
@@ -237,7 +237,7 @@ fn many_arguments_and_large_ones() {
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 1).unwrap();
     let mut launch = AsyncKernelLaunch::new(&large);
     launch.set_launch_config(ONE);
-    launch.push_byval(words).push_byval(()).push_buffer_mut(&mut out);
+    launch.byval(&words).byval(&()).ptr_mut(&mut out);
     block_on(unsafe { launch.into_operation() }).unwrap();
     let weighted = |sum: u32, (i, w): (usize, &u32)| sum.wrapping_add(w.wrapping_mul(i as u32 + 1));
     assert_eq!(read(&out), [words.iter().enumerate().fold(0, weighted)]);

@@ -300,21 +300,21 @@ fn launches_bring_their_arguments() {
     .unwrap();
     sent(&buffer);
     let mut launch = AsyncKernelLaunch::new(&f);
-    launch.push_slice(&buffer).push_arg(7u32).push_byval([1u64, 2, 3]).set_launch_config(CONFIG);
+    launch.slice(&buffer).value(&7u32).byval(&[1u64, 2, 3]).set_launch_config(CONFIG);
     // The arguments move with it.
     let moved = Box::new(unsafe { launch.into_operation() });
     unsafe { moved.async_on(&rig.stream) }.unwrap();
     sent(&buffer);
     let large = rig.kernel(&[8, 2000]);
     let mut launch = AsyncKernelLaunch::new(&large);
-    launch.push_buffer(&buffer).push_byval([3u8; 2000]).set_launch_config(CONFIG);
+    launch.ptr(&buffer).byval(&[3u8; 2000]).set_launch_config(CONFIG);
     block_on(unsafe { launch.into_operation() }.into_future().schedule(single.clone())).unwrap();
     assert_eq!(packet()[1], [3; 2000]);
     expect_parameters(&[8, 8, 4, 24]);
     let owned = unsafe {
         OwnedKernelLaunch::new((buffer, 7u32), move |(buffer, n): &mut (DeviceBuffer<f32>, u32)| {
             let mut launch = AsyncKernelLaunch::new(&f);
-            launch.push_slice_mut(buffer).push_arg(*n).push_arg([1u64, 2, 3]).set_launch_config(CONFIG);
+            launch.slice_mut(buffer).value(n).value(&[1u64, 2, 3]).set_launch_config(CONFIG);
             Ok(launch)
         })
     };

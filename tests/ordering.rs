@@ -8,7 +8,11 @@
 mod form;
 mod support;
 
-use cuda_launch::{CudaContext, CudaFunction, CudaStream, DeviceBuffer, LaunchConfig, sys};
+use cuda_launch::memory::SliceParts;
+use cuda_launch::{
+    CudaContext, CudaFunction, CudaStream, DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig,
+    cuda_launch, sys,
+};
 use form::{FORMS, Form};
 use std::sync::{Arc, Mutex, PoisonError};
 use support::{LOG, counted, marks, reset};
@@ -133,6 +137,12 @@ fn copies_and_fills_are_ordered_as_launches_are() {
         y.view_mut().copy_from_device(rig.a(), &x).unwrap();
         y.view_mut().copy_from_device(rig.b(), &x).unwrap();
         assert_eq!(marks(), crossing(rig.a(), rig.b()), "x is only read, y is written twice");
+        reset();
+        let clone = y.try_clone(rig.a()).unwrap();
+        assert_eq!(marks(), crossing(rig.b(), rig.a()), "the copy comes after what wrote y");
+        reset();
+        drop(clone);
+        assert_eq!(marks(), [("free", rig.a().raw().addr())], "on its stream, without a wait");
         reset();
         let mut x = x;
         x.view_mut().set_zero(rig.c()).unwrap();
@@ -475,4 +485,54 @@ fn a_buffer_may_move_to_another_thread_and_stream() {
         thread.join().unwrap();
     }
     assert_eq!(Arc::strong_count(&shared), 1);
+}
+
+/// One of several tensors in an allocation: memory of a user's own.
+struct Tensor {
+    memory: Arc<DeviceBuffer<u8>>,
+    address: u64,
+    len: usize,
+}
+
+unsafe impl DeviceSlice for Tensor {
+    type Element = u32;
+
+    fn parts(&self) -> SliceParts<'_, u32> {
+        unsafe { SliceParts::part_of(&self.memory, &self.address, &self.len) }
+    }
+}
+
+unsafe impl DeviceSliceMut for Tensor {
+    fn parts_mut(&mut self) -> SliceParts<'_, u32> {
+        (*self).parts()
+    }
+}
+
+#[test]
+fn memory_of_ones_own_is_ordered_and_kept_like_a_buffer() {
+    let rig = Rig::new(FORMS[0]);
+    let memory = Arc::new(DeviceBuffer::<u8>::from_host(rig.a(), &[0; 32]).unwrap());
+    let start = *memory.parts().address();
+    let tensor = |at| Tensor { memory: memory.clone(), address: start + at, len: 4 };
+    let (x, mut y) = (tensor(0), tensor(16));
+    let launch = |stream: &CudaStream, to: &mut Tensor, from: &Tensor| {
+        unsafe {
+            cuda_launch! { function: rig.f, stream: stream, config: ONE, args: [slice_mut(to), slice(from)] }
+        }
+        .unwrap();
+        LOG.with(|log| log.packet.borrow().clone())
+    };
+    reset();
+    let packet = launch(rig.a(), &mut y, &x);
+    let numbers = [start + 16, 4, start, 4].map(|number| number.to_ne_bytes().to_vec());
+    assert_eq!((packet, marks()), (numbers.to_vec(), vec![]));
+    launch(rig.b(), &mut y, &x);
+    assert_eq!(marks(), crossing(rig.a(), rig.b()), "the memory of both");
+    reset();
+    drop((x, y, memory));
+    assert_eq!(
+        marks(),
+        [("free", rig.b().raw().addr())],
+        "where it was used last, without a wait of the host"
+    );
 }

@@ -184,7 +184,7 @@ fn a_pointer_is_set_by_name_too() {
         args: [named("n", N as u32), 1.0f32, named("x", ptr(x)), ptr_mut(y)] }
     })
     .unwrap();
-    unsafe { plan.set_slice("x", &gpu.full(7.0)) }.unwrap();
+    unsafe { plan.set_ptr("x", &gpu.full(7.0)) }.unwrap();
     plan.launch(&gpu.stream).unwrap();
     assert_eq!(gpu.first(&y), 7.0);
     unsafe { plan.set("n", 0u32) }.unwrap();

@@ -144,7 +144,7 @@ fn plans(ctx: &CudaContext) -> Result<(), Error> {
     unsafe { plan.set("alpha", 3.0f32) }?;
     plan.launch(&other)?;
     assert_eq!(y.to_host_vec(&stream)?, [5.0; N]);
-    unsafe { plan.set_slice("x", &DeviceBuffer::from_host(&stream, &[10.0f32; N])?) }?;
+    unsafe { plan.set_ptr("x", &DeviceBuffer::from_host(&stream, &[10.0f32; N])?) }?;
     plan.launch(&stream)?;
     plan.synchronize()?;
     assert_eq!(y.to_host_vec(&other)?, [35.0; N]);

@@ -108,6 +108,8 @@ entries! {
     "LaunchPlan::launch": |a, b| a.plan.launch(&b.stream);
     "LaunchPlan::set_slice": |a, b| unsafe { a.plan.set_slice("out", &b.buffer) };
     "LaunchPlan::set_slice_mut": |a, b| unsafe { a.plan.set_slice_mut("out", &mut b.buffer) };
+    "LaunchPlan::set_ptr": |a, b| unsafe { a.plan.set_ptr("out", &b.buffer) };
+    "LaunchPlan::set_ptr_mut": |a, b| unsafe { a.plan.set_ptr_mut("out", &mut b.buffer) };
 
     "cuda_launch!": |a, b| unsafe {
         cuda_launch! { kernel: fill, module: a.module, stream: b.stream, config: CONFIG,
@@ -141,6 +143,8 @@ entries! {
     "Launch::launch_on": |a, b| unsafe { a.prepared.launch_on(&b.stream) };
     "Launch::set_slice": |a, b| a.prepared.set_slice("out", &b.buffer);
     "Launch::set_slice_mut": |a, b| a.prepared.set_slice_mut("out", &mut b.buffer);
+    "Launch::set_ptr": |a, b| a.prepared.set_ptr("out", &b.buffer);
+    "Launch::set_ptr_mut": |a, b| a.prepared.set_ptr_mut("out", &mut b.buffer);
 
     "DeviceBuffer::uninit_in": |a, b| DeviceBuffer::<u32>::uninit_in(&a.pool, &b.stream, N);
     "DeviceBuffer::to_host_vec": |a, b| a.buffer.to_host_vec(&b.stream);

@@ -19,6 +19,9 @@ mod gpu {
     }
 }
 
+/// What the attributes below name.
+const IMAGE: &str = "examples/kernels/vecadd.ptx";
+
 #[cuda_module("examples/kernels/vecadd.ptx", crate = crate::gpu::deep::launch)]
 mod kernels {
     //! Inner docs.
@@ -211,6 +214,9 @@ fn a_typed_method_launches_its_kernel() {
     assert_eq!((f.name(), f.parameters().list().unwrap().len()), ("vecadd", 6));
     assert!(module.as_module().kernel_names().any(|name| name == "vecadd"));
     assert!(format!("{module:?}").starts_with("Module"));
+    // The image by the path that the attribute names, also in errors.
+    assert_eq!((module.origin(), written.origin()), (IMAGE, IMAGE));
+    assert!(module.as_module().load_function("vecsub").unwrap_err().to_string().contains(IMAGE));
 }
 
 #[test]
@@ -253,8 +259,8 @@ fn a_generic_kernel_has_an_entry_for_each_type() {
     assert_eq!(names, ["scale_double", "convert_int_float"]);
 }
 
-/// Launches in a generic function: the bound is a public trait of the module.
-fn doubled<T: typed::ScaleElement + DeviceCopy + From<u8>>(
+/// Launches in a generic function: the bound is a public trait of the module, and says that elements are plain.
+fn doubled<T: typed::ScaleElement + From<u8>>(
     module: &typed::Module,
     stream: &CudaStream,
     x: &mut DeviceBuffer<T>,

@@ -10,7 +10,8 @@ mod support;
 
 use alone::{alone, hold};
 use cuda_launch::operation::{
-    self, DeviceOperation, OperationGraph, OwnedKernelLaunch, SingleStream, block_on, in_flight, value, zip,
+    self, Awaitable, DeviceOperation, OperationGraph, OwnedKernelLaunch, SingleStream, block_on, in_flight,
+    value, zip,
 };
 use cuda_launch::{CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_module};
 use std::sync::Arc;
@@ -404,4 +405,38 @@ fn methods_of_all_kinds_are_ordered() {
         drop(held);
         assert_eq!(read(&x), [expected; N]);
     }
+}
+
+/// What it is made of is nobody's business; that it can be awaited is.
+fn doubled(module: &typed::Module, x: DeviceBuffer<f32>) -> impl Awaitable<DeviceBuffer<f32>> + use<> {
+    let launch = module.scale_async_owned(LaunchConfig::for_num_elems(x.len() as u32), x, 2.0);
+    operation::from_result(launch).and_then(|launch| launch)
+}
+
+/// And so on, for whoever does not know what is inside.
+fn twice<T: Clone + Send + 'static>(op: impl Awaitable<T> + 'static) -> impl Awaitable<(T, T)> {
+    op.map(|output| (output.clone(), output))
+}
+
+#[test]
+fn what_a_function_returns_is_awaited() {
+    let module = typed::load_async(0).unwrap();
+    assert_eq!(module.origin(), "tests/kernels/typed.ptx");
+    let stream = operation::device_context(0).unwrap().default_stream();
+    assert_eq!(module.as_module().context().ordinal(), stream.context().ordinal());
+    block_on(async {
+        let x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0])?;
+        let x = doubled(&module, x).await?;
+        let own = stream.clone();
+        let values = doubled(&module, x).map(move |x| x.to_host_vec(&own)).await??;
+        assert_eq!(values, [4.0, 8.0]);
+        assert_eq!(twice(value(7)).await?, (7, 7));
+        // Futures of such operations go to other threads.
+        let spawned = doubled(&module, DeviceBuffer::from_host(&stream, &[3.0f32])?).into_future();
+        let there = std::thread::spawn(|| block_on(spawned)).join().unwrap()?;
+        assert_eq!(there.to_host_vec(&stream)?, [6.0]);
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert!(typed::load_async(99).is_err());
 }

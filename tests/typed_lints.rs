@@ -6,7 +6,6 @@
     missing_docs,
     missing_debug_implementations,
     unreachable_pub,
-    unsafe_code,
     unsafe_op_in_unsafe_fn,
     unused,
     unused_qualifications,
@@ -29,6 +28,7 @@
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects
 )]
+#![forbid(unsafe_code)]
 
 use another_name::{CudaContext, DeviceBuffer, DeviceCopy, Error, LaunchConfig};
 use cuda_launch as another_name;

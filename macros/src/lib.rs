@@ -124,6 +124,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// | `&mut [T]` | address, length in elements | `&mut` of the same, if it is `DeviceSliceMut` |
 /// | `&TextureObject`, `&SurfaceObject`, `&TensorMapObject` | the handle, or the tensor map | the same: what is behind it is ordered and kept as a slice is |
 /// | `&mut SurfaceObject`, `&mut TensorMapObject` | the same | the same, of a kernel that writes through it |
+/// | `&PitchedBuffer<T>`, `&mut PitchedBuffer<T>`; in a `safe fn` with a contract about width, height or length | address, pitch in bytes | the same |
 /// | `*const T`, `*mut T`; in a `safe fn` with a contract about its length | the address | as for `&[T]` and `&mut [T]` |
 /// | `DevicePtr<T>`, `DevicePtrMut<T>`; not in a `safe fn` | the address | the same, a number: nothing is borrowed, ordered or kept |
 /// | any other `T: DeviceCopy`; in a `safe fn` `T: NoAddress` | the value | whatever is `KernelArgument<T>`: `T` itself, `&TextureObject` for a `TextureHandle`, types of yours |
@@ -184,9 +185,10 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// When the module is loaded the same is compared with what the driver says of the kernel, once.
 ///
 /// # What is written
-/// In the module: `load(&CudaContext)`; `from_module(CudaModule)`, which is unsafe, for images that come from elsewhere; the
+/// In the module: `load(&CudaContext)`; with feature `async` of `cuda-launch` also `load_async(device)`, for the context of that
+/// device which operations run in; `from_module(CudaModule)`, which is unsafe, for images that come from elsewhere; the
 /// struct `Module`, a cheap handle, with a method for each kernel, `functions()` (a `CudaFunction` of each, to ask for limits and
-/// attributes) and `as_module()`. A method takes the stream, a `LaunchConfig`, and the arguments.
+/// attributes), `as_module()`, and `origin()`, which names the image that was loaded. A method takes the stream, a `LaunchConfig`, and the arguments.
 ///
 /// # How a kernel is launched
 /// - `#[cluster_launch(x, y, z)]`, `#[cooperative_launch]`, `#[attributes(Attribute::priority(-1), ..)]`: launch attributes.

@@ -44,7 +44,7 @@ mod together;
 pub use cache_config::CacheConfig;
 pub(crate) use capture::open::{ContextWait, despite_captures, forbid_here};
 pub use capture::stream::CaptureStatus;
-pub(crate) use capture::{Capture, NamedArgument, RecordedLaunch, Resource};
+pub(crate) use capture::{Capture, MemoryWord, NamedArgument, RecordedLaunch, Resource};
 pub use choice::default_driver;
 pub use contents::{KernelEntry, LoadingMode};
 pub use context::CudaContext;

@@ -264,7 +264,7 @@ impl CudaModule {
         &self.inner.info_log
     }
 
-    /// The file it was loaded from, or "image in memory".
+    /// The file it was loaded from, the path that a typed module names, or "image in memory".
     pub fn origin(&self) -> &str {
         &self.inner.origin
     }

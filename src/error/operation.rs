@@ -54,8 +54,8 @@ pub enum OperationError {
     },
     /// A launch that a graph cannot contain.
     #[error(
-        "{kernel}: an address was given as a number (push_device_ptr): a graph cannot keep its memory\n  help: push_buffer or \
-         push_slice, and their `_mut` forms"
+        "{kernel}: an address was given as a number (push_device_ptr): a graph cannot keep its memory\n  help: `ptr` or \
+         `slice`, and their `_mut` forms"
     )]
     RawAddress {
         /// The kernel.

@@ -12,8 +12,9 @@ use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, lock};
 use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch};
 use crate::error::{Error, ErrorKind, GraphError};
-use crate::launch::named::{memory_word, no_such_argument};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, SliceParts};
+use crate::launch::ByValue;
+use crate::launch::named::{PassedMemory, memory_word, no_such_argument};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// Launches that were recorded once, to be replayed with one driver call.
 ///
@@ -103,18 +104,21 @@ impl LaunchPlan {
     /// # Safety
     /// 1. The duties of each [`cuda_launch!`](crate::cuda_launch) with this name hold for this value, too.
     pub unsafe fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
-        let fits = NamedArgument::takes_value::<T>;
-        for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
-            let Some(planned) = self.launches.get_mut(launch) else { continue };
-            let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
-            unsafe { named.put_value(&mut planned.launch.arguments, &value) };
-            self.mark(launch);
-        }
-        Ok(())
+        self.set_copy(name, &value)
     }
 
-    /// Sets memory that the kernels only read, recorded as `slice` or `ptr`, by name, from the next replay on. No driver call.
+    /// Sets any `Copy` value that borrows nothing, recorded as `byval`, by name. Otherwise like [`LaunchPlan::set`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set`].
+    pub unsafe fn set_byval<T: ByValue>(&mut self, name: &str, value: T) -> Result<(), Error> {
+        self.set_copy(name, &value)
+    }
+
+    /// Sets memory that the kernel only reads, recorded as `slice`, by name, from the next replay on. No driver call.
     ///
     /// The plan keeps the memory alive, and also the memory that it replaces.
     ///
@@ -128,11 +132,10 @@ impl LaunchPlan {
         name: &str,
         memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts(), false)
+        self.set_memory::<T>(name, PassedMemory::slice(memory.parts(), false))
     }
 
-    /// Sets memory that the kernels may write, recorded as `slice_mut` or `ptr_mut`. Otherwise like
-    /// [`LaunchPlan::set_slice`].
+    /// Sets memory that the kernel may write, recorded as `slice_mut`. Otherwise like [`LaunchPlan::set_slice`].
     ///
     /// # Errors
     /// As for [`LaunchPlan::set_slice`].
@@ -144,24 +147,92 @@ impl LaunchPlan {
         name: &str,
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts_mut(), true)
+        self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
-    fn set_memory<T: DeviceCopy>(
+    /// Sets the address of memory that the kernel only reads, recorded as `ptr`. Otherwise like [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
+    pub unsafe fn set_ptr<T: DeviceCopy>(
         &mut self,
         name: &str,
-        parts: SliceParts<'_, T>,
-        written: bool,
+        memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.exec.context().same_context(parts.home.context(), "the memory", "the plan")?;
-        let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
-        for (launch, argument) in self.places(name, fits, || memory_word::<T>(written))? {
+        self.set_memory::<T>(name, PassedMemory::pointer(memory.parts(), false))
+    }
+
+    /// Sets the address of memory that the kernel may write, recorded as `ptr_mut`. Otherwise like
+    /// [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
+    pub unsafe fn set_ptr_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::pointer(memory.parts_mut(), true))
+    }
+
+    /// Sets rows that the kernel only reads, recorded as `pitched`. Otherwise like [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
+    pub unsafe fn set_pitched<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &PitchedBuffer<T>,
+    ) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), false))
+    }
+
+    /// Sets rows that the kernel may write, recorded as `pitched_mut`. Otherwise like [`LaunchPlan::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`LaunchPlan::set_slice`].
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`LaunchPlan::set_slice`].
+    pub unsafe fn set_pitched_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut PitchedBuffer<T>,
+    ) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), true))
+    }
+
+    fn set_copy<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
+        let fits = NamedArgument::takes_value::<T>;
+        for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
             // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
-            unsafe { named.put_memory(&mut planned.launch.arguments, parts) };
+            unsafe { named.put_value(&mut planned.launch.arguments, value) };
+            self.mark(launch);
+        }
+        Ok(())
+    }
+
+    fn set_memory<T: DeviceCopy>(&mut self, name: &str, memory: PassedMemory<'_>) -> Result<(), Error> {
+        self.exec.context().same_context(memory.home.context(), "the memory", "the plan")?;
+        let fits = |named: &NamedArgument| named.takes_memory::<T>(memory.word);
+        for (launch, argument) in self.places(name, fits, || memory_word::<T>(memory.word))? {
+            let Some(planned) = self.launches.get_mut(launch) else { continue };
+            let Some(named) = planned.launch.named.get(argument) else { continue };
+            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
+            unsafe { named.put_memory(&mut planned.launch.arguments, memory) };
             let mut share = Share::default();
-            share.add_memory(parts.home, written);
+            share.add_memory(memory.home, memory.word.is_written());
             planned.memory.insert(argument, share);
             let mut all = Share::default();
             planned.memory.values().for_each(|share| all.extend(share));

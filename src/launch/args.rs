@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::record::Report;
 use crate::driver::CudaContext;
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DevicePtr, Home, ObjectParts, Shared, SliceParts};
+use crate::memory::{DeviceCopy, Home, ObjectParts, RowParts, Shared, SliceParts};
 use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
@@ -37,6 +37,12 @@ pub enum Role {
     Address,
     /// The length of a slice, in elements.
     Length,
+    /// The address of memory, alone; the type is that of its elements.
+    Pointer,
+    /// The address of rows.
+    Rows,
+    /// From the start of one row to that of the next, in bytes.
+    Pitch,
 }
 
 /// The types of an argument list; the address of a `Signature` identifies it.
@@ -154,6 +160,10 @@ pub struct Name<'a>(pub &'a str);
 #[derive(Clone, Copy, Debug)]
 pub struct Slice<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 
+/// Rows of device memory, where their address and pitch stand: two parameters of 8 bytes each. `WRITE` where the kernel may write them.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a, T: DeviceCopy, const WRITE: bool>(pub(super) RowParts<'a, T>);
+
 /// The address of a device slice, where it stands: one parameter of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
@@ -229,29 +239,39 @@ macro_rules! value_list {
 
 value_list! { Value Bits }
 
-// SAFETY: 1: two pointers, to a `u64` and a `usize` of 8 bytes, and two entries, then those of the rest; 2: an array of two pointers,
-// and that of the rest.
-unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
-    for Cons<Slice<'a, T, WRITE>, R>
-{
-    const SIGNATURE: Option<&'static Signature> = Some(&Signature {
-        parameter: parameter::<T>(8, Role::Address),
-        rest: Some(&Signature { parameter: parameter::<T>(8, Role::Length), rest: R::SIGNATURE }),
-    });
-    type Slots = Slots<2, R::Slots>;
-    type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
+/// Both forms of memory that is two parameters: the address, and a number of 8 bytes.
+macro_rules! pair_list {
+    ($($form:ident: $address:ident, $second:ident $field:ident;)*) => {$(
+        // SAFETY: 1: two pointers, to a `u64` and a `usize` of 8 bytes, and two entries, then those of the rest; 2: an array of two
+        // pointers, and that of the rest.
+        unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
+            for Cons<$form<'a, T, WRITE>, R>
+        {
+            const SIGNATURE: Option<&'static Signature> = Some(&Signature {
+                parameter: parameter::<T>(8, Role::$address),
+                rest: Some(&Signature { parameter: parameter::<T>(8, Role::$second), rest: R::SIGNATURE }),
+            });
+            type Slots = Slots<2, R::Slots>;
+            type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
 
-    #[inline(always)]
-    fn memory(&self) -> Self::Memory {
-        Cons(Noted(self.0.0.home), self.1.memory())
-    }
+            #[inline(always)]
+            fn memory(&self) -> Self::Memory {
+                Cons(Noted(self.0.0.home), self.1.memory())
+            }
 
-    #[inline(always)]
-    unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: of `Slots` the first two places are this one's, and the rest has all others; 2: address, length and rest are borrowed
-        // as long as `self`.
-        unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.len)) }
-    }
+            #[inline(always)]
+            unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
+                // SAFETY: 1: of `Slots` the first two places are this one's, and the rest has all others; 2: address, number and rest are
+                // borrowed as long as `self`.
+                unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.$field)) }
+            }
+        }
+    )*};
+}
+
+pair_list! {
+    Slice: Address, Length len;
+    Rows: Rows, Pitch pitch;
 }
 
 // SAFETY: 1: one pointer, to a `u64`, and one entry of 8 bytes, then those of the rest; 2: an array of one pointer, and that of the
@@ -260,7 +280,7 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     for Cons<Pointer<'a, T, WRITE>, R>
 {
     const SIGNATURE: Option<&'static Signature> =
-        Some(&Signature { parameter: parameter::<DevicePtr<T>>(8, Role::Value), rest: R::SIGNATURE });
+        Some(&Signature { parameter: parameter::<T>(8, Role::Pointer), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
     type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
 

@@ -98,6 +98,9 @@ fn describe(parameter: &ParameterType) -> Given {
         Role::Bits => format!("byval({name})"),
         Role::Address => format!("address of [{name}]"),
         Role::Length => format!("length of [{name}]"),
+        Role::Pointer => format!("DevicePtr<{name}>"),
+        Role::Rows => format!("address of rows of {name}"),
+        Role::Pitch => "pitch of rows".into(),
     };
     Given { size: parameter.size, type_name }
 }

@@ -15,7 +15,7 @@ use crate::memory::{DevicePtr, DevicePtrMut};
 pub(super) fn kind(given: &ParameterType) -> Kind {
     match (given.role, (given.type_name)()) {
         (Role::Bits, _) => Kind::Other,
-        (Role::Address | Role::Length, _) => Kind::Integer,
+        (Role::Address | Role::Length | Role::Pointer | Role::Rows | Role::Pitch, _) => Kind::Integer,
         (Role::Value, "f32" | "f64") => Kind::Float,
         #[cfg(feature = "half")]
         (Role::Value, name) if name == type_name::<half::f16>() || name == type_name::<half::bf16>() => {
@@ -35,8 +35,8 @@ fn is_address(given: &ParameterType) -> bool {
     let is_pointer =
         |pointer: &str| pointer.split('<').next() == full.split('<').next() && full.contains('<');
     match given.role {
-        Role::Address => true,
-        Role::Length | Role::Bits => false,
+        Role::Address | Role::Pointer | Role::Rows => true,
+        Role::Length | Role::Pitch | Role::Bits => false,
         Role::Value => {
             is_pointer(type_name::<DevicePtr<()>>()) || is_pointer(type_name::<DevicePtrMut<()>>())
         }
@@ -65,7 +65,7 @@ fn slices_for_pointers(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
     let slices = given.iter().filter(|g| g.role == Role::Length).count();
     let bare = given.iter().filter(|g| g.role != Role::Length).map(|g| g.size);
     (slices != 0 && fits(bare, wanted)).then(|| {
-        "The kernel takes bare pointers: pass `x.as_device_ptr()` or `x.as_mut_device_ptr()` instead of `slice(x)`".into()
+        "The kernel takes bare pointers: pass `ptr(x)` instead of `slice(x)`, and `ptr_mut(x)` instead of `slice_mut(x)`".into()
     })
 }
 
@@ -80,7 +80,7 @@ fn pointers_for_slices(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
 }
 
 fn is_bare_pointer(given: &ParameterType) -> bool {
-    given.role == Role::Value && is_address(given)
+    matches!(given.role, Role::Value | Role::Pointer) && is_address(given)
 }
 
 fn swapped(given: &[ParameterType], wanted: &[Wanted], at: usize) -> Option<String> {

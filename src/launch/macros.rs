@@ -52,6 +52,7 @@
 /// |---|---|
 /// | `slice(x)` | two of 8 bytes: device address, length in elements; `x` is a buffer or a view |
 /// | `slice_mut(x)` | the same, of a buffer or view borrowed as mutable |
+/// | `pitched(x)`, `pitched_mut(x)` | two of 8 bytes: device address, pitch in bytes, of a [`PitchedBuffer`](crate::memory::PitchedBuffer) |
 /// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address of what `slice(x)`, `slice_mut(x)` take |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value that borrows nothing, such as a closure; none if the size is zero |
 /// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices follow addresses of the host: what they point to is memory of duties 2 to 4 |
@@ -82,7 +83,7 @@
 ///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
 /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes: not the host, not work
 ///    on another stream that is not ordered against this one. Buffers and views that are passed as `slice`, `slice_mut`,
-///    `ptr`, `ptr_mut` are ordered for you; addresses passed as plain values are not.
+///    `pitched`, `pitched_mut`, `ptr`, `ptr_mut` are ordered for you; addresses passed as plain values are not.
 /// 5. Validity: what the kernel writes into a buffer are values of the buffer's element type.
 /// 6. Termination: the kernel ends, and its blocks do not wait for each other unless `cooperative` is set.
 #[macro_export]
@@ -346,6 +347,12 @@ macro_rules! __cuda_launch_args {
     (ptr_mut($x:expr) $(, $($rest:tt)*)?) => {
         $crate::__private::Cons(($x).ptr_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
     };
+    (pitched($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::__private::Cons($crate::__private::pitched(&$x), $crate::__cuda_launch_args!($($($rest)*)?))
+    };
+    (pitched_mut($x:expr) $(, $($rest:tt)*)?) => {
+        $crate::__private::Cons(($x).pitched_mut_argument(), $crate::__cuda_launch_args!($($($rest)*)?))
+    };
     (byval($x:expr) $(, $($rest:tt)*)?) => {
         $crate::__private::Cons(
             $crate::__cuda_launch_value!(by_value $x),
@@ -375,6 +382,8 @@ macro_rules! __cuda_launch_args {
     (slice_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("slice_mut", $($x)*) };
     (ptr($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr", $($x)*) };
     (ptr_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("ptr_mut", $($x)*) };
+    (pitched($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("pitched", $($x)*) };
+    (pitched_mut($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("pitched_mut", $($x)*) };
     (byval($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval", $($x)*) };
     (byval_borrowed($($x:tt)*) $(, $($rest:tt)*)?) => { $crate::__cuda_launch_one!("byval_borrowed", $($x)*) };
     ($x:expr $(, $($rest:tt)*)?) => {

@@ -1,5 +1,25 @@
 //! The path of a launch: arguments, packet, configuration and attributes, check, submission.
 //!
+//! # Words for arguments
+//! The same words mean the same in every way to launch:
+//!
+//! | parameters of the kernel | [`cuda_launch!`](crate::cuda_launch), `cuda_launch_async!`, `kernel_args!` | `#[cuda_module]` declares | [`LaunchBuilder`], `AsyncKernelLaunch` | [`LaunchPlan`](crate::LaunchPlan), [`Launch`], `OperationGraph` |
+//! |---|---|---|---|---|
+//! | address and length in elements, read | `slice(x)` | `&[T]` | `.slice(&x)` | `set_slice` |
+//! | the same, written | `slice_mut(x)` | `&mut [T]` | `.slice_mut(&mut x)` | `set_slice_mut` |
+//! | address and pitch in bytes of a [`PitchedBuffer`](crate::memory::PitchedBuffer), read | `pitched(x)` | `&PitchedBuffer<T>` | `.pitched(&x)` | `set_pitched` |
+//! | the same, written | `pitched_mut(x)` | `&mut PitchedBuffer<T>` | `.pitched_mut(&mut x)` | `set_pitched_mut` |
+//! | address, read | `ptr(x)` | `*const T` | `.ptr(&x)` | `set_ptr` |
+//! | address, written | `ptr_mut(x)` | `*mut T` | `.ptr_mut(&mut x)` | `set_ptr_mut` |
+//! | a plain value | `x` | `T` | `.value(&x)` | `set` |
+//! | any `Copy` value | `byval(x)` | a type parameter | `.byval(&x)` | `set_byval` |
+//! | any of them, by a name | `named("n", ..)` | | `.named("n", ..)` | the name |
+//!
+//! [`slice`], [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
+//! take. Short forms as other crates have them: `.arg(&x)` and `.arg(&mut x)` are a buffer's address or a value, as in cudarc;
+//! `push_arg(x)` and `push_device_ptr(address)` of `AsyncKernelLaunch` are those of cuda-async.
+//!
+//! # Files
 //! | file | stage |
 //! |---|---|
 //! | `args` | what one argument is; a list of them as a type, with its static [`Signature`](crate::foundation::Signature) |
@@ -10,6 +30,7 @@
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
+//! | `words` | the words for arguments, as methods |
 //! | `builder`, `builder_argument` | the builder: the list and the packet gathered one argument at a time |
 //! | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
 //! | `given` | what a launch needs of its arguments, whoever put them together |
@@ -44,6 +65,7 @@ mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
 pub mod typed;
+pub(crate) mod words;
 
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,
@@ -55,7 +77,11 @@ pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
 pub(crate) use node::KernelNode;
 pub use prepared::Launch;
-pub use site::{SliceMutArgument, slice, slice_mut};
+pub use site::{
+    ByValue, SliceMutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut, value,
+};
+#[cfg(feature = "async")]
+pub use stored::StoredArgument;
 pub use timed::LaunchTimes;
 pub use typed::argument::KernelArgument;
 

@@ -3,27 +3,71 @@
 #![allow(unsafe_code)] // Overwriting argument bytes of a known size.
 
 use std::any::type_name;
+use std::fmt;
 use std::ptr::from_ref;
+use std::sync::Arc;
 
-use crate::driver::{NamedArgument, PackedArguments};
+use super::args::Role;
+use crate::driver::{MemoryWord, NamedArgument, PackedArguments};
 use crate::error::{Error, ErrorKind, PlanError};
-use crate::memory::{DeviceCopy, DevicePtr, SliceParts};
+use crate::memory::{DeviceCopy, DevicePtr, Home, RowParts, SliceParts};
+
+/// Memory as an argument is set to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassedMemory<'a> {
+    address: &'a u64,
+    /// Its length or pitch.
+    second: &'a usize,
+    pub(crate) home: &'a Arc<Home>,
+    pub(crate) word: MemoryWord,
+}
+
+impl<'a> PassedMemory<'a> {
+    pub(crate) fn slice<T: DeviceCopy>(parts: SliceParts<'a, T>, written: bool) -> Self {
+        let SliceParts { address, len: second, home, .. } = parts;
+        Self { address, second, home, word: MemoryWord::Slice(written) }
+    }
+
+    pub(crate) fn pointer<T: DeviceCopy>(parts: SliceParts<'a, T>, written: bool) -> Self {
+        Self { word: MemoryWord::Pointer(written), ..Self::slice(parts, written) }
+    }
+
+    pub(crate) fn rows<T: DeviceCopy>(parts: RowParts<'a, T>, written: bool) -> Self {
+        let RowParts { address, pitch: second, home, .. } = parts;
+        Self { address, second, home, word: MemoryWord::Rows(written) }
+    }
+}
+
+impl Role {
+    /// The word for memory whose first parameter has this role.
+    pub(super) fn word(self, written: bool) -> Option<MemoryWord> {
+        match self {
+            Self::Address => Some(MemoryWord::Slice(written)),
+            Self::Rows => Some(MemoryWord::Rows(written)),
+            Self::Pointer => Some(MemoryWord::Pointer(written)),
+            Self::Value | Self::Bits | Self::Length | Self::Pitch => None,
+        }
+    }
+}
+
+impl MemoryWord {
+    pub(crate) fn is_written(self) -> bool {
+        let (Self::Slice(written) | Self::Rows(written) | Self::Pointer(written)) = self;
+        written
+    }
+}
 
 impl NamedArgument {
     /// Whether it is a value of this type.
-    pub(crate) fn takes_value<T: DeviceCopy>(&self) -> bool {
-        self.slice.is_none() && self.size == size_of::<T>() && self.type_name == type_name::<T>()
+    pub(crate) fn takes_value<T: Copy>(&self) -> bool {
+        self.memory.is_none() && self.size == size_of::<T>() && self.type_name == type_name::<T>()
     }
 
-    /// Whether it is memory of these elements, to be written or only read.
-    pub(crate) fn takes_memory<T: DeviceCopy>(&self, written: bool) -> bool {
-        match self.slice {
-            Some(recorded) => recorded == written && self.type_name == type_name::<T>(),
-            // What stands for an address alone.
-            None => {
-                self.type_name == type_name::<DevicePtr<T>>()
-                    && self.pointer.is_none_or(|recorded| recorded == written)
-            }
+    /// Whether it is memory of these elements that was recorded with this word, or a value that is an address of such.
+    pub(crate) fn takes_memory<T: DeviceCopy>(&self, word: MemoryWord) -> bool {
+        match self.memory {
+            Some(recorded) => recorded == word && self.type_name == type_name::<T>(),
+            None => matches!(word, MemoryWord::Pointer(_)) && self.type_name == type_name::<DevicePtr<T>>(),
         }
     }
 
@@ -31,36 +75,31 @@ impl NamedArgument {
     ///
     /// # Safety
     /// 1. `arguments` are those it is one of; [`takes_value`](Self::takes_value) said yes to this type.
-    pub(crate) unsafe fn put_value<T: DeviceCopy>(&self, arguments: &mut PackedArguments, value: &T) {
+    pub(crate) unsafe fn put_value<T: Copy>(&self, arguments: &mut PackedArguments, value: &T) {
         // SAFETY: 1: `takes_value` compared the size of the parameter with that of `T`, by the caller's duty 1.
         unsafe { arguments.set(self.parameter, from_ref(value).cast()) }
     }
 
-    /// Overwrites its address, and its length if it has one.
+    /// Overwrites its address, and its length or pitch if it has one.
     ///
     /// # Safety
     /// 1. `arguments` are those it is one of; [`takes_memory`](Self::takes_memory) said yes to this type.
-    pub(crate) unsafe fn put_memory<T: DeviceCopy>(
-        &self,
-        arguments: &mut PackedArguments,
-        parts: SliceParts<'_, T>,
-    ) {
-        // SAFETY: 1: `takes_memory` found a slice, of two parameters, or a `DevicePtr`, by the caller's duty 1: each has 8 bytes, as have
-        // address and length.
+    pub(crate) unsafe fn put_memory(&self, arguments: &mut PackedArguments, memory: PassedMemory<'_>) {
+        // SAFETY: 1: `takes_memory` found memory of two parameters, or an address, by the caller's duty 1: each has 8 bytes, as have
+        // address, length and pitch.
         unsafe {
-            arguments.set(self.parameter, from_ref(parts.address).cast());
-            if self.slice.is_some() {
-                arguments.set(self.parameter + 1, from_ref(parts.len).cast());
+            arguments.set(self.parameter, from_ref(memory.address).cast());
+            if matches!(self.memory, Some(MemoryWord::Slice(_) | MemoryWord::Rows(_))) {
+                arguments.set(self.parameter + 1, from_ref(memory.second).cast());
             }
         }
     }
 
     /// The error of setting it to something else.
     pub(crate) fn refuse(&self, kernel: &str, given: String) -> Error {
-        let recorded = match (self.slice, self.pointer) {
-            (Some(written), _) => format!("{} of {}", slice_word(written), self.type_name),
-            (None, Some(true)) => format!("{} to be written", self.type_name),
-            (None, _) => self.type_name.to_string(),
+        let recorded = match self.memory {
+            Some(word) => format!("{word} of {}", self.type_name),
+            None => self.type_name.to_string(),
         };
         ErrorKind::from(PlanError::ArgumentType {
             name: self.name.clone(),
@@ -79,11 +118,20 @@ pub(crate) fn no_such_argument(name: &str, names: &[&str]) -> Error {
 }
 
 /// What memory is called in messages.
-pub(crate) fn memory_word<T: DeviceCopy>(written: bool) -> String {
-    format!("{} of {}", slice_word(written), type_name::<T>())
+pub(crate) fn memory_word<T: DeviceCopy>(word: MemoryWord) -> String {
+    format!("{word} of {}", type_name::<T>())
 }
 
-/// How the macro spells it.
-fn slice_word(written: bool) -> &'static str {
-    if written { "slice_mut(..)" } else { "slice(..)" }
+/// As the macro spells it.
+impl fmt::Display for MemoryWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slice(false) => "slice(..)",
+            Self::Slice(true) => "slice_mut(..)",
+            Self::Rows(false) => "pitched(..)",
+            Self::Rows(true) => "pitched_mut(..)",
+            Self::Pointer(false) => "ptr(..)",
+            Self::Pointer(true) => "ptr_mut(..)",
+        })
+    }
 }

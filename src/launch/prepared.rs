@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use super::args::{Memory, ParameterType};
 use super::given::Given;
-use super::named::{memory_word, no_such_argument};
+use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
+use super::site::ByValue;
 use super::timed::{LaunchTimes, submit_timed};
 use crate::driver::{CudaContext, CudaStream, EventFlags, Kernel, NamedArgument};
 use crate::error::Error;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, PitchedBuffer};
 use crate::ordering::Submission;
 
 /// A launch that was checked once, to be submitted many times: from [`LaunchBuilder::prepare`](crate::LaunchBuilder::prepare),
@@ -85,55 +86,106 @@ impl<'event> Launch<'event> {
     /// [`Error::is_plan_error`]: there is no such name (the message lists them), or the value is of another type. Then
     /// nothing is changed.
     pub fn set<T: DeviceCopy>(&mut self, name: &str, value: T) -> Result<(), Error> {
-        for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
-            if let Some(named) = self.node.named.get(index) {
-                // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
-                unsafe { named.put_value(&mut self.node.arguments, &value) };
-            }
-        }
-        Ok(())
+        self.set_copy(name, &value)
     }
 
-    /// Sets memory that the kernel only reads, given as `&x` or [`slice(&x)`](super::slice), by name. No driver call.
-    ///
-    /// The launch keeps the memory, also that which it was prepared with.
+    /// Sets any `Copy` value that borrows nothing, given as `byval`, by name. Otherwise like [`Launch::set`].
     ///
     /// # Errors
-    /// As [`Launch::set`]; the memory is of another context.
+    /// As for [`Launch::set`].
+    pub fn set_byval<T: ByValue>(&mut self, name: &str, value: T) -> Result<(), Error> {
+        self.set_copy(name, &value)
+    }
+
+    /// Sets memory that the kernel only reads, given as `slice`, by name, from the next launch on. No driver call.
+    ///
+    /// The launch keeps the memory alive, and also the memory that it was prepared with.
+    ///
+    /// # Errors
+    /// As for [`Launch::set`]; the memory belongs to another context.
     pub fn set_slice<T: DeviceCopy>(
         &mut self,
         name: &str,
         memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts(), false)
+        self.set_memory::<T>(name, PassedMemory::slice(memory.parts(), false))
     }
 
-    /// Sets memory that the kernel may write, given as `&mut x` or [`slice_mut(&mut x)`](super::slice_mut). Otherwise as
-    /// [`Launch::set_slice`].
+    /// Sets memory that the kernel may write, given as `slice_mut`. Otherwise like [`Launch::set_slice`].
     ///
     /// # Errors
-    /// As [`Launch::set_slice`].
+    /// As for [`Launch::set_slice`].
     pub fn set_slice_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
         memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.set_memory(name, memory.parts_mut(), true)
+        self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
-    fn set_memory<T: DeviceCopy>(
+    /// Sets the address of memory that the kernel only reads, given as `ptr` and `&x` of a buffer. Otherwise like [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`Launch::set_slice`].
+    pub fn set_ptr<T: DeviceCopy>(
         &mut self,
         name: &str,
-        parts: SliceParts<'_, T>,
-        written: bool,
+        memory: &(impl DeviceSlice<Element = T> + ?Sized),
     ) -> Result<(), Error> {
-        self.node.function.context().same_context(parts.home.context(), "the memory", "the launch")?;
-        let fits = |named: &NamedArgument| named.takes_memory::<T>(written);
-        for index in self.places(name, fits, || memory_word::<T>(written))? {
+        self.set_memory::<T>(name, PassedMemory::pointer(memory.parts(), false))
+    }
+
+    /// Sets the address of memory that the kernel may write, given as `ptr_mut` and `&mut x` of a buffer. Otherwise like
+    /// [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`Launch::set_slice`].
+    pub fn set_ptr_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+    ) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::pointer(memory.parts_mut(), true))
+    }
+
+    /// Sets rows that the kernel only reads, given as `pitched`. Otherwise like [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`Launch::set_slice`].
+    pub fn set_pitched<T: DeviceCopy>(&mut self, name: &str, memory: &PitchedBuffer<T>) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), false))
+    }
+
+    /// Sets rows that the kernel may write, given as `pitched_mut`. Otherwise like [`Launch::set_slice`].
+    ///
+    /// # Errors
+    /// As for [`Launch::set_slice`].
+    pub fn set_pitched_mut<T: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut PitchedBuffer<T>,
+    ) -> Result<(), Error> {
+        self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), true))
+    }
+
+    fn set_copy<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
+        for index in self.places(name, NamedArgument::takes_value::<T>, || type_name::<T>().into())? {
+            if let Some(named) = self.node.named.get(index) {
+                // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
+                unsafe { named.put_value(&mut self.node.arguments, value) };
+            }
+        }
+        Ok(())
+    }
+
+    fn set_memory<T: DeviceCopy>(&mut self, name: &str, memory: PassedMemory<'_>) -> Result<(), Error> {
+        self.node.function.context().same_context(memory.home.context(), "the memory", "the launch")?;
+        let fits = |named: &NamedArgument| named.takes_memory::<T>(memory.word);
+        for index in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(named) = self.node.named.get(index) else { continue };
             // SAFETY: 1: it is one of the node's arguments, and `places` has compared all of this name.
-            unsafe { named.put_memory(&mut self.node.arguments, parts) };
-            self.keep(index, (parts.home.clone(), written));
+            unsafe { named.put_memory(&mut self.node.arguments, memory) };
+            self.keep(index, (memory.home.clone(), memory.word.is_written()));
         }
         Ok(())
     }

@@ -26,27 +26,26 @@ pub struct Report {
     memory: Vec<(Arc<Home>, bool)>,
     /// Handles of objects, which the recorded launch uses whenever it runs.
     objects: Vec<Keep>,
-    /// The last name stands for memory that is not yet told.
-    expecting: bool,
+    /// The last name stands for memory that is not yet told, and this is what is passed of it.
+    expecting: Option<Role>,
 }
 
 impl Report {
     /// Nothing told yet of so many parameters.
     pub(super) fn new(count: usize) -> Self {
-        Self { count, named: Vec::new(), memory: Vec::new(), objects: Vec::new(), expecting: false }
+        Self { count, named: Vec::new(), memory: Vec::new(), objects: Vec::new(), expecting: None }
     }
 
     /// The argument whose parameters `rest` begins with has this name.
     pub(super) fn name(&mut self, name: &str, rest: Option<&'static Signature>) {
         let Some(first) = Signature::parameters(rest).next() else { return };
-        self.expecting = first.role == Role::Address;
+        self.expecting = first.role.word(false).map(|_| first.role);
         self.named.push(NamedArgument {
             name: name.to_string(),
             parameter: self.count - Signature::parameters(rest).count(),
             type_name: (first.type_name)(),
             size: first.size,
-            slice: None,
-            pointer: None,
+            memory: None,
         });
     }
 
@@ -57,10 +56,8 @@ impl Report {
 
     /// The next argument that passes memory passes this, to be written or only read.
     pub(super) fn memory(&mut self, home: &Arc<Home>, written: bool) {
-        if std::mem::take(&mut self.expecting)
-            && let Some(named) = self.named.last_mut()
-        {
-            named.slice = Some(written);
+        if let (Some(role), Some(named)) = (self.expecting.take(), self.named.last_mut()) {
+            named.memory = role.word(written);
         }
         self.memory.push((home.clone(), written));
     }

@@ -4,12 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::args::{Pointer, Slice};
+use super::args::{Bits, Pointer, Rows, Slice, Value};
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use crate::driver::{CudaFunction, CudaModule, CudaStream, Kernel};
 use crate::error::{Error, ErrorKind};
-use crate::memory::{DeviceBuffer, DeviceCopy, DeviceSlice, DeviceSliceMut, DeviceViewMut};
+use crate::memory::{DeviceBuffer, DeviceCopy, DeviceSlice, DeviceSliceMut, DeviceViewMut, PitchedBuffer};
 
 /// The memory of one `cuda_launch!` that names its kernel: which module it saw last, and where the kernel is in it.
 ///
@@ -182,11 +182,42 @@ pub fn slice_mut<T: DeviceCopy>(
     Slice(memory.parts_mut())
 }
 
-/// `ptr(x)`.
-#[doc(hidden)]
+/// `ptr(x)`: the device address of memory that the kernel reads, as one parameter.
 #[inline(always)]
 pub fn ptr<T: DeviceCopy>(memory: &(impl DeviceSlice<Element = T> + ?Sized)) -> Pointer<'_, T, false> {
     Pointer(memory.parts())
+}
+
+/// `ptr_mut(x)` as a function: the device address of memory that the kernel may write, as one parameter.
+#[inline(always)]
+pub fn ptr_mut<T: DeviceCopy>(
+    memory: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
+) -> Pointer<'_, T, true> {
+    Pointer(memory.parts_mut())
+}
+
+/// `pitched(x)`: device address and pitch in bytes of rows that the kernel reads, as two parameters.
+#[inline(always)]
+pub fn pitched<T: DeviceCopy>(memory: &PitchedBuffer<T>) -> Rows<'_, T, false> {
+    Rows(memory.row_parts())
+}
+
+/// `pitched_mut(x)` as a function: device address and pitch in bytes of rows that the kernel may write, as two parameters.
+#[inline(always)]
+pub fn pitched_mut<T: DeviceCopy>(memory: &mut PitchedBuffer<T>) -> Rows<'_, T, true> {
+    Rows(memory.row_parts())
+}
+
+/// A plain value where it stands, as one parameter: what `x` alone is in `cuda_launch!`.
+#[inline(always)]
+pub fn value<T: DeviceCopy>(value: &T) -> Value<'_, T> {
+    Value(value)
+}
+
+/// `byval(x)`: any `Copy` value that borrows nothing, as one parameter.
+#[inline(always)]
+pub fn byval<T: ByValue>(value: &T) -> Bits<'_, T> {
+    Bits(value)
 }
 
 /// `slice_mut(x)` and `ptr_mut(x)`: methods, so that `x` may be a buffer, a mutable view, or whatever leads to one as mutable.
@@ -227,6 +258,15 @@ macro_rules! slice_mut_method {
 slice_mut_method! {
     {T: DeviceCopy} DeviceBuffer<T>;
     {T: DeviceCopy} DeviceViewMut<'_, T>;
+}
+
+impl<T: DeviceCopy> PitchedBuffer<T> {
+    /// `pitched_mut(x)`: a method, so that `x` may be whatever leads to one as mutable.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn pitched_mut_argument(&mut self) -> Rows<'_, T, true> {
+        pitched_mut(self)
+    }
 }
 
 /// The value of `config:`, so that the compiler points at it if it is of another type.

@@ -6,18 +6,19 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use super::args::{
-    Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Slice, Value, parameter,
+    Bits, Cons, Memory, Name, Nil, Object, ParameterType, Pointer, Role, Rows, Slice, Value, parameter,
 };
 use super::attributes::Attribute;
-use super::builder::argument::{Arguments, BuilderArgument, USUAL};
+use super::builder::argument::{Arguments, BuilderArgument, OfForm, OfMemory, OfMemoryMut, OfValue, USUAL};
 use super::config::LaunchConfig;
 use super::given::Given;
 use super::inline_vec::InlineVec;
 use super::record::Report;
+use super::site::{ByValue, ptr, ptr_mut};
 use super::submit::submit_given;
 use crate::driver::{CudaContext, CudaStream, Kernel, Kind};
 use crate::error::Error;
-use crate::memory::DeviceCopy;
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 use crate::ordering::Submission;
 
 /// Words of values that need no heap: 256 bytes.
@@ -101,7 +102,19 @@ impl<'a> StoredArguments<'a> {
     /// Says which is the first memory that is not known yet.
     #[inline(always)]
     pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, memory: Slice<'a, T, WRITE>) {
-        self.list.fill(memory.0, WRITE);
+        self.list.fill(memory.0.address, memory.0.len, memory.0.home, WRITE);
+    }
+
+    /// Rows that are not known yet, as two parameters.
+    #[inline(always)]
+    pub(crate) fn rows_later<T: DeviceCopy>(&mut self) {
+        self.list.rows_later::<T>();
+    }
+
+    /// Says which are the first.
+    #[inline(always)]
+    pub(crate) fn fill_rows<T: DeviceCopy, const WRITE: bool>(&mut self, rows: Rows<'a, T, WRITE>) {
+        self.list.fill(rows.0.address, rows.0.pitch, rows.0.home, WRITE);
     }
 
     /// A texture, surface or tensor map, as one parameter.
@@ -248,6 +261,47 @@ impl Memory for WithObjects<'_, '_> {
     }
 }
 
+/// What [`AsyncKernelLaunch::arg`](crate::AsyncKernelLaunch::arg) and [`named`](crate::AsyncKernelLaunch::named) take: the same as
+/// [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) ([`BuilderArgument`] lists it). Values are copied, memory is borrowed until
+/// the launch was submitted.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a kernel",
+    label = "not an argument",
+    note = "an argument is given by reference: `.arg(&x)`; a buffer or view that the kernel writes as `.arg(&mut x)`, and with \
+            its length as `.slice(&x)` or `.slice_mut(&mut x)`",
+    note = "a struct of plain data needs `#[repr(C)]` and `#[derive(Clone, Copy, DeviceCopy)]`; `bool`, `char`, closures, \
+            enums, tuples and types of other crates are given as `.byval(&x)`"
+)]
+pub trait StoredArgument<'a, Kind> {
+    /// Appends its parameters.
+    #[doc(hidden)]
+    fn store_in(self, list: &mut StoredArguments<'a>);
+}
+
+macro_rules! stored_argument {
+    ($({$($of:tt)*} $kind:ident $argument:ty, |$this:ident, $list:ident| $append:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<'a, $($of)*> StoredArgument<'a, $kind> for $argument {
+            #[inline(always)]
+            fn store_in(self, $list: &mut StoredArguments<'a>) {
+                let $this = self;
+                $append;
+            }
+        }
+    )*};
+}
+
+stored_argument! {
+    {T: DeviceCopy} OfValue &T, |value, list| list.value(*value);
+    {S: DeviceSlice + ?Sized} OfMemory &'a S, |memory, list| list.memory(ptr(memory));
+    {S: DeviceSliceMut + ?Sized} OfMemoryMut &'a mut S, |memory, list| list.memory(ptr_mut(memory));
+    {T: DeviceCopy} OfForm Value<'_, T>, |value, list| list.value(*value.0);
+    {T: ByValue} OfForm Bits<'_, T>, |value, list| list.bits(*value.0);
+    {T: DeviceCopy, const WRITE: bool} OfForm Slice<'a, T, WRITE>, |memory, list| list.memory(memory);
+    {T: DeviceCopy, const WRITE: bool} OfForm Rows<'a, T, WRITE>, |memory, list| list.memory(memory);
+    {T: DeviceCopy, const WRITE: bool} OfForm Pointer<'a, T, WRITE>, |memory, list| list.memory(memory);
+}
+
 /// A list of arguments as `cuda_launch!` writes it, to be stored.
 pub trait Store<'a> {
     /// Appends it.
@@ -276,21 +330,20 @@ impl<'a, T: Copy + 'a, R: Store<'a>> Store<'a> for Cons<Bits<'_, T>, R> {
     }
 }
 
-impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Slice<'a, T, WRITE>, R> {
-    #[inline(always)]
-    fn store(self, list: &mut StoredArguments<'a>) {
-        list.memory(self.0);
-        self.1.store(list);
-    }
+/// The forms of memory.
+macro_rules! store_memory {
+    ($($form:ident)*) => {$(
+        impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<$form<'a, T, WRITE>, R> {
+            #[inline(always)]
+            fn store(self, list: &mut StoredArguments<'a>) {
+                list.memory(self.0);
+                self.1.store(list);
+            }
+        }
+    )*};
 }
 
-impl<'a, T: DeviceCopy, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Pointer<'a, T, WRITE>, R> {
-    #[inline(always)]
-    fn store(self, list: &mut StoredArguments<'a>) {
-        list.memory(self.0);
-        self.1.store(list);
-    }
-}
+store_memory! { Slice Rows Pointer }
 
 impl<'a, H, R: Store<'a>, const WRITE: bool> Store<'a> for Cons<Object<'a, H, WRITE>, R> {
     #[inline(always)]

@@ -136,6 +136,29 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
+    /// Allocates as many elements and copies these, on `stream`; does not wait.
+    ///
+    /// The copy comes after the work that writes this buffer, on whatever stream, and work that writes it later comes after the copy.
+    /// A `Clone` could not report that memory ran out.
+    ///
+    /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemcpyDtoDAsync` on `stream`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let mut buffer = DeviceBuffer::from_host(&stream, &[1u32, 2, 3])?;
+    /// let before = buffer.try_clone(&stream)?;
+    /// buffer.fill(&stream, 7)?;
+    /// assert_eq!((before.to_host_vec(&stream)?, buffer.to_host_vec(&stream)?), (vec![1, 2, 3], vec![7; 3]));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The stream belongs to another context, [`Error::is_out_of_memory`], or any error returned by the driver.
+    pub fn try_clone(&self, stream: &CudaStream) -> Result<Self, Error> {
+        stream.clone_dtod(self)
+    }
+
     /// Copies all elements to the host, after all work submitted to `stream` so far.
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`.

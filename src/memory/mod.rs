@@ -57,6 +57,7 @@ pub(crate) use object::{ObjectParts, Reach, Shared};
 pub use pinned::view::{PinnedView, PinnedViewMut};
 pub use pinned::{PinnedBuffer, PinnedFlags};
 pub use pitched::PitchedBuffer;
+pub(crate) use pitched::RowParts;
 #[cfg(feature = "bytemuck")]
 pub use plain::Plain;
 pub use pointer::attributes::{MemoryType, PointerAttributes};

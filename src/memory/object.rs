@@ -41,14 +41,14 @@ pub trait KernelObject: sealed::Sealed {
 )]
 pub trait KernelObjectMut: KernelObject {}
 
-/// What an operation that owns its arguments accepts for `&O`: an object, or a smart pointer to one.
+/// What an operation that owns its arguments accepts for `&O`: an object or rows, or a smart pointer to them.
 ///
 /// Sealed: it must return the same object every time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no `{O}` that an operation can own",
     label = "no `{O}`, and no `Arc` or `Box` of one"
 )]
-pub trait HeldObject<O: KernelObject>: sealed::Held<O> {
+pub trait HeldObject<O>: sealed::Held<O> {
     /// The object.
     #[doc(hidden)]
     fn held(&self) -> &O;
@@ -59,7 +59,7 @@ pub trait HeldObject<O: KernelObject>: sealed::Held<O> {
     message = "`{Self}` is no `{O}` that an operation can own and write through",
     label = "no `{O}`, and no `Box` of one"
 )]
-pub trait HeldObjectMut<O: KernelObject>: HeldObject<O> {
+pub trait HeldObjectMut<O>: HeldObject<O> {
     /// The object.
     #[doc(hidden)]
     fn held_mut(&mut self) -> &mut O;
@@ -67,15 +67,15 @@ pub trait HeldObjectMut<O: KernelObject>: HeldObject<O> {
 
 macro_rules! held {
     ($($holder:ty: $($mutable:ident)?;)*) => {$(
-        impl<O: KernelObject> sealed::Held<O> for $holder {}
+        impl<O> sealed::Held<O> for $holder {}
 
-        impl<O: KernelObject> HeldObject<O> for $holder {
+        impl<O> HeldObject<O> for $holder {
             fn held(&self) -> &O {
                 self
             }
         }
 
-        $(impl<O: KernelObject> HeldObjectMut<O> for $holder {
+        $(impl<O> HeldObjectMut<O> for $holder {
             fn held_mut(&mut self) -> &mut O {
                 let $mutable = self;
                 $mutable

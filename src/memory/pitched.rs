@@ -4,6 +4,7 @@
 
 use std::ffi::c_uint;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::aligned::{OF_DEVICE, aligned};
@@ -22,7 +23,10 @@ use crate::ordering::Submission;
 /// `height` rows of `width` elements, each row aligned for efficient access.
 ///
 /// Rows are padded: [`PitchedBuffer::pitch`] is the distance from the start of one row to the start of the next.
-/// Kernels take the address and the pitch. Dropping it waits for all work on its device (`cuMemFree` does).
+/// Dropping it waits for all work on its device (`cuMemFree` does).
+///
+/// A kernel `f(T *rows, size_t pitch, ..)` takes it as `pitched(x)` or `pitched_mut(x)`: two parameters of 8 bytes, its address and
+/// its pitch in bytes. It is ordered, borrowed and kept as buffers are.
 ///
 /// ```
 /// use cuda_launch::memory::PitchedBuffer;
@@ -32,6 +36,44 @@ use crate::ordering::Submission;
 /// image.copy_from_host(&stream, &[1, 2, 3, 4, 5, 6])?;
 /// assert!(image.pitch() >= 3);
 /// assert_eq!(image.to_host_vec(&stream)?, [1, 2, 3, 4, 5, 6]);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// A typed module declares `&PitchedBuffer<T>` or `&mut PitchedBuffer<T>`, and contracts may ask for its width and height:
+///
+/// ```
+/// use cuda_launch::memory::PitchedBuffer;
+/// use cuda_launch::{CudaContext, LaunchConfig, cuda_launch, cuda_module};
+///
+/// #[cuda_module("tests/kernels/handwritten/words.ptx")]
+/// mod kernels {
+///     use cuda_launch::memory::PitchedBuffer;
+///
+///     unsafe extern "C" {
+///         /// Ten times the image: a block for each row, a thread for each column.
+///         #[launch_contract(grid = (image.height() as u32, 1, 1), requires = (
+///             image.height() == out.height(), width as usize <= image.width(), width as usize <= out.width()
+///         ))]
+///         pub safe fn rows(image: &PitchedBuffer<u32>, out: &mut PitchedBuffer<u32>, width: u32);
+///     }
+/// }
+///
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let mut image = PitchedBuffer::<u32>::uninit(&stream, 3, 2)?;
+/// let mut out = PitchedBuffer::<u32>::uninit(&stream, 3, 2)?;
+/// image.copy_from_host(&stream, &[1, 2, 3, 4, 5, 6])?;
+/// let module = kernels::load(&ctx)?;
+/// let config = LaunchConfig::new((2, 1, 1), (32, 1, 1));
+/// module.rows(&stream, config, &image, &mut out, 3)?;
+/// assert_eq!(out.to_host_vec(&stream)?, [10, 20, 30, 40, 50, 60]);
+///
+/// // SAFETY: 1 to 6: as the contract says.
+/// unsafe {
+///     cuda_launch! { kernel: rows, module: module.as_module(), stream: stream, config: config,
+///                    args: [pitched(out), pitched_mut(image), 3u32] }
+/// }?;
+/// assert_eq!(image.to_host_vec(&stream)?, [100, 200, 300, 400, 500, 600]);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Debug)]
@@ -44,6 +86,23 @@ pub struct PitchedBuffer<T: DeviceCopy> {
     pitch: usize,
     of: PhantomData<T>,
 }
+
+/// References to what a kernel is told of rows.
+#[derive(Debug)]
+pub(crate) struct RowParts<'a, T: DeviceCopy> {
+    pub(crate) address: &'a u64,
+    pub(crate) pitch: &'a usize,
+    pub(crate) home: &'a Arc<Home>,
+    of: PhantomData<&'a [T]>,
+}
+
+impl<T: DeviceCopy> Clone for RowParts<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: DeviceCopy> Copy for RowParts<'_, T> {}
 
 impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Allocates `height` rows of `width` elements and leaves them uninitialised.
@@ -230,6 +289,16 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// The context.
     pub fn context(&self) -> &CudaContext {
         self.home.context()
+    }
+
+    #[inline(always)]
+    pub(crate) fn row_parts(&self) -> RowParts<'_, T> {
+        RowParts { address: &self.address, pitch: &self.pitch, home: &self.home, of: PhantomData }
+    }
+
+    /// All bytes, padding included.
+    pub(crate) fn reach(&self) -> Range<u64> {
+        self.address..self.address.saturating_add((self.pitch * self.height) as u64)
     }
 
     /// What keeps the memory.

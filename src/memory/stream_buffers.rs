@@ -35,6 +35,17 @@ impl CudaStream {
         DeviceBuffer::from_host(self, source.as_ref())
     }
 
+    /// A copy of a buffer or view on the device, on this stream; does not wait. [`DeviceBuffer::try_clone`] says more.
+    ///
+    /// # Errors
+    /// Those of [`DeviceBuffer::try_clone`].
+    pub fn clone_dtod<S: DeviceSlice + ?Sized>(&self, source: &S) -> Result<DeviceBuffer<S::Element>, Error> {
+        self.same_context(source.context(), "the source")?;
+        let mut copy = DeviceBuffer::uninit(self, source.len())?;
+        copy.view_mut().copy_from_device(self, &source)?;
+        Ok(copy)
+    }
+
     /// [`DeviceBuffer::to_host_vec`] on this stream: a copy of a buffer or view on the host, after all work that writes it.
     ///
     /// # Errors

@@ -70,7 +70,7 @@ use crate::error::Error;
 /// # Running one
 /// | how | when it returns |
 /// |---|---|
-/// | `op.await` | when done; any executor, or none ([`DeviceFuture`]); everything in it is owned |
+/// | `op.await` | when done; any executor, or none ([`DeviceFuture`]); everything in it is owned; of a function that returns [`impl Awaitable<T>`](super::Awaitable) |
 /// | [`op.sync()`](Self::sync), [`op.sync_on(&stream)`](Self::sync_on) | when done; may borrow |
 /// | [`scope`](super::scope()) | when all that was submitted in it is done; may borrow |
 /// | [`op.submit_on(&stream)`](Self::submit_on) | at once, with an event |
@@ -308,7 +308,8 @@ pub trait DeviceOperation: Send + Sized {
 
     /// As a future, which runs the operation on a stream of the default device when it is first polled.
     ///
-    /// Operations of this crate can be awaited as they are; those of your own by this, or [`boxed`](Self::boxed).
+    /// Operations of this crate can be awaited as they are; those of your own by this, by [`boxed`](Self::boxed), or as they are
+    /// where they implement `IntoFuture` ([`Awaitable`](super::Awaitable) shows how).
     fn future(self) -> DeviceFuture<Self>
     where
         Self: 'static,

@@ -11,7 +11,8 @@ use super::run;
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::Error;
 use crate::graph::LaunchPlan;
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::launch::ByValue;
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// An operation that was recorded once, to be replayed by one driver call: what [`DeviceOperation::graph`] makes.
 ///
@@ -34,7 +35,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
 ///         let mut launch = AsyncKernelLaunch::new(&fill);
-///         launch.push_buffer_mut(buffer).push_arg(100u32).push_named("value", |l| l.push_arg(7u32));
+///         launch.ptr_mut(buffer).value(&100u32).named("value", &7u32);
 ///         launch.set_launch_config(LaunchConfig::for_num_elems(100));
 ///         Ok(launch)
 ///     })
@@ -121,6 +122,18 @@ impl<T> OperationGraph<T> {
         unsafe { self.plan.set(name, value) }
     }
 
+    /// Sets a value that was passed as `byval` by name; see [`LaunchPlan::set_byval`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_byval`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this value, too.
+    pub unsafe fn set_byval<V: ByValue>(&mut self, name: &str, value: V) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_byval(name, value) }
+    }
+
     /// Sets memory that is read by name; see [`LaunchPlan::set_slice`].
     ///
     /// # Errors
@@ -151,6 +164,70 @@ impl<T> OperationGraph<T> {
     ) -> Result<(), Error> {
         // SAFETY: 1: the caller's duty 1.
         unsafe { self.plan.set_slice_mut(name, memory) }
+    }
+
+    /// Sets the address of memory that is read by name; see [`LaunchPlan::set_ptr`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_ptr`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this memory, too.
+    pub unsafe fn set_ptr<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &(impl DeviceSlice<Element = E> + ?Sized),
+    ) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_ptr(name, memory) }
+    }
+
+    /// Sets the address of memory that is written by name; see [`LaunchPlan::set_ptr_mut`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_ptr_mut`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this memory, too.
+    pub unsafe fn set_ptr_mut<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut (impl DeviceSliceMut<Element = E> + ?Sized),
+    ) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_ptr_mut(name, memory) }
+    }
+
+    /// Sets rows that are read by name; see [`LaunchPlan::set_pitched`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_pitched`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this memory, too.
+    pub unsafe fn set_pitched<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &PitchedBuffer<E>,
+    ) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_pitched(name, memory) }
+    }
+
+    /// Sets rows that are written by name; see [`LaunchPlan::set_pitched_mut`].
+    ///
+    /// # Errors
+    /// Those of [`LaunchPlan::set_pitched_mut`].
+    ///
+    /// # Safety
+    /// 1. The duties of each launch that has the name hold with this memory, too.
+    pub unsafe fn set_pitched_mut<E: DeviceCopy>(
+        &mut self,
+        name: &str,
+        memory: &mut PitchedBuffer<E>,
+    ) -> Result<(), Error> {
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { self.plan.set_pitched_mut(name, memory) }
     }
 }
 

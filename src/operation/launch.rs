@@ -10,10 +10,13 @@ use super::future::DeviceFuture;
 use super::typed::{Describe, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
-use crate::launch::site::{ByValue, ptr, slice, slice_mut};
-use crate::launch::stored::{Store, StoredArguments};
+use crate::launch::site::{
+    AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut,
+};
+use crate::launch::stored::{Store, StoredArgument, StoredArguments};
+use crate::launch::words::argument_words;
 use crate::launch::{Attribute, Dim3, LaunchConfig};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 
 /// A kernel launch that is described now and submitted later, on the stream of its chain.
 ///
@@ -22,6 +25,9 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 ///
 /// Describing one is safe. What the kernel does cannot be checked, so [`execute`](Self::execute), for an operation of your
 /// own, and [`into_operation`](Self::into_operation) are `unsafe`. [`OwnedKernelLaunch`] owns its memory and gives it back.
+///
+/// Arguments have the words of the [builder](crate::LaunchBuilder): [`slice`](Self::slice), [`ptr`](Self::ptr),
+/// [`value`](Self::value), [`byval`](Self::byval), [`named`](Self::named).
 ///
 /// ```
 /// use cuda_launch::operation::DeviceOperation;
@@ -32,7 +38,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 /// let x = DeviceBuffer::from_host(&stream, &[1.0f32; 100])?;
 /// let mut y = DeviceBuffer::from_host(&stream, &[3.0f32; 100])?;
 /// let mut launch = AsyncKernelLaunch::new(&saxpy);
-/// launch.push_arg(100u32).push_arg(2.0f32).push_buffer(&x).push_buffer_mut(&mut y);
+/// launch.value(&100u32).value(&2.0f32).ptr(&x).ptr_mut(&mut y);
 /// launch.set_launch_config(LaunchConfig::for_num_elems(100));
 /// // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats; 3, 4: buffers are ordered; 5, 6: any bits
 /// // are an `f32`, and it ends.
@@ -65,57 +71,28 @@ impl<'a> AsyncKernelLaunch<'a> {
         }
     }
 
-    /// One parameter: a plain value, which is copied; none if its size is zero.
+    argument_words!(StoredArgument, 'a, '_);
+
+    #[inline(always)]
+    fn append<Kind>(&mut self, argument: impl StoredArgument<'a, Kind>) {
+        argument.store_in(&mut self.arguments);
+    }
+
+    fn append_named<Kind>(&mut self, name: &'a str, argument: impl StoredArgument<'a, Kind>) {
+        let first = self.arguments.count();
+        self.append(argument);
+        self.arguments.name_from(name, first);
+    }
+
+    #[inline(always)]
+    fn append_bits<T: Copy>(&mut self, value: &T) {
+        self.arguments.bits(*value);
+    }
+
+    /// [`value`](Self::value) of one that is given by value.
     #[inline]
     pub fn push_arg<T: DeviceCopy>(&mut self, value: T) -> &mut Self {
-        self.arguments.value(value);
-        self
-    }
-
-    /// One parameter: any `Copy` value that borrows nothing, such as a closure or a struct of another crate; none if its size is
-    /// zero. What its bytes mean to the kernel is not compared.
-    #[inline]
-    pub fn push_byval<T: ByValue>(&mut self, value: T) -> &mut Self {
-        self.arguments.bits(value);
-        self
-    }
-
-    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
-    ///
-    /// Nobody keeps or orders what they point to: to [`execute`](Self::execute) and [`into_operation`](Self::into_operation) it is
-    /// memory of duties 2 to 4 of [`cuda_launch!`](crate::cuda_launch), until the kernel is done, and as long as a graph replays it.
-    #[inline]
-    pub fn push_byval_borrowed<T: Copy + 'a>(&mut self, value: T) -> &mut Self {
-        self.arguments.bits(value);
-        self
-    }
-
-    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel reads.
-    #[inline]
-    pub fn push_slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) -> &mut Self {
-        self.arguments.memory(slice(memory));
-        self
-    }
-
-    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel may write.
-    #[inline]
-    pub fn push_slice_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) -> &mut Self {
-        self.arguments.memory(slice_mut(memory));
-        self
-    }
-
-    /// One parameter of 8 bytes: the device address of memory that the kernel reads.
-    #[inline]
-    pub fn push_buffer<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) -> &mut Self {
-        self.arguments.memory(ptr(memory));
-        self
-    }
-
-    /// One parameter of 8 bytes: the device address of memory that the kernel may write.
-    #[inline]
-    pub fn push_buffer_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) -> &mut Self {
-        self.arguments.memory(memory);
-        self
+        self.value(&value)
     }
 
     /// One parameter of 8 bytes: a device address as a number. Nothing is noted of what the kernel does there, so a graph does
@@ -134,23 +111,6 @@ impl<'a> AsyncKernelLaunch<'a> {
         self
     }
 
-    /// What `push` pushes, under a name by which an [`OperationGraph`](super::OperationGraph) can set it between replays.
-    ///
-    /// ```
-    /// # use cuda_launch::{AsyncKernelLaunch, CudaContext};
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
-    /// let mut launch = AsyncKernelLaunch::new(&saxpy);
-    /// launch.push_arg(100u32).push_named("factor", |launch| launch.push_arg(2.0f32));
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    pub fn push_named(&mut self, name: &'a str, push: impl FnOnce(&mut Self) -> &mut Self) -> &mut Self {
-        let first = self.arguments.count();
-        push(self);
-        self.arguments.name_from(name, first);
-        self
-    }
-
     /// Grid, block and dynamic shared memory. A launch needs them.
     #[inline]
     pub fn set_launch_config(&mut self, config: LaunchConfig) -> &mut Self {
@@ -159,18 +119,24 @@ impl<'a> AsyncKernelLaunch<'a> {
     }
 
     /// Blocks of a cluster along x, y, z.
-    pub fn set_cluster_dim(&mut self, blocks: Dim3) -> &mut Self {
-        self.push_attribute(Attribute::cluster_dimension(blocks))
+    pub fn cluster_dim(&mut self, blocks: Dim3) -> &mut Self {
+        self.attribute(Attribute::cluster_dimension(blocks))
     }
 
     /// Whether all blocks run at once and may wait for each other.
-    pub fn set_cooperative(&mut self, yes: bool) -> &mut Self {
-        self.push_attribute(Attribute::cooperative(yes))
+    pub fn cooperative(&mut self, yes: bool) -> &mut Self {
+        self.attribute(Attribute::cooperative(yes))
     }
 
     /// One more launch attribute.
-    pub fn push_attribute(&mut self, attribute: Attribute<'a>) -> &mut Self {
+    pub fn attribute(&mut self, attribute: Attribute<'a>) -> &mut Self {
         self.attributes.push(attribute);
+        self
+    }
+
+    /// More launch attributes: an array, `Vec` or slice of them.
+    pub fn attributes(&mut self, attributes: impl AttributeList<'a>) -> &mut Self {
+        self.attributes.extend_from_slice(attributes.attribute_list());
         self
     }
 
@@ -315,7 +281,7 @@ impl<'a> KernelLaunch<'a> {
 /// let op = unsafe {
 ///     OwnedKernelLaunch::new(buffer, move |buffer| {
 ///         let mut launch = AsyncKernelLaunch::new(&fill);
-///         launch.push_buffer_mut(buffer).push_arg(100u32).push_arg(7u32);
+///         launch.ptr_mut(buffer).value(&100u32).value(&7u32);
 ///         launch.set_launch_config(LaunchConfig::for_num_elems(100));
 ///         Ok(launch)
 ///     })

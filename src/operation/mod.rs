@@ -14,7 +14,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `device_operation`, `context` | the trait, and what an operation runs in |
+//! | `device_operation`, `awaitable`, `context` | the trait, the bound of what can be awaited, and what an operation runs in |
 //! | `leaf`, `memory`, `copy`, `launch`, `typed`, `interop`, `graph` | operations that are made of no others |
 //! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations made of others |
 //! | `policy`, `registry` | which stream and which device |
@@ -22,6 +22,7 @@
 //! | `completion`, `mark_queues`, `reactor`, `reaper` | how the end of work reaches a future |
 
 mod all;
+mod awaitable;
 mod block_on;
 mod boxed;
 mod chain;
@@ -55,6 +56,7 @@ mod zip;
 
 pub use crate::__operation_zip as zip;
 pub use all::{All, all};
+pub use awaitable::Awaitable;
 pub use block_on::block_on;
 pub use boxed::BoxedOperation;
 pub use chain::{AndThen, AndThenWithContext, Inspect, Map};
@@ -73,8 +75,8 @@ pub use memory::{Allocate, allocate, zeroed};
 pub use policy::{RoundRobin, SchedulingPolicy, SingleStream};
 pub use reactor::in_flight;
 pub use registry::{
-    TaskOnDevice, default_device, device_policy, init_device_contexts, set_default_device, task_on_device,
-    with_device,
+    TaskOnDevice, default_device, device_context, device_policy, init_device_contexts, set_default_device,
+    task_on_device, with_device,
 };
 pub use scheduled::Scheduled;
 pub use scope::{Scope, scope};

@@ -155,6 +155,23 @@ pub fn device_policy(device: u32) -> Result<Arc<RoundRobin>, Error> {
     policy_of(device).cloned()
 }
 
+/// The context that operations on this device run in: for modules and buffers that they use.
+///
+/// ```
+/// use cuda_launch::operation::device_context;
+/// assert_eq!(device_context(0)?.ordinal(), 0);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`device_policy`].
+pub fn device_context(device: u32) -> Result<CudaContext, Error> {
+    let first = policy_of(device)?.streams().first();
+    first
+        .map(|stream| stream.context().clone())
+        .ok_or_else(|| ErrorKind::from(OperationError::NoStreams).into())
+}
+
 /// The pool of the default device.
 pub(super) fn current_policy() -> Result<&'static Arc<RoundRobin>, Error> {
     policy_of(default_device())

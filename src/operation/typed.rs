@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::launch::{AsyncKernelLaunch, OwnedKernelLaunch};
 use crate::error::Error;
-use crate::launch::args::Object;
+use crate::launch::args::{Object, Rows};
 use crate::launch::site::{slice, slice_mut};
 use crate::memory::object::KernelObject;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
@@ -106,6 +106,15 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arguments.ptr_later::<T>();
     }
 
+    /// Rows that are filled before the launch runs.
+    ///
+    /// # Safety
+    /// 1. They are filled, with those of this element.
+    #[inline]
+    pub unsafe fn push_rows_later<T: DeviceCopy>(&mut self) {
+        self.arguments.rows_later::<T>();
+    }
+
     /// An object that is filled before the launch runs.
     ///
     /// # Safety
@@ -119,6 +128,12 @@ impl<'a> AsyncKernelLaunch<'a> {
     #[inline]
     pub fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
         self.arguments.fill_object(object);
+    }
+
+    /// The first rows that were not.
+    #[inline]
+    pub fn fill_rows<T: DeviceCopy, const WRITE: bool>(&mut self, rows: Rows<'a, T, WRITE>) {
+        self.arguments.fill_rows(rows);
     }
 
     /// The first slice or address that was not.

@@ -3,7 +3,7 @@
 use cuda_launch::*;
 
 fn push(launch: &mut AsyncKernelLaunch<'_>, data: &[u32; 4]) {
-    launch.push_byval(|| data.iter().sum::<u32>());
+    launch.byval(&|| data.iter().sum::<u32>());
 }
 
 fn main() {}

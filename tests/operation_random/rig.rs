@@ -162,11 +162,7 @@ impl Maker {
                 .and_then(move |out| unsafe {
                     OwnedKernelLaunch::new(out, move |out: &mut Out| {
                         let mut launch = AsyncKernelLaunch::new(&step);
-                        launch
-                            .push_slice_mut(&mut out.buffer)
-                            .push_arg(m)
-                            .push_arg(a)
-                            .set_launch_config(config());
+                        launch.slice_mut(&mut out.buffer).push_arg(m).push_arg(a).set_launch_config(config());
                         Ok(launch)
                     })
                 })
@@ -256,7 +252,7 @@ impl DeviceOperation for Step {
         launch.set_launch_config(config());
         match self.form {
             Form::Address => unsafe { launch.push_device_ptr(self.out.buffer.cu_deviceptr()).push_arg(N) },
-            _ => launch.push_slice_mut(&mut self.out.buffer),
+            _ => launch.slice_mut(&mut self.out.buffer),
         };
         launch.push_arg(m).push_arg(a);
         unsafe { launch.execute(cx) }?;

@@ -52,6 +52,10 @@ impl Owned {
                 Kind::Slice { element, mutable } | Kind::Pointer { element, mutable } => {
                     memory(element, *mutable, path)
                 }
+                Kind::Rows { ty, mutable, .. } => {
+                    let held = if *mutable { quote!(HeldObjectMut) } else { quote!(HeldObject) };
+                    quote!(#path::__private::typed::#held<#ty>)
+                }
                 Kind::Object { ty, mutable: false } => quote!(#path::__private::typed::HeldObject<#ty>),
                 Kind::Object { ty, mutable: true } => quote!(#path::__private::typed::HeldObjectMut<#ty>),
                 _ => return None,

@@ -132,27 +132,28 @@ impl Check<'_> {
             verdict.problems.extend(problem.map(|difference| self.refuse(parameter, &difference, wanted)));
         };
         match (&parameter.kind, wanted) {
-            (Kind::Slice { element, .. }, [address, length]) => {
-                // Both halves fall together: a slice is not what the kernel takes here.
-                let element = show(element);
-                let half = |place, wanted: &ImageParameter, what: &str| {
-                    self.difference(
-                        place,
-                        &parameter.ident,
-                        wanted,
-                        &format!("{what} `[{element}]`"),
-                        8,
-                        false,
-                    )
+            (Kind::Slice { element, .. } | Kind::Rows { element, .. }, [address, second]) => {
+                // Both halves fall together: it is not what the kernel takes here.
+                let (of, word, help) = match &parameter.kind {
+                    Kind::Slice { .. } => (
+                        format!("`[{}]`", show(element)),
+                        "length",
+                        "a slice is passed as its address and a length",
+                    ),
+                    _ => (
+                        format!("`{}`", show(&parameter.ty)),
+                        "pitch",
+                        "rows are passed as their address and a pitch",
+                    ),
                 };
-                let problem = half(place, address, "the address of");
-                let problem = problem.or_else(|| half(place + 1, length, "the length of"));
+                let half = |place, wanted: &ImageParameter, word: &str| {
+                    self.difference(place, &parameter.ident, wanted, &format!("the {word} of {of}"), 8, false)
+                };
+                let problem = half(place, address, "address").or_else(|| half(place + 1, second, word));
                 verdict.problems.extend(problem.map(|difference| {
-                    let both = format!("{} and {}", words(address), words(length));
-                    let help = format!(
-                        "a slice is passed as its address and a length, both of 8 bytes; the kernel takes {both}: declare them \
-                         one by one"
-                    );
+                    let both = format!("{} and {}", words(address), words(second));
+                    let help =
+                        format!("{help}, both of 8 bytes; the kernel takes {both}: declare them one by one");
                     Error::new_spanned(&parameter.ty, format!("{difference}\nhelp: {help}"))
                 }));
             }

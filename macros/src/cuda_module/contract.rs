@@ -21,7 +21,7 @@ pub(super) struct Contract {
 }
 
 impl Contract {
-    /// Whether a condition has `name.len()` or `name.is_empty()` in it, wherever that stands.
+    /// Whether a condition has `name.len()` or the like in it, wherever that stands.
     pub(super) fn speaks_of_length(&self, name: &Ident) -> bool {
         self.requires.iter().any(|condition| has_length_of(condition.to_token_stream(), name))
     }
@@ -34,7 +34,7 @@ fn has_length_of(tokens: TokenStream, name: &Ident) -> bool {
         let [TokenTree::Ident(of), dot, TokenTree::Ident(method)] = three else { return false };
         // `a.x.len()` is the length of something else, `0..x.len()` is not.
         let dots = tokens.iter().take(at).rev().take_while(|token| is_dot(token)).count();
-        let is_length = method == "len" || method == "is_empty";
+        let is_length = ["len", "is_empty", "width", "height"].iter().any(|name| method == name);
         of.unraw() == name.unraw() && is_dot(dot) && is_length && dots != 1
     });
     asks || tokens

@@ -175,6 +175,9 @@ fn rows(parameter: &Parameter) -> Vec<String> {
             let element = show(element);
             vec![format!("{name}: address of [{element}]"), format!("{name}: length of [{element}]")]
         }
+        Kind::Rows { element, .. } => {
+            vec![format!("{name}: address of rows of {}", show(element)), format!("{name}: pitch of rows")]
+        }
         kind if kind.count() == 0 => Vec::new(),
         _ => vec![format!("{name}: {}", show(&parameter.ty))],
     }

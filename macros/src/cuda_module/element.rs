@@ -46,6 +46,8 @@ pub(super) fn element(kernel: &Kernel, path: &Path) -> TokenStream {
             }
         }
     });
+    // What holds for every element. Of a tuple it is asked for where the kernel is launched.
+    let plain = (parameters.len() == 1).then(|| quote!(+ #path::DeviceCopy));
     quote! {
         #cfgs
         mod #sealed {
@@ -55,7 +57,7 @@ pub(super) fn element(kernel: &Kernel, path: &Path) -> TokenStream {
         #[doc = #doc]
         #[allow(dead_code)]
         #[diagnostic::on_unimplemented(message = #message, label = "no kernel for this type", note = #note)]
-        #visibility trait #name: #sealed::Sealed {
+        #visibility trait #name: #sealed::Sealed #plain {
             #[doc(hidden)]
             fn __function(functions: &Functions) -> &#path::CudaFunction;
         }

@@ -163,6 +163,11 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
                 &self.functions
             }
 
+            /// The image that was loaded, by the path that the attribute names.
+            pub fn origin(&self) -> &str {
+                self.module.origin()
+            }
+
             /// The module as `cuda_launch!` takes it.
             pub fn as_module(&self) -> &#path::CudaModule {
                 &self.module
@@ -181,13 +186,15 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         /// # Errors
         /// None of the images is for this device, the driver refuses the one that is, or a kernel is not what it was when
         /// this program was compiled.
-        #[allow(dead_code, unsafe_code)]
+        #[allow(dead_code)]
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
             let module = #path::__private::typed::load(context, __IMAGES)?;
             // SAFETY: 1: the module is of one of the images that this attribute names, with which the declarations were compared when this was
             // compiled; that they mean what is declared is for whoever declared them in an `unsafe extern` block.
             unsafe { from_module(module) }
         }
+
+        #path::__cuda_module_load_async!();
 
         /// Takes the kernels from a module that was loaded otherwise: by a library, from a file, with options.
         ///
@@ -197,7 +204,7 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         /// # Safety
         /// 1. The kernels and variables of `module` are those that were declared here: of the same meaning, not only of the
         ///    same name and sizes.
-        #[allow(dead_code, unsafe_code)]
+        #[allow(dead_code)]
         pub unsafe fn from_module(module: #path::CudaModule) -> ::core::result::Result<Module, #path::Error> {
             #(#sizes)*
             let functions = Functions { #(#lookups,)* };
@@ -221,6 +228,7 @@ fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> To
         };
         let item = match &parameter.kind {
             Kind::Slice { element, mutable } => memory(quote!(Slice), element, *mutable),
+            Kind::Rows { element, mutable, .. } => memory(quote!(Rows), element, *mutable),
             Kind::Pointer { element, mutable } => memory(quote!(Pointer), element, *mutable),
             Kind::Object { ty, mutable } => {
                 let (object, handle) = (at(quote!(#launch::Object<'static,)), object_handle(&of(ty), path));

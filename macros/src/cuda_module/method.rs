@@ -81,6 +81,11 @@ fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenS
             let any = quote!((#memory + ?::core::marker::Sized));
             quote!((#ident #kind [#element] [& #reference #any] [&'launch #reference #any] [#owned]))
         }
+        Kind::Rows { ty, element, mutable } => {
+            let (kind, reference) =
+                if *mutable { (quote!(pitched_mut), quote!(mut)) } else { (quote!(pitched), quote!()) };
+            quote!((#ident #kind [#element] [& #reference #ty] [&'launch #reference #ty] [#owned]))
+        }
         Kind::Object { ty, mutable } => {
             let (kind, reference) =
                 if *mutable { (quote!(object_mut), quote!(mut)) } else { (quote!(object), quote!()) };
@@ -108,12 +113,19 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
     if let Entry::PerType { parameters, .. } = &kernel.entry {
         let (key, element) = (key(parameters), trait_name(kernel));
         bounds.push(quote!(#key: #element));
-        bounds.extend(parameters.iter().map(|p| quote!(#p: #path::DeviceCopy)));
+        // Of one type the trait says it.
+        let several = parameters.iter().filter(|_| parameters.len() > 1);
+        bounds.extend(several.map(|p| quote!(#p: #path::DeviceCopy)));
     }
     for parameter in &kernel.parameters {
         // Of a type that only the compiler knows: assumed by the rest of what is written, so that it is asked for once.
-        if let (Kind::Slice { element, .. } | Kind::Pointer { element, .. }, Entry::One(_)) =
-            (&parameter.kind, &kernel.entry)
+        let memory = match &parameter.kind {
+            Kind::Slice { element, .. } | Kind::Rows { element, .. } | Kind::Pointer { element, .. } => {
+                Some(element)
+            }
+            _ => None,
+        };
+        if let (Some(element), Entry::One(_)) = (memory, &kernel.entry)
             && primitive(element).is_none()
         {
             let plain = spans::at(spans::ends(element).1, &quote!(: #path::DeviceCopy));
@@ -183,6 +195,7 @@ fn apart(name: &str, parameters: &[Parameter], typed: &TokenStream) -> Option<To
     let arguments = parameters.iter().filter_map(|Parameter { ident, kind, .. }| {
         let (of, mutable) = match kind {
             Kind::Slice { mutable, .. } | Kind::Pointer { mutable, .. } => (quote!(of_slice), mutable),
+            Kind::Rows { mutable, .. } => (quote!(of_rows), mutable),
             Kind::Object { mutable, .. } => (quote!(of_object), mutable),
             _ => return None,
         };

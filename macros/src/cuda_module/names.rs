@@ -7,9 +7,9 @@ use super::parse::{Kernel, cfgs};
 use crate::problems::Problems;
 
 /// Methods that the struct `Module` has.
-const METHODS: &[&str] = &["functions", "as_module"];
+const METHODS: &[&str] = &["functions", "as_module", "origin"];
 /// Types and functions of the module.
-const ITEMS: &[&str] = &["Module", "Functions", "load", "from_module"];
+const ITEMS: &[&str] = &["Module", "Functions", "load", "load_async", "from_module"];
 
 /// The method of a kernel, beside those that are there.
 pub(super) fn kernel(kernel: &Kernel, others: &[Kernel]) -> Result<()> {

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Slice { element: Type, mutable: bool },
     /// `*const T`, `*mut T`: the address alone.
     Pointer { element: Type, mutable: bool },
+    /// `&PitchedBuffer<T>`, `&mut PitchedBuffer<T>`: address and pitch.
+    Rows { ty: Type, element: Type, mutable: bool },
     /// `&T`, `&mut T` of a texture, a surface or a tensor map: the handle.
     Object { ty: Type, mutable: bool },
     /// A value, whole.
@@ -33,6 +35,14 @@ impl Kind {
                 let mutable = reference.mutability.is_some();
                 match plain(&reference.elem) {
                     Type::Slice(slice) => Ok(Self::Slice { element: (*slice.elem).clone(), mutable }),
+                    rows @ Type::Path(path) if last(path) == "PitchedBuffer" => match argument(path) {
+                        Some(element) => {
+                            Ok(Self::Rows { ty: rows.clone(), element: element.clone(), mutable })
+                        }
+                        None => {
+                            Err(Error::new_spanned(ty, "say what its elements are: `&PitchedBuffer<f32>`"))
+                        }
+                    },
                     // Whether it is an object of the device, the compiler knows.
                     elem @ Type::Path(path) if may_be_object(path, open) => {
                         Ok(Self::Object { ty: elem.clone(), mutable })
@@ -63,7 +73,7 @@ impl Kind {
     /// Parameters of the kernel that it stands for.
     pub(super) fn count(&self) -> usize {
         match self {
-            Self::Slice { .. } => 2,
+            Self::Slice { .. } | Self::Rows { .. } => 2,
             Self::Value(Type::Path(path)) if last(path) == "PhantomData" => 0,
             _ => 1,
         }
@@ -73,20 +83,23 @@ impl Kind {
         matches!(
             self,
             Self::Slice { mutable: true, .. }
+                | Self::Rows { mutable: true, .. }
                 | Self::Pointer { mutable: true, .. }
                 | Self::Object { mutable: true, .. }
         )
     }
 
-    /// An address whose length the kernel does not get.
+    /// An address of which the kernel is not told where the memory ends.
     pub(super) fn is_address(&self) -> bool {
-        matches!(self, Self::Pointer { .. })
+        matches!(self, Self::Pointer { .. } | Self::Rows { .. })
     }
 
     /// The type that a `safe fn` must not take if it holds an address: of a value, or of each element.
     pub(super) fn data(&self) -> Option<&Type> {
         match self {
-            Self::Slice { element, .. } | Self::Pointer { element, .. } => Some(element),
+            Self::Slice { element, .. } | Self::Rows { element, .. } | Self::Pointer { element, .. } => {
+                Some(element)
+            }
             Self::Value(ty) => Some(ty),
             Self::Object { .. } | Self::Open(_) => None,
         }
@@ -138,6 +151,15 @@ pub(super) fn plain(mut ty: &Type) -> &Type {
 
 fn last(path: &TypePath) -> String {
     path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default()
+}
+
+/// The type in `PitchedBuffer<T>`.
+fn argument(path: &TypePath) -> Option<&Type> {
+    let PathArguments::AngleBracketed(list) = &path.path.segments.last()?.arguments else { return None };
+    list.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
 }
 
 /// The type in `Vec<T>`; the element in `Box<[T]>` and `Option<&T>`.
@@ -204,6 +226,11 @@ fn refused(path: &TypePath) -> Option<String> {
         "DeviceViewMut" => format!(
             "a kernel takes device memory that it writes as `&mut [{of}]`; the method then takes buffers and views"
         ),
+        "PitchedBuffer" => {
+            format!(
+                "rows are borrowed: declare `&PitchedBuffer<{of}>`, or `&mut PitchedBuffer<{of}>` to write them"
+            )
+        }
         "TextureObject" => "a texture is borrowed: declare `&TextureObject`".into(),
         "SurfaceObject" => {
             "a surface is borrowed: declare `&SurfaceObject`, or `&mut SurfaceObject` to write through it"

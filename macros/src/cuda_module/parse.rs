@@ -191,7 +191,7 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
             .collect(),
     };
     let kind = Kind::of(&argument.ty, &open)?;
-    if let Kind::Slice { element, .. } | Kind::Pointer { element, .. } = &kind
+    if let Kind::Slice { element, .. } | Kind::Rows { element, .. } | Kind::Pointer { element, .. } = &kind
         && let Some(name) = open.iter().find(|name| mentions(element.to_token_stream(), name))
         && generics.where_clause.is_none()
         && generics.type_params().any(|p| p.ident == **name && p.bounds.is_empty())

@@ -72,13 +72,23 @@ pub(crate) struct NamedArgument {
     pub(crate) name: String,
     /// Index of its first parameter.
     pub(crate) parameter: usize,
+    /// Of memory that of its elements.
     pub(crate) type_name: &'static str,
     /// Bytes of a value.
     pub(crate) size: usize,
-    /// Whether it is memory, address and length; `true` for memory that may be written.
-    pub(crate) slice: Option<bool>,
-    /// Whether it is memory whose address alone is passed, as far as is known; `true` for memory that may be written.
-    pub(crate) pointer: Option<bool>,
+    /// The word that memory was passed with.
+    pub(crate) memory: Option<MemoryWord>,
+}
+
+/// How memory is passed; `true` where it may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryWord {
+    /// `slice`, `slice_mut`: address and length.
+    Slice(bool),
+    /// `pitched`, `pitched_mut`: address and pitch.
+    Rows(bool),
+    /// `ptr`, `ptr_mut`: the address.
+    Pointer(bool),
 }
 
 /// Memory that captured work uses.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use crate::driver::{CudaContext, Kernel, Kind, NamedArgument, Shape};
 use crate::error::Error;
-use crate::launch::args::{Bits, Memory, ParameterType, Pointer, Role, Slice, Value, parameter};
+use crate::launch::args::{Bits, Memory, ParameterType, Pointer, Role, Rows, Slice, Value, parameter};
 use crate::launch::check;
 use crate::launch::given::Given;
 use crate::launch::inline_vec::InlineVec;
 use crate::launch::record::Report;
 use crate::launch::site::ByValue;
-use crate::memory::{DeviceCopy, DevicePtr, DeviceSlice, DeviceSliceMut, Home, SliceParts};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, Home, RowParts, SliceParts};
 #[cfg(feature = "async")]
 use crate::memory::{ObjectParts, Shared};
 use crate::ordering::Submission;
@@ -22,7 +22,7 @@ use crate::ordering::Submission;
 /// Parameters that need no heap. InlineVec kernels have more.
 pub(in crate::launch) const USUAL: usize = 16;
 
-/// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) takes.
+/// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) and [`named`](crate::LaunchBuilder::named) take.
 ///
 /// | given | parameters of the kernel |
 /// |---|---|
@@ -30,8 +30,10 @@ pub(in crate::launch) const USUAL: usize = 16;
 /// | `&mut x` of a buffer or mutable view | the same, to be written |
 /// | `&x` of a number, array, device pointer or derived struct | one, of its size; none if that is 0 |
 /// | [`slice(&x)`](crate::launch::slice), [`slice_mut(&mut x)`](crate::launch::slice_mut) | two of 8 bytes: device address, length in elements |
-/// | [`Value(&x)`](Value) | as `&x` of a number, array, device pointer or derived struct |
-/// | [`Bits(&x)`](Bits) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
+/// | [`pitched(&x)`](crate::launch::pitched), [`pitched_mut(&mut x)`](crate::launch::pitched_mut) | two of 8 bytes: device address, pitch in bytes |
+/// | [`ptr(&x)`](crate::launch::ptr), [`ptr_mut(&mut x)`](crate::launch::ptr_mut) | as `&x` and `&mut x` of a buffer or view |
+/// | [`value(&x)`](crate::launch::value) | as `&x` of a number, array, device pointer or derived struct |
+/// | [`byval(&x)`](crate::launch::byval) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
 ///
 /// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
 /// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
@@ -192,7 +194,7 @@ impl<'a> Arguments<'a> {
     /// The address of memory that is not known yet, as one parameter: [`fill`](Self::fill) says which.
     #[cfg(feature = "async")]
     pub(in crate::launch) fn ptr_later<T: DeviceCopy>(&mut self) {
-        self.address_later(const { &parameter::<DevicePtr<T>>(8, Role::Value) });
+        self.address_later(const { &parameter::<T>(8, Role::Pointer) });
     }
 
     #[cfg(feature = "async")]
@@ -201,17 +203,30 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size, Kind::Integer);
     }
 
-    /// Says which is the first memory that is not known yet, if there is some.
+    /// Rows that are not known yet: [`fill`](Self::fill) says which.
     #[cfg(feature = "async")]
-    pub(in crate::launch) fn fill<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
+    pub(in crate::launch) fn rows_later<T: DeviceCopy>(&mut self) {
+        self.address_later(const { &parameter::<T>(8, Role::Rows) });
+        self.pass_later(const { &parameter::<T>(8, Role::Pitch) }, Kind::Integer);
+    }
+
+    /// Says which is the first memory that is not known yet, if there is some: its address, and the length or the pitch.
+    #[cfg(feature = "async")]
+    pub(in crate::launch) fn fill(
+        &mut self,
+        address: &'a u64,
+        second: &'a usize,
+        home: &'a Arc<Home>,
+        written: bool,
+    ) {
         let mut parameters = self.parameters.as_slice().iter().zip(self.parameters.beside()).enumerate();
         let missing = parameters.find(|(_, (at, _))| std::ptr::eq(at.cast(), &UNKNOWN));
         if let Some((index, (_, of))) = missing {
-            let length = (of.role == Role::Address).then_some(from_ref(parts.len).cast());
-            let values = std::iter::once(from_ref(parts.address).cast::<c_void>()).chain(length);
+            let second = (of.role != Role::Pointer).then_some(from_ref(second).cast());
+            let values = std::iter::once(from_ref(address).cast::<c_void>()).chain(second);
             let places = self.pointers().iter_mut().skip(index);
             places.zip(values).for_each(|(place, at)| *place = at.cast_mut());
-            self.memory.push(Passed { home: parts.home, written, parameter: index as u32 }, ());
+            self.memory.push(Passed { home, written, parameter: index as u32 }, ());
         }
     }
 
@@ -274,25 +289,34 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline(always)]
-    fn pass_address<T: DeviceCopy>(
+    fn pass_address(
         &mut self,
-        parts: SliceParts<'a, T>,
+        (address, home): (&'a u64, &'a Arc<Home>),
         written: bool,
         of: &'static ParameterType,
     ) {
-        self.memory.push(Passed { home: parts.home, written, parameter: self.parameters.len() as u32 }, ());
-        self.pass(parts.address, of, Kind::Integer);
+        self.memory.push(Passed { home, written, parameter: self.parameters.len() as u32 }, ());
+        self.pass(address, of, Kind::Integer);
     }
 
     #[inline(always)]
     fn pass_pointer<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
-        self.pass_address(parts, written, const { &parameter::<DevicePtr<T>>(8, Role::Value) });
+        let address = (parts.address, parts.home);
+        self.pass_address(address, written, const { &parameter::<T>(8, Role::Pointer) });
     }
 
     #[inline(always)]
     fn pass_slice<T: DeviceCopy>(&mut self, parts: SliceParts<'a, T>, written: bool) {
-        self.pass_address(parts, written, const { &parameter::<T>(8, Role::Address) });
+        let address = (parts.address, parts.home);
+        self.pass_address(address, written, const { &parameter::<T>(8, Role::Address) });
         self.pass(parts.len, const { &parameter::<T>(8, Role::Length) }, Kind::Integer);
+    }
+
+    #[inline(always)]
+    fn pass_rows<T: DeviceCopy>(&mut self, parts: RowParts<'a, T>, written: bool) {
+        let address = (parts.address, parts.home);
+        self.pass_address(address, written, const { &parameter::<T>(8, Role::Rows) });
+        self.pass(parts.pitch, const { &parameter::<T>(8, Role::Pitch) }, Kind::Integer);
     }
 
     /// Whether they fit, one by one: for lists whose shape does not tell all.
@@ -304,14 +328,12 @@ impl<'a> Arguments<'a> {
     fn name(&self, name: &str, parameter: usize) -> Option<NamedArgument> {
         let of = self.parameters.beside().get(parameter)?;
         let memory = self.memory.as_slice().iter().find(|passed| passed.parameter as usize == parameter);
-        let (is_slice, written) = (of.role == Role::Address, memory.map(|passed| passed.written));
         Some(NamedArgument {
             name: name.to_string(),
             parameter,
             type_name: (of.type_name)(),
             size: of.size,
-            slice: written.filter(|_| is_slice),
-            pointer: written.filter(|_| !is_slice),
+            memory: memory.and_then(|passed| of.role.word(passed.written)),
         })
     }
 }
@@ -345,6 +367,14 @@ impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Slice
     #[inline(always)]
     fn append_to(self, list: &mut Arguments<'a>) {
         list.pass_slice(self.0, WRITE);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: DeviceCopy, const WRITE: bool> BuilderArgument<'a, OfForm> for Rows<'a, T, WRITE> {
+    #[inline(always)]
+    fn append_to(self, list: &mut Arguments<'a>) {
+        list.pass_rows(self.0, WRITE);
     }
 }
 

@@ -9,12 +9,13 @@ use super::config::{Dim3, LaunchConfig};
 use super::inline_vec::InlineVec;
 use super::node::KernelNode;
 use super::prepared::Launch;
-use super::site::{AttributeList, ByValue, slice, slice_mut};
+use super::site::{AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut};
 use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
+use super::words::argument_words;
 use crate::driver::{CudaFunction, CudaStream, EventFlags};
 use crate::error::Error;
-use crate::memory::{DeviceSlice, DeviceSliceMut};
+use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 use argument::{Arguments, BuilderArgument};
 
 /// A launch that is put together argument by argument, from [`CudaStream::launch_builder`].
@@ -85,48 +86,20 @@ impl CudaStream {
 }
 
 impl<'a, 'event> LaunchBuilder<'a, 'event> {
-    /// The next argument; [`BuilderArgument`] says what it may be.
+    argument_words!(BuilderArgument, 'a, 'a);
+
     #[inline(always)]
-    pub fn arg<Kind>(&mut self, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
+    fn append<Kind>(&mut self, argument: impl BuilderArgument<'a, Kind>) {
         argument.append_to(&mut self.arguments);
-        self
     }
 
-    /// The next argument under a name, by which a prepared [`Launch`] or a recorded [`LaunchPlan`](crate::LaunchPlan) can set
-    /// it. An argument of size 0 is no parameter, and leaves no name.
-    pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
+    fn append_named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) {
         self.arguments.named(name, |list| argument.append_to(list));
-        self
     }
 
-    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel reads.
     #[inline(always)]
-    pub fn slice<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) -> &mut Self {
-        self.arg(slice(memory))
-    }
-
-    /// Two parameters of 8 bytes: device address and length in elements of memory that the kernel may write.
-    #[inline(always)]
-    pub fn slice_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) -> &mut Self {
-        self.arg(slice_mut(memory))
-    }
-
-    /// One parameter of the size of `value`, whatever `Copy` type it is that borrows nothing, such as a closure; none if the size is
-    /// 0. What its bytes mean to the kernel is not compared.
-    #[inline(always)]
-    pub fn byval<T: ByValue>(&mut self, value: &'a T) -> &mut Self {
+    fn append_bits<T>(&mut self, value: &'a T) {
         self.arguments.pass_bits(value);
-        self
-    }
-
-    /// The same of a value that may hold references, for machines whose devices follow addresses of the host.
-    ///
-    /// Nobody keeps or orders what they point to: to [`launch`](Self::launch) it is memory of duties 2 to 4, until the kernel is
-    /// done, and as long as a [`Launch`] that was [prepared](Self::prepare) with it is used.
-    #[inline(always)]
-    pub fn byval_borrowed<T: Copy>(&mut self, value: &'a T) -> &mut Self {
-        self.arguments.pass_bits(value);
-        self
     }
 
     /// Blocks of a cluster along x, y, z.
@@ -182,7 +155,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///    other fields of the same size, are not noticed; an integer for a float, or the other way round, only where the image tells
     ///    (PTX with `.f32`, `.u64`).
     /// 2. Bounds: with these arguments and dimensions the kernel accesses only memory that it is passed, or that its module
-    ///    owns, and only inside it; it writes only what it was given as `&mut` or [`slice_mut`](Self::slice_mut).
+    ///    owns, and only inside it; it writes only what it was given as `&mut`, by [`slice_mut`](Self::slice_mut), [`pitched_mut`](Self::pitched_mut) or
+    ///    [`ptr_mut`](Self::ptr_mut).
     /// 3. Lifetime: memory that the kernel uses stays allocated until it is done. The end of a
     ///    [`DeviceBuffer`](crate::DeviceBuffer) is ordered after it; memory from elsewhere may not be.
     /// 4. Aliasing: until it is done, nobody else writes what the kernel reads, or uses what it writes. Buffers and views among

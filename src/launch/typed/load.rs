@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::CUresult;
 
-use crate::driver::{CudaContext, CudaFunction, CudaModule, CudaStream};
+use crate::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, JitOptions};
 use crate::error::{ArtifactRefusal, Error, ErrorKind, GlobalError, NoArtifact};
 use crate::launch::args::ArgumentList;
 use crate::launch::check;
@@ -83,7 +83,8 @@ pub fn load(context: &CudaContext, artifacts: &[Artifact]) -> Result<CudaModule,
     for artifact in fitting.into_iter().map(|(_, artifact)| artifact).chain(sources) {
         let loaded = match artifact.source {
             Some(source) => (source.load)(context, artifact),
-            None => context.load_module(artifact.bytes),
+            None => CudaModule::load(context, artifact.bytes, artifact.path, &JitOptions::new())
+                .map(|(module, _)| module),
         };
         match loaded {
             Ok(module) => return Ok(module),

@@ -25,7 +25,7 @@ macro_rules! __cuda_module_kernel {
         impl Module {
             $($attributes)*
             // `unreachable_pub`: that of the declaration, which is the author's to choose. `trivial_bounds`: of element types.
-            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             #[inline(always)]
             $($vis)* $($unsafety)* fn $name<$($generics)*>(
@@ -94,6 +94,12 @@ macro_rules! __cuda_module_list {
             $crate::__private::SliceMutArgument::slice_mut_argument($argument),
             $crate::__cuda_module_list!($($rest)*),
         )
+    };
+    (pitched $argument:ident $($rest:tt)*) => {
+        $crate::__private::Cons($crate::__private::pitched($argument), $crate::__cuda_module_list!($($rest)*))
+    };
+    (pitched_mut $argument:ident $($rest:tt)*) => {
+        $crate::__private::Cons($crate::__private::pitched_mut($argument), $crate::__cuda_module_list!($($rest)*))
     };
     (ptr $argument:ident $($rest:tt)*) => {
         $crate::__private::Cons($crate::__private::ptr($argument), $crate::__cuda_module_list!($($rest)*))

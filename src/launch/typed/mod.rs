@@ -14,7 +14,7 @@ pub use crate::memory::object::{HeldObject, HeldObjectMut};
 pub use contract::{block, dynamic_shared, grid, max_threads, requirement};
 pub use expect::expect;
 pub use load::{Artifact, Code, Source, check_variable, checked_function, function, get, load};
-pub use object::{Argument, apart, object, object_mut, of_object, of_slice, without_address};
+pub use object::{Argument, apart, object, object_mut, of_object, of_rows, of_slice, without_address};
 #[cfg(feature = "nvrtc")]
 pub use source::load_cuda;
 #[cfg(feature = "nvjitlink")]

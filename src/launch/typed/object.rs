@@ -5,7 +5,7 @@
 use crate::error::{Error, ObjectError};
 use crate::launch::args::Object;
 use crate::memory::object::{KernelObject, KernelObjectMut};
-use crate::memory::{DeviceSlice, NoAddress, Reach};
+use crate::memory::{DeviceCopy, DeviceSlice, NoAddress, PitchedBuffer, Reach};
 
 /// An object that the kernel only reads.
 ///
@@ -44,6 +44,11 @@ pub fn of_slice<S: DeviceSlice + ?Sized>(name: &'static str, slice: &S, written:
     let bytes = (*parts.len * size_of::<S::Element>()) as u64;
     let reach = Reach::Addresses(*parts.address..parts.address.saturating_add(bytes));
     Argument { name, reach, written, object: None }
+}
+
+/// Rows among them.
+pub fn of_rows<T: DeviceCopy>(name: &'static str, rows: &PitchedBuffer<T>, written: bool) -> Argument {
+    Argument { name, reach: Reach::Addresses(rows.reach()), written, object: None }
 }
 
 /// An object among them.

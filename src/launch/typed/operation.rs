@@ -22,7 +22,7 @@ macro_rules! __cuda_module_async {
             /// # Asynchronous
             /// Nothing is launched before the operation runs, on a stream that its schedule chooses. The launch contract is
             /// checked by this call, and whatever depends on the stream when the operation runs.
-            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             $($vis)* $($unsafety)* fn $name<'launch, $($generics)*>(
                 &$this,
@@ -57,7 +57,7 @@ macro_rules! __cuda_module_async {
             /// As the method that borrows. The operation takes buffers, or whatever else is device memory: an `Arc` of a buffer
             /// that is only read, for several operations. It gives them back in order, one as it is, several as a tuple; after
             /// an error they are dropped.
-            #[allow(unsafe_code, unreachable_pub, trivial_bounds)]
+            #[allow(unreachable_pub, trivial_bounds)]
             #[allow(clippy::too_many_arguments, clippy::multiple_bound_locations)]
             $($vis)* $($unsafety)* fn $name_owned<$($owned_generics)*>(
                 &$this,
@@ -78,9 +78,7 @@ macro_rules! __cuda_module_async {
                 $($crate::__cuda_module_push! { launch $kind $argument [$($element)*] })*
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                for attribute in [fields, attributes].concat() {
-                    launch.push_attribute(attribute);
-                }
+                launch.attributes(fields).attributes(attributes);
                 // SAFETY: of `new`: 1: as for the method that borrows; 2: what the kernel uses is pushed as memory or objects, which launches
                 // order; of `typed`: 2: each slice, address and object was pushed, and is filled, in the order of the parameters, with its type.
                 ::core::result::Result::Ok(unsafe {
@@ -98,30 +96,56 @@ macro_rules! __cuda_module_async {
     };
 }
 
+/// The function that loads a typed module for operations.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "async")]
+macro_rules! __cuda_module_load_async {
+    () => {
+        /// Loads the kernels as `load` does, for the context that operations on this device run in.
+        ///
+        /// # Errors
+        /// Those of `load` and of `cuda_launch::operation::device_context`.
+        #[allow(dead_code)]
+        pub fn load_async(device: u32) -> ::core::result::Result<Module, $crate::Error> {
+            load(&$crate::operation::device_context(device)?)
+        }
+    };
+}
+
+/// None: this crate was built without feature `async`.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "async"))]
+macro_rules! __cuda_module_load_async {
+    () => {};
+}
+
 /// An owned argument as the launch contract sees it.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(feature = "async")]
 macro_rules! __cuda_module_borrow {
-    (slice $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
-    (slice_mut $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
-    (ptr $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
-    (ptr_mut $argument:ident [$($element:tt)*]) => {
-        let $argument = &$argument;
-    };
+    (value $argument:ident [$($element:tt)*]) => {};
+    (open $argument:ident [$($element:tt)*]) => {};
     (object $argument:ident [$($ty:tt)*]) => {
         let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
+        // Few contracts look at all of them.
+        let _ = $argument;
     };
     (object_mut $argument:ident [$($ty:tt)*]) => {
-        let $argument: &$($ty)* = $crate::__private::typed::HeldObject::held(&$argument);
+        $crate::__cuda_module_borrow! { object $argument [$($ty)*] }
     };
-    ($kind:ident $argument:ident [$($element:tt)*]) => {};
+    (pitched $argument:ident [$($element:tt)*]) => {
+        $crate::__cuda_module_borrow! { object $argument [$crate::memory::PitchedBuffer<$($element)*>] }
+    };
+    (pitched_mut $argument:ident [$($element:tt)*]) => {
+        $crate::__cuda_module_borrow! { object $argument [$crate::memory::PitchedBuffer<$($element)*>] }
+    };
+    ($memory:ident $argument:ident [$($element:tt)*]) => {
+        let $argument = &$argument;
+        let _ = $argument;
+    };
 }
 
 /// Values are pushed as they are, memory and objects when the launch runs.
@@ -136,6 +160,14 @@ macro_rules! __cuda_module_push {
     ($launch:ident slice_mut $argument:ident [$($element:tt)*]) => {
         // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
         unsafe { $launch.push_slice_later::<$($element)*>() };
+    };
+    ($launch:ident pitched $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        unsafe { $launch.push_rows_later::<$($element)*>() };
+    };
+    ($launch:ident pitched_mut $argument:ident [$($element:tt)*]) => {
+        // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
+        unsafe { $launch.push_rows_later::<$($element)*>() };
     };
     ($launch:ident ptr $argument:ident [$($element:tt)*]) => {
         // SAFETY: 1: `__cuda_module_fill!` fills what this macro pushes, of the same parameters in the same order, before the launch runs.
@@ -154,7 +186,7 @@ macro_rules! __cuda_module_push {
         unsafe { $launch.push_object_later::<$($ty)*>() };
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {
-        $launch.push_byval($argument);
+        $launch.byval(&$argument);
     };
 }
 
@@ -174,6 +206,15 @@ macro_rules! __cuda_module_fill {
     };
     ($launch:ident ptr_mut $argument:ident [$($element:tt)*]) => {
         $launch.fill_memory_mut($argument);
+    };
+    ($launch:ident pitched $argument:ident [$($element:tt)*]) => {
+        let rows: &$crate::memory::PitchedBuffer<$($element)*> = $crate::__private::typed::HeldObject::held(&*$argument);
+        $launch.fill_rows($crate::__private::pitched(rows));
+    };
+    ($launch:ident pitched_mut $argument:ident [$($element:tt)*]) => {
+        let rows: &mut $crate::memory::PitchedBuffer<$($element)*> =
+            $crate::__private::typed::HeldObjectMut::held_mut($argument);
+        $launch.fill_rows($crate::__private::pitched_mut(rows));
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);

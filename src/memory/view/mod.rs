@@ -15,6 +15,60 @@ use crate::driver::CudaContext;
 
 /// Device memory that can be read: buffers, views, and references and smart pointers to them.
 ///
+/// Implement it, and [`DeviceSliceMut`], for memory of your own: launches and copies then take your type wherever they take a buffer,
+/// order it, and keep it alive. Memory of another allocator first becomes a buffer, by [`DeviceBuffer::from_foreign`] or
+/// [`from_raw_parts`](DeviceBuffer::from_raw_parts), which remembers who uses it and says how it ends; your type holds that buffer, or
+/// a share of it, and says which part is its own:
+///
+/// ```
+/// use cuda_launch::memory::SliceParts;
+/// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, LaunchConfig, cuda_launch};
+/// use std::sync::Arc;
+///
+/// /// One of several tensors that share an allocation.
+/// struct Tensor {
+///     memory: Arc<DeviceBuffer<u8>>,
+///     address: u64,
+///     len: usize,
+/// }
+///
+/// /// Two tensors of `len` elements each.
+/// fn two(memory: DeviceBuffer<u8>, len: usize) -> Option<[Tensor; 2]> {
+///     let (memory, bytes) = (Arc::new(memory), len * size_of::<f32>());
+///     let tensor = |at: usize| Tensor { memory: memory.clone(), address: *memory.parts().address() + at as u64, len };
+///     (memory.len() >= 2 * bytes).then(|| [tensor(0), tensor(bytes)])
+/// }
+///
+/// // SAFETY: 1: `two` compared the size, and each tensor has its own part; 2: the share of `memory`; 3: neither is ever changed.
+/// unsafe impl DeviceSlice for Tensor {
+///     type Element = f32;
+///     fn parts(&self) -> SliceParts<'_, f32> {
+///         // SAFETY: 1: as above.
+///         unsafe { SliceParts::part_of(&self.memory, &self.address, &self.len) }
+///     }
+/// }
+///
+/// // SAFETY: 1: no other tensor has the part, and nobody else a share of `memory`.
+/// unsafe impl DeviceSliceMut for Tensor {
+///     fn parts_mut(&mut self) -> SliceParts<'_, f32> {
+///         (*self).parts()
+///     }
+/// }
+///
+/// let ctx = CudaContext::new(0)?;
+/// let stream = ctx.new_stream()?;
+/// let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
+/// let [x, mut y] = two(DeviceBuffer::zeroed(&stream, 8000)?, 1000).ok_or("too small").unwrap();
+/// cuda_launch::DeviceViewMut::of(&mut y).fill(&stream, 3.0)?;
+/// // SAFETY: 1 to 6: saxpy reads and writes 1000 floats.
+/// unsafe {
+///     cuda_launch! { function: saxpy, stream: stream, config: LaunchConfig::for_num_elems(1000),
+///                    args: [1000u32, 2.0f32, ptr(x), ptr_mut(y)] }
+/// }?;
+/// assert_eq!(stream.clone_dtoh(&y)?, [3.0; 1000]);
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// # Safety
 /// 1. `address` points to `len` elements of device memory of `context`, or `len` is 0.
 /// 2. That memory stays allocated as long as `self` is borrowed.
@@ -24,7 +78,7 @@ use crate::driver::CudaContext;
     message = "`{Self}` is not device memory",
     label = "no `DeviceBuffer`, and no view into one",
     note = "host memory is copied to the device first: `DeviceBuffer::from_host(&stream, &data)?`; a number, struct or \
-            device pointer is an argument without `slice`"
+            device pointer is an argument without `slice`; a `PitchedBuffer` is `pitched(x)` or `pitched_mut(x)`"
 )]
 pub unsafe trait DeviceSlice {
     /// The element.
@@ -82,6 +136,27 @@ pub struct SliceParts<'a, T: DeviceCopy> {
 }
 
 impl<'a, T: DeviceCopy> SliceParts<'a, T> {
+    /// `len` elements at `address`, a part of `owner`'s memory: for a [`DeviceSlice`] of your own.
+    ///
+    /// Whatever uses them uses the memory of `owner`, all of it as far as the order of streams goes.
+    ///
+    /// # Safety
+    /// 1. The elements lie in the memory of `owner`, aligned as their type asks for; or `len` is 0.
+    #[allow(unsafe_code)] // The duty is that of whoever implements `DeviceSlice`.
+    pub unsafe fn part_of<S: DeviceSlice + ?Sized>(owner: &'a S, address: &'a u64, len: &'a usize) -> Self {
+        Self::new(address, len, owner.parts().home)
+    }
+
+    /// The address of the first element. Work that is given it as a number is not ordered.
+    pub fn address(&self) -> &'a u64 {
+        self.address
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> &'a usize {
+        self.len
+    }
+
     #[inline(always)]
     pub(super) fn new(address: &'a u64, len: &'a usize, home: &'a Arc<Home>) -> Self {
         // A kernel takes the length as 8 bytes, and there is no CUDA for smaller machines.

@@ -70,7 +70,7 @@ fn exists(test: &str) -> bool {
         return root().join("examples").join(example).with_extension("rs").exists();
     }
     if let Some(case) = test.strip_prefix("compile_fail/") {
-        return root().join("tests/compile_fail").join(case).with_extension("rs").exists();
+        return root().join("tests/compile_fail/cases").join(case).with_extension("rs").exists();
     }
     let Some((place, function)) = test.split_once("::") else { return false };
     if !root().join(file(place)).exists() {

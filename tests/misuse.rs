@@ -14,8 +14,8 @@
 //! | 36: read on the host before the device has written | each call takes a stream, and waits | `compile_fail/buffer_read_without_stream`, `pinned::a_destination_is_read_after_it_is_written`, `managed::host_and_kernels_see_the_same_memory` |
 //! | 37: objects of two devices | as below, with both ordinals | `peer::objects_of_another_device_are_refused_with_both_ordinals` |
 //! | 42: a capture is left without an end | the scope ends it | `capture::an_error_or_a_panic_inside_ends_the_capture`, `capture::forks_take_part_and_are_joined_also_where_that_was_forgotten` |
-//! | 43: the time of an event that keeps none | does not compile | `compile_fail/elapsed_untimed`, `compile_fail/elapsed_end_untimed` |
-//! | one launch reads and writes a buffer, or writes it twice | does not compile | `compile_fail/builder_alias_read_and_write`, `compile_fail/builder_alias_two_writes`, `compile_fail/builder_alias_views` |
+//! | 43: the time of an event that keeps none | does not compile | `compile_fail/elapsed_untimed`, `compile_fail/event_kinds_mixed` |
+//! | one launch reads and writes a buffer, or writes it twice | does not compile | `compile_fail/builder_aliasing` |
 //! | a builder is given no arguments, or launched again | the list is compared; the same arguments | `builder_packet::wrong_lists_never_reach_the_driver`, `builder::a_second_launch_has_the_same_arguments` |
 //!
 //! # What other crates got wrong

@@ -49,6 +49,8 @@ mod cache_trust;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod code;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
+mod compiler;
+#[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod search;
 #[cfg(any(feature = "nvrtc", feature = "nvjitlink", feature = "nvvm"))]
 mod sha256;

@@ -3,20 +3,22 @@
 #![allow(unsafe_code)] // Calls of nvJitLink with a link that `Job` owns, inputs that were checked or vouched for, and buffers.
 
 use cuda_driver_sys::Missing;
-use cuda_driver_sys::nvjitlink::{NvJitLink as Table, nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
-use std::ffi::CStr;
+use cuda_driver_sys::nvjitlink::{
+    Functions, NvJitLink as Table, nvJitLink as RawJob, nvJitLinkInputType, nvJitLinkResult,
+};
+use std::ffi::{CStr, c_int};
 use std::path::Path;
-use std::ptr::null_mut;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use super::cache::{CacheUse, CompileCache, Key, KeyParts};
+use super::cache::{CompileCache, Key};
 use super::code::{CodeKind, CompiledCode};
+use super::compiler::{Answer, Api, Asked, Job, Opened, Text, text};
 use super::inputs::{Input, LinkInputs};
 use super::nvjitlink_options::NvJitLinkOptions;
 use super::search::{Library, once};
-use super::text::{argument_error, c_strings, from_log, pointers};
+use super::text::{c_strings, pointers};
 use crate::driver::LinkInput;
-use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
+use crate::error::Error;
 use crate::trace;
 
 const LIBRARY: Library = Library {
@@ -55,16 +57,7 @@ const LIBRARY: Library = Library {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct NvJitLink {
-    inner: Arc<Inner>,
-    cache: Option<CompileCache>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    table: Table,
-    version: (u32, u32),
-}
+pub struct NvJitLink(Opened<Functions>);
 
 /// The one that was found; looked for again only after a failure.
 static FOUND: Mutex<Option<NvJitLink>> = Mutex::new(None);
@@ -86,38 +79,24 @@ impl NvJitLink {
     /// # Errors
     /// [`CompileError::TooOld`] if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: both outputs outlive the call.
-        match unsafe { table.nvJitLinkVersion(&mut major, &mut minor) }
-            .map_err(|missing| too_old(None, missing))?
-        {
-            nvJitLinkResult::SUCCESS => {
-                let inner = Arc::new(Inner { table, version: (major, minor) });
-                Ok(Self { inner, cache: None })
-            }
-            code => {
-                let what =
-                    format!("nvJitLink does not report its version: nvJitLinkVersion returned {}", code.0);
-                Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVJITLINK"))
-            }
-        }
+        Opened::new(table).map(Self)
     }
 
     /// Its version: `(13, 0)`.
     #[doc(alias = "nvJitLinkVersion")]
     pub fn version(&self) -> (u32, u32) {
-        self.inner.version
+        self.0.version()
     }
 
     /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
-        Self { cache: Some(cache), ..self }
+        Self(self.0.with_cache(cache))
     }
 
     /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
-        self.inner.table.file()
+        self.0.file()
     }
 
     /// Links.
@@ -137,7 +116,7 @@ impl NvJitLink {
             arguments.push("-lto".into());
         }
         CompileCache::through(
-            self.cache.as_ref(),
+            self.0.cache(),
             || self.key(inputs, &arguments, options),
             || self.link_now(inputs, &arguments, options.output),
         )
@@ -150,11 +129,10 @@ impl NvJitLink {
         arguments: &[String],
         options: &NvJitLinkOptions,
     ) -> Result<Key, String> {
-        if options.has_raw() {
-            return Err("a raw option may name files unknown to this crate".into());
-        }
         let kinds: Vec<String> = inputs.list.iter().map(|input| format!("{:?}", input.kind)).collect();
-        Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
+        Ok(self
+            .0
+            .key(options.driver, options.has_raw())?
             .parts(arguments.iter().map(String::as_bytes))
             .parts(kinds.iter().map(String::as_bytes))
             .parts(inputs.list.iter().map(|input| input.name.as_bytes()))
@@ -171,142 +149,75 @@ impl NvJitLink {
         let origin = format!("link of {}", inputs.names().collect::<Vec<_>>().join(", "));
         // The library keeps the pointers: names and bytes must outlive the link.
         let names = c_strings("an input's name", inputs.list.iter().map(|input| &input.name))?;
-        let job = Job::new(self, arguments, &origin)?;
-        inputs.list.iter().zip(&names).try_for_each(|(input, name)| job.add(input, name))?;
-        // SAFETY: `job` has the link; names and bytes of the inputs, of which it keeps pointers, are there until it is dropped.
-        let link = |table: &Table| unsafe { table.nvJitLinkComplete(job.raw) };
-        let code = trace::compile("nvJitLinkComplete", &origin, || self.call(link))?;
-        job.check("nvJitLinkComplete", code)?;
-        let (bytes, log) = (job.output(kind)?, job.logs());
-        drop(job);
-        Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
-    }
-
-    /// Calls a function, which this version may not have.
-    fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
-        call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
+        let (texts, asked) =
+            (c_strings("an option", arguments)?, Asked { origin: &origin, options: arguments, texts: &[] });
+        let (list, count) = (pointers(&texts), u32::try_from(texts.len()).unwrap_or(u32::MAX));
+        // SAFETY: there are as many options as said, and each ends in NUL.
+        let job = Job::new(&self.0, asked, "nvJitLinkCreate", |table, raw| unsafe {
+            table.nvJitLinkCreate(raw, count, list.as_ptr())
+        })?;
+        inputs.list.iter().zip(&names).try_for_each(|(input, name)| add(&job, input, name))?;
+        // SAFETY: names and bytes of the inputs, of which the link keeps pointers, are there until it is dropped.
+        let link = |table: &Functions, raw| unsafe { table.nvJitLinkComplete(raw) };
+        let name = "nvJitLinkComplete";
+        trace::compile(name, &origin, || job.call(name, link))?;
+        // SAFETY: 1: two functions for the same output of nvJitLink, and the link is complete.
+        unsafe { job.finish(kind, output(kind)) }
     }
 }
 
-/// A link, destroyed when it goes.
-struct Job<'a> {
-    linker: &'a NvJitLink,
-    raw: nvJitLinkHandle,
-    options: &'a [String],
-    origin: &'a str,
+fn add(job: &Job<'_, Functions>, input: &Input, name: &CStr) -> Result<(), Error> {
+    let (data, size) = (input.bytes.as_ptr(), input.bytes.len());
+    // Without a look at the result the link goes on, and succeeds without the input.
+    // SAFETY: there are as many bytes as said, a whole input of its kind: `LinkInputs::add` checked it, of LTO IR its beginning, the
+    // rest of which the library checks, or it is duty 1 of `add_unchecked`. The name ends in NUL. Both outlive the link, as `link_now`
+    // has it.
+    job.call("nvJitLinkAddData", |table, raw| unsafe {
+        table.nvJitLinkAddData(raw, raw_kind(input.kind), data.cast(), size, name.as_ptr())
+    })
 }
 
-impl<'a> Job<'a> {
-    fn new(linker: &'a NvJitLink, options: &'a [String], origin: &'a str) -> Result<Self, Error> {
-        let texts = c_strings("an option", options)?;
-        let list = pointers(&texts);
-        let mut job = Self { linker, raw: null_mut(), options, origin };
-        // SAFETY: there are as many options as said, each ends in NUL; the output outlives the call.
-        let code = linker.call(|table| unsafe {
-            table.nvJitLinkCreate(&mut job.raw, u32::try_from(list.len()).unwrap_or(u32::MAX), list.as_ptr())
-        })?;
-        job.check("nvJitLinkCreate", code)?;
-        Ok(job)
-    }
-
-    fn add(&self, input: &Input, name: &CStr) -> Result<(), Error> {
-        let (data, size) = (input.bytes.as_ptr(), input.bytes.len());
-        // SAFETY: this value has the link; there are as many bytes as said, a whole input of its kind: `LinkInputs::add` checked it, of LTO IR
-        // its beginning, the rest of which the library checks, or it is duty 1 of `add_unchecked`. The name ends in NUL. Both outlive the
-        // link, as `link_now` has it.
-        let code = self.linker.call(|table| unsafe {
-            table.nvJitLinkAddData(self.raw, raw_kind(input.kind), data.cast(), size, name.as_ptr())
-        })?;
-        // Without this the link goes on, and succeeds without the input.
-        self.check("nvJitLinkAddData", code)
-    }
-
-    fn check(&self, call: &'static str, code: nvJitLinkResult) -> Result<(), Error> {
-        if code == nvJitLinkResult::SUCCESS {
-            return Ok(());
-        }
-        let log = self.logs();
-        Err(ErrorKind::Compile(CompileError::Refused(Refusal {
-            library: LIBRARY.name,
-            version: self.linker.inner.version,
-            call,
-            code: code.0,
-            code_name: code.name().unwrap_or("unknown code"),
-            origin: self.origin.to_string(),
-            options: self.options.to_vec(),
-            diagnostics: Diagnostic::parse(&log),
-            hint: hint(code),
-            log,
-        }))
-        .into())
-    }
-
-    /// Both logs, errors first.
-    fn logs(&self) -> String {
-        let logs = [self.log(true), self.log(false)];
-        logs.into_iter().filter(|log| !log.is_empty()).collect::<Vec<_>>().join("\n")
-    }
-
-    fn log(&self, of_errors: bool) -> String {
-        let (table, raw, mut size) = (&self.linker.inner.table, self.raw, 0);
-        if raw.is_null() {
-            return String::new();
-        }
-        // SAFETY: this value has the link, the output outlives the call.
-        let code = unsafe {
-            match of_errors {
-                true => table.nvJitLinkGetErrorLogSize(raw, &mut size),
-                false => table.nvJitLinkGetInfoLogSize(raw, &mut size),
-            }
-        };
-        if code != Ok(nvJitLinkResult::SUCCESS) {
-            return String::new();
-        }
-        // One more: for an empty log it writes a NUL all the same.
-        let mut log = vec![0_u8; size + 1];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
-        let code = unsafe {
-            match of_errors {
-                true => table.nvJitLinkGetErrorLog(raw, log.as_mut_ptr().cast()),
-                false => table.nvJitLinkGetInfoLog(raw, log.as_mut_ptr().cast()),
-            }
-        };
-        if code == Ok(nvJitLinkResult::SUCCESS) { from_log(&log) } else { String::new() }
-    }
-
-    fn output(&self, kind: CodeKind) -> Result<Vec<u8>, Error> {
-        let ptx = kind == CodeKind::Ptx;
-        let mut size = 0;
-        // SAFETY: this value has the link, which `link_now` has completed; the output outlives the call.
-        let code = self.linker.call(|table| unsafe {
-            match ptx {
-                true => table.nvJitLinkGetLinkedPtxSize(self.raw, &mut size),
-                false => table.nvJitLinkGetLinkedCubinSize(self.raw, &mut size),
-            }
-        })?;
-        self.check("nvJitLinkGetLinkedCubinSize or nvJitLinkGetLinkedPtxSize", code)?;
-        let mut bytes = vec![0_u8; size];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes.
-        let code = self.linker.call(|table| unsafe {
-            match ptx {
-                true => table.nvJitLinkGetLinkedPtx(self.raw, bytes.as_mut_ptr().cast()),
-                false => table.nvJitLinkGetLinkedCubin(self.raw, bytes.as_mut_ptr().cast()),
-            }
-        })?;
-        self.check("nvJitLinkGetLinkedCubin or nvJitLinkGetLinkedPtx", code)?;
-        if ptx && bytes.last() == Some(&0) {
-            bytes.pop();
-        }
-        Ok(bytes)
+/// What reads an output.
+fn output(kind: CodeKind) -> &'static Text<Functions> {
+    match kind {
+        CodeKind::Ptx => &text!(Functions, nvJitLinkGetLinkedPtxSize, nvJitLinkGetLinkedPtx),
+        _ => &Text {
+            names: ("nvJitLinkGetLinkedCubinSize", "nvJitLinkGetLinkedCubin"),
+            size: Functions::nvJitLinkGetLinkedCubinSize,
+            // SAFETY: the same duties: only the type of the buffer's elements differs.
+            read: |table, job, buffer| unsafe { table.nvJitLinkGetLinkedCubin(job, buffer.cast()) },
+        },
     }
 }
 
-impl Drop for Job<'_> {
-    fn drop(&mut self) {
-        if !self.raw.is_null() {
-            // SAFETY: this value owned the link, and ends with it. Nobody can be told of an error here.
-            let _ = unsafe { self.linker.inner.table.nvJitLinkDestroy(&mut self.raw) };
-        }
+impl From<nvJitLinkResult> for Answer {
+    fn from(code: nvJitLinkResult) -> Self {
+        Self { number: code.0, name: code.name() }
+    }
+}
+
+// SAFETY: 1: they are nvJitLink's; 2: a link has its logs from its creation on.
+unsafe impl Api for Functions {
+    type Job = RawJob;
+    type Code = nvJitLinkResult;
+
+    const LIBRARY: Library = LIBRARY;
+    const REPORT_VERSION: unsafe fn(&Self, *mut c_int, *mut c_int) -> Result<Self::Code, Missing> =
+        // SAFETY: the same duties: it writes numbers without signs, which are as large.
+        |table, major, minor| unsafe { table.nvJitLinkVersion(major.cast(), minor.cast()) };
+    const DESTROY: unsafe fn(&Self, *mut *mut Self::Job) -> Result<Self::Code, Missing> =
+        Self::nvJitLinkDestroy;
+    const LOGS: &'static [Text<Self>] = &[
+        text!(Self, nvJitLinkGetErrorLogSize, nvJitLinkGetErrorLog),
+        text!(Self, nvJitLinkGetInfoLogSize, nvJitLinkGetInfoLog),
+    ];
+
+    fn since(_: &str) -> &'static str {
+        "this crate needs nvJitLink 12.3"
+    }
+
+    fn hint(&self, answer: Answer, _: &str, _: &[String]) -> Option<String> {
+        hint(nvJitLinkResult(answer.number))
     }
 }
 
@@ -340,11 +251,4 @@ fn hint(code: nvJitLinkResult) -> Option<String> {
         _ => return None,
     };
     Some(text.to_string())
-}
-
-#[cold]
-fn too_old(found: Option<(u32, u32)>, missing: Missing) -> Error {
-    let (library, variable, what) = (LIBRARY.name, LIBRARY.variable, missing.symbol.to_string());
-    let since = "this crate needs nvJitLink 12.3";
-    ErrorKind::Compile(CompileError::TooOld { library, found, what, since, variable }).into()
 }

@@ -2,21 +2,22 @@
 
 #![allow(unsafe_code)] // Calls of NVRTC with a program that `Program` owns, and strings and buffers that outlive the calls.
 
-use cuda_driver_sys::nvrtc::{Nvrtc as Table, nvrtcProgram, nvrtcResult};
-use cuda_driver_sys::{Missing, preload};
-use std::ffi::{CString, c_char, c_int};
+use cuda_driver_sys::nvrtc::{Functions, Nvrtc as Table, nvrtcResult};
+use cuda_driver_sys::preload;
+use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 use std::sync::{Arc, Mutex};
 
-use super::cache::{CacheUse, CompileCache, Key, KeyParts};
+use super::cache::{CompileCache, Key};
 use super::code::{CodeKind, CompiledCode};
+use super::compiler::{Asked, Job, Opened, Text, text};
 use super::includes;
 use super::nvrtc_options::NvrtcOptions;
-use super::nvrtc_refusal::{known, refused, too_old};
+use super::nvrtc_refusal::known;
 use super::search::{Library, once};
 use super::source::CudaSource;
-use super::text::{argument_error, c_strings, from_log, pointers};
+use super::text::{argument_error, c_strings, pointers};
 use crate::driver::JitTarget;
 use crate::error::Error;
 use crate::trace;
@@ -56,16 +57,9 @@ pub(super) const LIBRARY: Library = Library {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Nvrtc {
-    inner: Arc<Inner>,
-    cache: Option<CompileCache>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    table: Table,
-    version: (u32, u32),
+    opened: Opened<Functions>,
     /// The architectures that it can compile for, ascending; empty if it cannot report them.
-    archs: Vec<u32>,
+    archs: Arc<[u32]>,
 }
 
 /// The one that was found; looked for again only after a failure.
@@ -91,44 +85,36 @@ impl Nvrtc {
     /// # Errors
     /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: both outputs outlive the call.
-        let code = unsafe { table.nvrtcVersion(&mut major, &mut minor) }
-            .map_err(|missing| too_old(None, missing))?;
-        if code != nvrtcResult::SUCCESS {
-            let what = format!("NVRTC does not report its version: nvrtcVersion returned {}", code.0);
-            return Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVRTC"));
+        let opened = Opened::new(table)?;
+        if let Some(folder) = opened.file().and_then(Path::parent) {
+            preload_builtins(folder, opened.version());
         }
-        let version = (major.unsigned_abs(), minor.unsigned_abs());
-        if let Some(folder) = table.file().and_then(Path::parent) {
-            preload_builtins(folder, version);
-        }
-        let archs = archs(&table).unwrap_or_default();
-        Ok(Self { inner: Arc::new(Inner { table, version, archs }), cache: None })
+        let archs = archs(opened.table()).unwrap_or_default().into();
+        Ok(Self { opened, archs })
     }
 
     /// Its version: `(13, 0)`.
     #[doc(alias = "nvrtcVersion")]
     pub fn version(&self) -> (u32, u32) {
-        self.inner.version
+        self.opened.version()
     }
 
     /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
-        Self { cache: Some(cache), ..self }
+        Self { opened: self.opened.with_cache(cache), ..self }
     }
 
     /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
-        self.inner.table.file()
+        self.opened.file()
     }
 
     /// The architectures that it compiles for, ascending: 90 is `compute_90`. Empty if it cannot report them (before
     /// 11.2).
     #[doc(alias = "nvrtcGetSupportedArchs")]
     pub fn architectures(&self) -> &[u32] {
-        &self.inner.archs
+        &self.archs
     }
 
     /// Compiles a source.
@@ -143,14 +129,12 @@ impl Nvrtc {
     pub fn compile(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<CompiledCode, Error> {
         let options = self.settle(options)?;
         let key = || self.key(source, &options);
-        CompileCache::through(self.cache.as_ref(), key, || self.compile_now(source, &options))
+        CompileCache::through(self.opened.cache(), key, || self.compile_now(source, &options))
     }
 
     /// All that the code depends on; or why that cannot be known.
     fn key(&self, source: &CudaSource, options: &NvrtcOptions) -> Result<Key, String> {
-        if options.has_raw() {
-            return Err("a raw option may name files unknown to this crate".into());
-        }
+        let key = self.opened.key(options.driver, options.has_raw())?;
         let texts: Vec<&str> = std::iter::once(&source.text)
             .chain(source.headers.iter().map(|(_, text)| text))
             .map(String::as_str)
@@ -158,7 +142,7 @@ impl Nvrtc {
         let folders: Vec<_> = options.include_folders().chain(&source.folder).cloned().collect();
         let files = includes::of(&texts, source.folder.as_deref(), &folders)?;
         let arguments = options.arguments();
-        let key = KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
+        let key = key
             .part(source.name.as_bytes())
             .part(source.folder.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes())
             .parts(texts.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())
@@ -176,19 +160,19 @@ impl Nvrtc {
     pub(super) fn settle(&self, options: &NvrtcOptions) -> Result<NvrtcOptions, Error> {
         let mut options = options.clone();
         let device = options.target.raw().0;
-        if options.nearest && !self.inner.archs.is_empty() && !self.inner.archs.contains(&device) {
+        if options.nearest && !self.archs.is_empty() && !self.archs.contains(&device) {
             // Machine code runs on later devices of the same generation, PTX on all later ones.
             let fits = |arch: &&u32| {
                 **arch < device && (options.output != CodeKind::Cubin || **arch / 10 == device / 10)
             };
-            let nearest = self.inner.archs.iter().rev().find(fits).ok_or_else(|| self.no_arch(device))?;
+            let nearest = self.archs.iter().rev().find(fits).ok_or_else(|| self.no_arch(device))?;
             options.target = JitTarget::sm(*nearest);
         }
         Ok(options)
     }
 
     fn no_arch(&self, device: u32) -> Error {
-        let (archs, (major, minor)) = (&self.inner.archs, self.inner.version);
+        let (archs, (major, minor)) = (&self.archs, self.version());
         let what =
             format!("NVRTC {major}.{minor} cannot compile for a device of sm_{device}: {}", known(archs));
         argument_error(what, "install another version, and name it with CUDA_LAUNCH_NVRTC")
@@ -199,34 +183,43 @@ impl Nvrtc {
         if let Some(folder) = &source.folder {
             arguments.push(format!("--include-path={}", folder.display()));
         }
-        let program = Program::new(self, source)?;
+        let asked = Asked { origin: &source.name, options: &arguments, texts: &[] };
+        let program = self.program(source, asked)?;
         let expressions = c_strings("a name expression", &source.expressions)?;
-        for expression in &expressions {
-            // SAFETY: `program` has the program, which is not compiled yet; the text ends in NUL, and outlives it.
-            let code =
-                self.call(|table| unsafe { table.nvrtcAddNameExpression(program.raw, expression.as_ptr()) })?;
-            program.check("nvrtcAddNameExpression", code, source, &arguments)?;
+        for text in &expressions {
+            // SAFETY: the program is not compiled yet; the text ends in NUL, and outlives it.
+            program.call("nvrtcAddNameExpression", |table, raw| unsafe {
+                table.nvrtcAddNameExpression(raw, text.as_ptr())
+            })?;
         }
         let c_arguments = c_strings("an option", &arguments)?;
         let list = pointers(&c_arguments);
-        // SAFETY: `program` has the program; there are as many options as said, each ends in NUL, and all outlive the call.
-        let compile = |table: &Table| unsafe {
-            table.nvrtcCompileProgram(program.raw, list.len() as c_int, list.as_ptr())
+        // SAFETY: there are as many options as said, each ends in NUL, and all outlive the call.
+        let compile = |table: &Functions, raw| unsafe {
+            table.nvrtcCompileProgram(raw, list.len() as c_int, list.as_ptr())
         };
-        let code = trace::compile("nvrtcCompileProgram", &source.name, || self.call(compile))?;
-        program.check("nvrtcCompileProgram", code, source, &arguments)?;
-        let mut names = Vec::new();
-        for (expression, text) in source.expressions.iter().zip(&expressions) {
-            names.push((expression.clone(), program.lowered(text, source, &arguments)?));
-        }
-        let (kind, bytes) = (options.output, program.output(options.output, source, &arguments)?);
-        let (log, origin) = (program.log(), source.name.clone());
-        Ok(CompiledCode { kind, bytes, log, names, origin, cache: CacheUse::Off })
+        let name = "nvrtcCompileProgram";
+        trace::compile(name, &source.name, || program.call(name, compile))?;
+        let names = source.expressions.iter().zip(&expressions);
+        let names = names.map(|(expression, text)| Ok((expression.clone(), lowered(&program, text)?)));
+        let names = names.collect::<Result<Vec<_>, Error>>()?;
+        // SAFETY: 1: two functions for the same output of NVRTC, and the program is compiled.
+        let code = unsafe { program.finish(options.output, output(options.output)) }?;
+        Ok(CompiledCode { names, ..code })
     }
 
-    /// Calls a function, which this version may not have.
-    fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
-        call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
+    /// A program of the source.
+    fn program<'a>(&'a self, source: &CudaSource, asked: Asked<'a>) -> Result<Job<'a, Functions>, Error> {
+        let text = c_strings("the source", [&source.text])?.remove(0);
+        let name = c_strings("the source's name", [&source.name])?.remove(0);
+        let headers = c_strings("a header", source.headers.iter().map(|(_, text)| text))?;
+        let names = c_strings("a header's name", source.headers.iter().map(|(name, _)| name))?;
+        let (count, headers, names) = (headers.len() as c_int, pointers(&headers), pointers(&names));
+        let (text, name) = (text.as_ptr(), name.as_ptr());
+        // SAFETY: all texts end in NUL; there are as many headers and names as said; NVRTC copies what it keeps.
+        Job::new(&self.opened, asked, "nvrtcCreateProgram", |table, raw| unsafe {
+            table.nvrtcCreateProgram(raw, text, name, count, headers.as_ptr(), names.as_ptr())
+        })
     }
 }
 
@@ -244,7 +237,7 @@ fn preload_builtins(folder: &Path, (major, minor): (u32, u32)) {
     }
 }
 
-fn archs(table: &Table) -> Option<Vec<u32>> {
+pub(super) fn archs(table: &Functions) -> Option<Vec<u32>> {
     let mut count: c_int = 0;
     // SAFETY: the output outlives the call.
     let code = unsafe { table.nvrtcGetNumSupportedArchs(&mut count) }.ok()?;
@@ -255,117 +248,22 @@ fn archs(table: &Table) -> Option<Vec<u32>> {
     (code == nvrtcResult::SUCCESS).then(|| archs.into_iter().map(c_int::unsigned_abs).collect())
 }
 
-/// A program, destroyed when it goes.
-struct Program<'a> {
-    nvrtc: &'a Nvrtc,
-    raw: nvrtcProgram,
+/// The name in the code of an expression that was added before the program was compiled.
+fn lowered(program: &Job<'_, Functions>, expression: &CStr) -> Result<String, Error> {
+    let mut name: *const c_char = null();
+    // SAFETY: the text is the one that was added, and ends in NUL; the output outlives the call.
+    program.call("nvrtcGetLoweredName", |table, raw| unsafe {
+        table.nvrtcGetLoweredName(raw, expression.as_ptr(), &mut name)
+    })?;
+    // SAFETY: the name ends in NUL, and lives as long as the program.
+    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
-impl<'a> Program<'a> {
-    fn new(nvrtc: &'a Nvrtc, source: &CudaSource) -> Result<Self, Error> {
-        let text = c_strings("the source", [&source.text])?.remove(0);
-        let name = c_strings("the source's name", [&source.name])?.remove(0);
-        let headers = c_strings("a header", source.headers.iter().map(|(_, text)| text))?;
-        let names = c_strings("a header's name", source.headers.iter().map(|(name, _)| name))?;
-        let (count, headers, names) = (headers.len() as c_int, pointers(&headers), pointers(&names));
-        let mut raw = null_mut();
-        // SAFETY: all texts end in NUL; there are as many headers and names as said; NVRTC copies what it keeps.
-        let code = nvrtc.call(|table| unsafe {
-            table.nvrtcCreateProgram(
-                &mut raw,
-                text.as_ptr(),
-                name.as_ptr(),
-                count,
-                headers.as_ptr(),
-                names.as_ptr(),
-            )
-        })?;
-        let program = Self { nvrtc, raw };
-        program.check("nvrtcCreateProgram", code, source, &[])?;
-        Ok(program)
-    }
-
-    fn check(
-        &self,
-        call: &'static str,
-        code: nvrtcResult,
-        source: &CudaSource,
-        options: &[String],
-    ) -> Result<(), Error> {
-        if code == nvrtcResult::SUCCESS {
-            return Ok(());
-        }
-        Err(refused(self.nvrtc, call, code, &source.name, options, self.log()))
-    }
-
-    /// The log; empty if there is none.
-    fn log(&self) -> String {
-        if self.raw.is_null() {
-            return String::new();
-        }
-        let table = &self.nvrtc.inner.table;
-        let mut size = 0;
-        // SAFETY: this value has the program, the output outlives the call.
-        if unsafe { table.nvrtcGetProgramLogSize(self.raw, &mut size) } != Ok(nvrtcResult::SUCCESS) {
-            return String::new();
-        }
-        let mut log = vec![0_u8; size + 1];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
-        let code = unsafe { table.nvrtcGetProgramLog(self.raw, log.as_mut_ptr().cast()) };
-        if code == Ok(nvrtcResult::SUCCESS) { from_log(&log) } else { String::new() }
-    }
-
-    fn lowered(
-        &self,
-        expression: &CString,
-        source: &CudaSource,
-        options: &[String],
-    ) -> Result<String, Error> {
-        let mut name: *const c_char = null();
-        // SAFETY: this value has the program, which `compile_now` has compiled after it added this text, which ends in NUL; the output outlives
-        // the call.
-        let code = self
-            .nvrtc
-            .call(|table| unsafe { table.nvrtcGetLoweredName(self.raw, expression.as_ptr(), &mut name) })?;
-        self.check("nvrtcGetLoweredName", code, source, options)?;
-        // SAFETY: the name ends in NUL, and lives as long as the program.
-        Ok(unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned())
-    }
-
-    fn output(&self, kind: CodeKind, source: &CudaSource, options: &[String]) -> Result<Vec<u8>, Error> {
-        let mut size = 0;
-        // SAFETY: this value has the program, which `compile_now` has compiled; the output outlives the call.
-        let code = self.nvrtc.call(|table| unsafe {
-            match kind {
-                CodeKind::Ptx => table.nvrtcGetPTXSize(self.raw, &mut size),
-                CodeKind::Cubin => table.nvrtcGetCUBINSize(self.raw, &mut size),
-                CodeKind::LtoIr => table.nvrtcGetLTOIRSize(self.raw, &mut size),
-            }
-        })?;
-        self.check("nvrtcGetPTXSize, nvrtcGetCUBINSize or nvrtcGetLTOIRSize", code, source, options)?;
-        let mut bytes = vec![0_u8; size];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes.
-        let code = self.nvrtc.call(|table| unsafe {
-            let buffer = bytes.as_mut_ptr().cast();
-            match kind {
-                CodeKind::Ptx => table.nvrtcGetPTX(self.raw, buffer),
-                CodeKind::Cubin => table.nvrtcGetCUBIN(self.raw, buffer),
-                CodeKind::LtoIr => table.nvrtcGetLTOIR(self.raw, buffer),
-            }
-        })?;
-        self.check("nvrtcGetPTX, nvrtcGetCUBIN or nvrtcGetLTOIR", code, source, options)?;
-        if kind == CodeKind::Ptx && bytes.last() == Some(&0) {
-            bytes.pop();
-        }
-        Ok(bytes)
-    }
-}
-
-impl Drop for Program<'_> {
-    fn drop(&mut self) {
-        if !self.raw.is_null() {
-            // SAFETY: this value owned the program, and ends with it. Nobody can be told of an error here.
-            let _ = unsafe { self.nvrtc.inner.table.nvrtcDestroyProgram(&mut self.raw) };
-        }
+/// What reads an output.
+fn output(kind: CodeKind) -> &'static Text<Functions> {
+    match kind {
+        CodeKind::Ptx => &text!(Functions, nvrtcGetPTXSize, nvrtcGetPTX),
+        CodeKind::Cubin => &text!(Functions, nvrtcGetCUBINSize, nvrtcGetCUBIN),
+        CodeKind::LtoIr => &text!(Functions, nvrtcGetLTOIRSize, nvrtcGetLTOIR),
     }
 }

@@ -1,46 +1,46 @@
-//! Messages for an NVRTC that is too old or rejects its input.
+//! NVRTC as one of the compilers, and what its refusals mean.
+
+#![allow(unsafe_code)] // The functions that `Api` asks for are those of NVRTC's header.
 
 use cuda_driver_sys::Missing;
-use cuda_driver_sys::nvrtc::nvrtcResult;
+use cuda_driver_sys::nvrtc::{_nvrtcProgram, Functions, nvrtcResult};
 use cuda_ptx::nearest;
+use std::ffi::c_int;
 
-use super::nvrtc::{LIBRARY, Nvrtc};
+use super::compiler::{Answer, Api, Text, text};
+use super::nvrtc::{LIBRARY, archs};
 use super::nvrtc_options::KNOWN;
-use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal};
+use super::search::Library;
 
-#[cold]
-pub(super) fn too_old(found: Option<(u32, u32)>, missing: Missing) -> Error {
-    let since = match missing.symbol {
-        "nvrtcGetLTOIR" | "nvrtcGetLTOIRSize" => "LTO IR came with NVRTC 12.0",
-        "nvrtcGetCUBIN" | "nvrtcGetCUBINSize" => "cubins came with NVRTC 11.1",
-        _ => "this crate needs NVRTC 11.1",
-    };
-    let (library, variable, what) = (LIBRARY.name, LIBRARY.variable, missing.symbol.to_string());
-    ErrorKind::Compile(CompileError::TooOld { library, found, what, since, variable }).into()
+impl From<nvrtcResult> for Answer {
+    fn from(code: nvrtcResult) -> Self {
+        Self { number: code.0, name: code.name() }
+    }
 }
 
-#[cold]
-pub(super) fn refused(
-    nvrtc: &Nvrtc,
-    call: &'static str,
-    code: nvrtcResult,
-    origin: &str,
-    options: &[String],
-    log: String,
-) -> Error {
-    ErrorKind::Compile(CompileError::Refused(Refusal {
-        library: LIBRARY.name,
-        version: nvrtc.version(),
-        call,
-        code: code.0,
-        code_name: code.name().unwrap_or("unknown code"),
-        origin: origin.to_string(),
-        options: options.to_vec(),
-        diagnostics: Diagnostic::parse(&log),
-        hint: hint(&log, options, nvrtc.architectures()),
-        log,
-    }))
-    .into()
+// SAFETY: 1: they are NVRTC's; 2: a program has a log from its creation on.
+unsafe impl Api for Functions {
+    type Job = _nvrtcProgram;
+    type Code = nvrtcResult;
+
+    const LIBRARY: Library = LIBRARY;
+    const REPORT_VERSION: unsafe fn(&Self, *mut c_int, *mut c_int) -> Result<Self::Code, Missing> =
+        Self::nvrtcVersion;
+    const DESTROY: unsafe fn(&Self, *mut *mut Self::Job) -> Result<Self::Code, Missing> =
+        Self::nvrtcDestroyProgram;
+    const LOGS: &'static [Text<Self>] = &[text!(Self, nvrtcGetProgramLogSize, nvrtcGetProgramLog)];
+
+    fn since(symbol: &str) -> &'static str {
+        match symbol {
+            "nvrtcGetLTOIR" | "nvrtcGetLTOIRSize" => "LTO IR came with NVRTC 12.0",
+            "nvrtcGetCUBIN" | "nvrtcGetCUBINSize" => "cubins came with NVRTC 11.1",
+            _ => "this crate needs NVRTC 11.1",
+        }
+    }
+
+    fn hint(&self, _: Answer, log: &str, options: &[String]) -> Option<String> {
+        hint(log, options, &archs(self).unwrap_or_default())
+    }
 }
 
 /// What the log most likely means.

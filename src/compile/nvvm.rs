@@ -3,19 +3,19 @@
 #![allow(unsafe_code)] // Calls of libNVVM with a program that `Program` owns, and texts and buffers that outlive the calls.
 
 use cuda_driver_sys::Missing;
-use cuda_driver_sys::nvvm::{Nvvm as Table, nvvmProgram, nvvmResult};
+use cuda_driver_sys::nvvm::{_nvvmProgram, Functions, Nvvm as Table, nvvmProgram, nvvmResult};
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use super::cache::{CacheUse, CompileCache, Key, KeyParts};
+use super::cache::{CompileCache, Key};
 use super::code::{CodeKind, CompiledCode};
+use super::compiler::{Answer, Api, Asked, Job, Opened, Text, text};
 use super::nvvm_arch;
 use super::nvvm_options::NvvmOptions;
 use super::search::{Library, once};
-use super::text::{argument_error, c_strings, from_log, pointers};
-use crate::error::{CompileError, Diagnostic, Error, ErrorKind, Refusal, Tried};
+use super::text::{argument_error, c_strings, pointers};
+use crate::error::{CompileError, Error, ErrorKind, Tried};
 use crate::trace;
 
 const LIBRARY: Library = Library {
@@ -99,16 +99,7 @@ impl NvvmIr {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Nvvm {
-    inner: Arc<Inner>,
-    cache: Option<CompileCache>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    table: Table,
-    version: (u32, u32),
-}
+pub struct Nvvm(Opened<Functions>);
 
 /// The one that was found; looked for again only after a failure.
 static FOUND: Mutex<Option<Nvvm>> = Mutex::new(None);
@@ -129,26 +120,13 @@ impl Nvvm {
     /// # Errors
     /// [`CompileError::TooOld`] if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: both outputs outlive the call.
-        match unsafe { table.nvvmVersion(&mut major, &mut minor) }
-            .map_err(|missing| too_old(None, missing))?
-        {
-            nvvmResult::SUCCESS => {
-                let version = (major.unsigned_abs(), minor.unsigned_abs());
-                Ok(Self { inner: Arc::new(Inner { table, version }), cache: None })
-            }
-            code => {
-                let what = format!("libNVVM does not report its version: nvvmVersion returned {}", code.0);
-                Err(argument_error(what, "install another one, and name it with CUDA_LAUNCH_NVVM"))
-            }
-        }
+        Opened::new(table).map(Self)
     }
 
     /// The version of its interface, which differs from that of the toolkit: `(2, 0)` for CUDA 13.
     #[doc(alias = "nvvmVersion")]
     pub fn version(&self) -> (u32, u32) {
-        self.inner.version
+        self.0.version()
     }
 
     /// The version of the IR that it reads, as a module states it in `!nvvmir.version`: `(2, 0)`.
@@ -159,7 +137,7 @@ impl Nvvm {
     pub fn ir_version(&self) -> Result<(u32, u32), Error> {
         let (mut major, mut minor, mut debug_major, mut debug_minor) = (0, 0, 0, 0);
         // SAFETY: the outputs outlive the call. It cannot fail but for a null one.
-        let _code = self.call(|table| unsafe {
+        let _code = self.0.call(|table| unsafe {
             table.nvvmIRVersion(&mut major, &mut minor, &mut debug_major, &mut debug_minor)
         })?;
         Ok((major.unsigned_abs(), minor.unsigned_abs()))
@@ -168,12 +146,12 @@ impl Nvvm {
     /// The same, with a cache for everything that it produces from now on; see [`CompileCache`].
     #[must_use]
     pub fn with_cache(self, cache: CompileCache) -> Self {
-        Self { cache: Some(cache), ..self }
+        Self(self.0.with_cache(cache))
     }
 
     /// The library's file, where the system reports it.
     pub fn file(&self) -> Option<&Path> {
-        self.inner.table.file()
+        self.0.file()
     }
 
     /// Reads `libdevice`, the mathematical functions (`__nv_sinf`) in IR, from next to the library.
@@ -213,7 +191,7 @@ impl Nvvm {
         let mut refused = None;
         for options in nvvm_arch::candidates(options) {
             let key = || self.key(ir, &options);
-            match CompileCache::through(self.cache.as_ref(), key, || self.compile_now(ir, &options)) {
+            match CompileCache::through(self.0.cache(), key, || self.compile_now(ir, &options)) {
                 // What it says of the architecture that was asked for is what counts.
                 Err(error) if nvvm_arch::is_unknown(&error) => refused = refused.or(Some(error)),
                 answer => return answer,
@@ -224,11 +202,10 @@ impl Nvvm {
 
     /// All that the code depends on.
     fn key(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<Key, String> {
-        if options.has_raw() {
-            return Err("a raw option may name files unknown to this crate".into());
-        }
         let lazy: Vec<u8> = ir.modules.iter().map(|module| u8::from(module.lazy)).collect();
-        Ok(KeyParts::new(LIBRARY.name, self.version(), self.file(), options.driver)?
+        Ok(self
+            .0
+            .key(options.driver, options.has_raw())?
             .parts(options.arguments().iter().map(String::as_bytes))
             .part(&lazy)
             .parts(ir.modules.iter().map(|module| module.name.as_bytes()))
@@ -238,136 +215,68 @@ impl Nvvm {
 
     fn compile_now(&self, ir: &NvvmIr, options: &NvvmOptions) -> Result<CompiledCode, Error> {
         let arguments = options.arguments();
-        let program = Program::new(self, ir, &arguments)?;
-        ir.modules.iter().try_for_each(|module| program.add(module))?;
+        let texts: Vec<(&str, &[u8])> =
+            ir.modules.iter().map(|module| (module.name.as_str(), &module.bytes[..])).collect();
+        let asked = Asked { origin: ir.origin(), options: &arguments, texts: &texts };
+        // SAFETY: it writes the handle, and needs nothing else.
+        let create = |table: &Functions, raw: &mut nvvmProgram| unsafe { table.nvvmCreateProgram(raw) };
+        let program = Job::new(&self.0, asked, "nvvmCreateProgram", create)?;
+        ir.modules.iter().try_for_each(|module| add(&program, module))?;
         let texts = c_strings("an option", &arguments)?;
         let mut list = pointers(&texts);
         let count = c_int::try_from(list.len()).unwrap_or(c_int::MAX);
-        // SAFETY: `program` has the program; there are as many options as said, each ends in NUL, and all outlive the call.
-        let code =
-            self.call(|table| unsafe { table.nvvmVerifyProgram(program.raw, count, list.as_mut_ptr()) })?;
-        program.check("nvvmVerifyProgram", code)?;
-        let first = ir.modules.first().map_or("", |module| module.name.as_str());
+        // SAFETY: there are as many options as said, each ends in NUL, and all outlive the call.
+        program.call("nvvmVerifyProgram", |table, raw| unsafe {
+            table.nvvmVerifyProgram(raw, count, list.as_mut_ptr())
+        })?;
         // SAFETY: as above.
         let compile =
-            |table: &Table| unsafe { table.nvvmCompileProgram(program.raw, count, list.as_mut_ptr()) };
-        let code = trace::compile("nvvmCompileProgram", first, || self.call(compile))?;
-        program.check("nvvmCompileProgram", code)?;
-        let (kind, mut bytes, log) = (options.output, program.output()?, program.log());
-        if kind == CodeKind::Ptx && bytes.last() == Some(&0) {
-            bytes.pop();
-        }
-        let origin = ir.origin().to_string();
-        Ok(CompiledCode { kind, bytes, log, names: Vec::new(), origin, cache: CacheUse::Off })
-    }
-
-    /// Calls a function, which this version may not have.
-    fn call<R>(&self, call: impl FnOnce(&Table) -> Result<R, Missing>) -> Result<R, Error> {
-        call(&self.inner.table).map_err(|missing| too_old(Some(self.inner.version), missing))
+            |table: &Functions, raw| unsafe { table.nvvmCompileProgram(raw, count, list.as_mut_ptr()) };
+        let name = "nvvmCompileProgram";
+        trace::compile(name, ir.origin(), || program.call(name, compile))?;
+        let code = text!(Functions, nvvmGetCompiledResultSize, nvvmGetCompiledResult);
+        // SAFETY: 1: two functions of libNVVM for the same output, and the program is compiled.
+        unsafe { program.finish(options.output, &code) }
     }
 }
 
-/// A program, destroyed when it goes.
-struct Program<'a> {
-    nvvm: &'a Nvvm,
-    raw: nvvmProgram,
-    ir: &'a NvvmIr,
-    options: &'a [String],
+fn add(program: &Job<'_, Functions>, module: &IrModule) -> Result<(), Error> {
+    let name = c_strings("a module's name", [&module.name])?.remove(0);
+    let (data, size) = (module.bytes.as_ptr().cast(), module.bytes.len());
+    // SAFETY: there are as many bytes as said, which the IR keeps longer than the program lives; the name ends in NUL, and libNVVM
+    // copies it.
+    program.call("nvvmAddModuleToProgram", |table, raw| unsafe {
+        match module.lazy {
+            true => table.nvvmLazyAddModuleToProgram(raw, data, size, name.as_ptr()),
+            false => table.nvvmAddModuleToProgram(raw, data, size, name.as_ptr()),
+        }
+    })
 }
 
-impl<'a> Program<'a> {
-    fn new(nvvm: &'a Nvvm, ir: &'a NvvmIr, options: &'a [String]) -> Result<Self, Error> {
-        let mut program = Self { nvvm, raw: null_mut(), ir, options };
-        // SAFETY: the output outlives the call.
-        let code = nvvm.call(|table| unsafe { table.nvvmCreateProgram(&mut program.raw) })?;
-        program.check("nvvmCreateProgram", code)?;
-        Ok(program)
-    }
-
-    fn add(&self, module: &IrModule) -> Result<(), Error> {
-        let name = c_strings("a module's name", [&module.name])?.remove(0);
-        let (data, size) = (module.bytes.as_ptr().cast(), module.bytes.len());
-        // SAFETY: this value has the program; there are as many bytes as said, which `ir` keeps longer than that; the name ends in NUL, and
-        // libNVVM copies it.
-        let code = self.nvvm.call(|table| unsafe {
-            match module.lazy {
-                true => table.nvvmLazyAddModuleToProgram(self.raw, data, size, name.as_ptr()),
-                false => table.nvvmAddModuleToProgram(self.raw, data, size, name.as_ptr()),
-            }
-        })?;
-        self.check("nvvmAddModuleToProgram", code)
-    }
-
-    fn check(&self, call: &'static str, code: nvvmResult) -> Result<(), Error> {
-        if code == nvvmResult::SUCCESS {
-            return Ok(());
-        }
-        let log = self.log();
-        Err(ErrorKind::Compile(CompileError::Refused(Refusal {
-            library: LIBRARY.name,
-            version: self.nvvm.inner.version,
-            call,
-            code: code.0,
-            code_name: code.name().unwrap_or("unknown code"),
-            origin: self.ir.origin().to_string(),
-            options: self.options.to_vec(),
-            diagnostics: self.diagnostics(&log),
-            hint: hint(code, &log),
-            log,
-        }))
-        .into())
-    }
-
-    /// The log parsed, with the lines of text that it points at: libNVVM does not show them.
-    fn diagnostics(&self, log: &str) -> Vec<Diagnostic> {
-        let mut diagnostics = Diagnostic::parse(log);
-        for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()) {
-            let module = self.ir.modules.iter().find(|m| diagnostic.file.as_ref() == Some(&m.name));
-            let text = module.and_then(|module| std::str::from_utf8(&module.bytes).ok());
-            let number = diagnostic.line.and_then(|line| (line as usize).checked_sub(1));
-            let line = text.zip(number).and_then(|(text, number)| text.lines().nth(number));
-            diagnostic.excerpt = line.map(str::to_string);
-        }
-        diagnostics
-    }
-
-    /// The log; empty if there is none.
-    fn log(&self) -> String {
-        if self.raw.is_null() {
-            return String::new();
-        }
-        let (table, mut size) = (&self.nvvm.inner.table, 0);
-        // SAFETY: this value has the program, the output outlives the call.
-        if unsafe { table.nvvmGetProgramLogSize(self.raw, &mut size) } != Ok(nvvmResult::SUCCESS) {
-            return String::new();
-        }
-        let mut log = vec![0_u8; size + 1];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
-        let code = unsafe { table.nvvmGetProgramLog(self.raw, log.as_mut_ptr().cast()) };
-        if code == Ok(nvvmResult::SUCCESS) { from_log(&log) } else { String::new() }
-    }
-
-    fn output(&self) -> Result<Vec<u8>, Error> {
-        let mut size = 0;
-        // SAFETY: this value has the program, which `compile_now` has compiled; the output outlives the call.
-        let code = self.nvvm.call(|table| unsafe { table.nvvmGetCompiledResultSize(self.raw, &mut size) })?;
-        self.check("nvvmGetCompiledResultSize", code)?;
-        let mut bytes = vec![0_u8; size];
-        // SAFETY: as above; the buffer has as many bytes as the library said it writes.
-        let code = self
-            .nvvm
-            .call(|table| unsafe { table.nvvmGetCompiledResult(self.raw, bytes.as_mut_ptr().cast()) })?;
-        self.check("nvvmGetCompiledResult", code)?;
-        Ok(bytes)
+impl From<nvvmResult> for Answer {
+    fn from(code: nvvmResult) -> Self {
+        Self { number: code.0, name: code.name() }
     }
 }
 
-impl Drop for Program<'_> {
-    fn drop(&mut self) {
-        if !self.raw.is_null() {
-            // SAFETY: this value owned the program, and ends with it. Nobody can be told of an error here.
-            let _ = unsafe { self.nvvm.inner.table.nvvmDestroyProgram(&mut self.raw) };
-        }
+// SAFETY: 1: they are libNVVM's; 2: a program has a log from its creation on.
+unsafe impl Api for Functions {
+    type Job = _nvvmProgram;
+    type Code = nvvmResult;
+
+    const LIBRARY: Library = LIBRARY;
+    const REPORT_VERSION: unsafe fn(&Self, *mut c_int, *mut c_int) -> Result<Self::Code, Missing> =
+        Self::nvvmVersion;
+    const DESTROY: unsafe fn(&Self, *mut *mut Self::Job) -> Result<Self::Code, Missing> =
+        Self::nvvmDestroyProgram;
+    const LOGS: &'static [Text<Self>] = &[text!(Self, nvvmGetProgramLogSize, nvvmGetProgramLog)];
+
+    fn since(_: &str) -> &'static str {
+        "this crate needs that of CUDA 11.2"
+    }
+
+    fn hint(&self, answer: Answer, log: &str, _: &[String]) -> Option<String> {
+        hint(nvvmResult(answer.number), log)
     }
 }
 
@@ -383,11 +292,4 @@ fn hint(code: nvvmResult, log: &str) -> Option<String> {
         _ => return None,
     };
     Some(text.to_string())
-}
-
-#[cold]
-fn too_old(found: Option<(u32, u32)>, missing: Missing) -> Error {
-    let (library, variable, what) = (LIBRARY.name, LIBRARY.variable, missing.symbol.to_string());
-    let since = "this crate needs that of CUDA 11.2";
-    ErrorKind::Compile(CompileError::TooOld { library, found, what, since, variable }).into()
 }

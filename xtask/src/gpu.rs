@@ -19,8 +19,8 @@ const FOLDER: &str = ".gpu";
 /// A bundle travels with the working tree, which may have 64 MiB in all.
 const LIMIT: u64 = 60 << 20;
 
-/// Tests that need a compiler, or the whole repository, where they run.
-const LEFT_OUT: &[&str] = &["compile_fail", "comparison", "pages"];
+/// Tests that need the whole repository where they run.
+const LEFT_OUT: &[&str] = &["comparison", "pages"];
 
 /// Tests of the run-time compilers.
 pub(crate) const TESTS_OF_COMPILERS: &[&str] =

@@ -1,0 +1,18 @@
+// A launch is an unsafe operation.
+
+use cuda_launch::*;
+
+fn launch(module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
+    cuda_launch! {
+    //~ // SAFETY: compiled, never run.
+    //+ unsafe { cuda_launch! {
+        kernel: k,
+        module: module,
+        stream: stream,
+        config: LaunchConfig::for_num_elems(100),
+        args: [],
+    }
+    //~ } }
+}
+
+fn main() {}

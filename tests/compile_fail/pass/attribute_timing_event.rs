@@ -1,5 +1,0 @@
-use cuda_launch::*;
-
-fn attribute(event: &CudaEvent) -> Attribute<'_> {
-    Attribute::launch_completion_event(event)
-}

@@ -1,7 +1,0 @@
-use cuda_launch::*;
-
-fn launch(stream: &CudaStream, f: &CudaFunction, _x: u32) -> Result<(), Error> {
-    // SAFETY: compiled, never run.
-    unsafe { stream.launch_builder(f).arg(&3u32).launch(LaunchConfig::for_num_elems(100)) }?;
-    Ok(())
-}

@@ -1,5 +1,0 @@
-use cuda_launch::DeviceCopy;
-
-#[repr(C)]
-#[derive(Clone, Copy, DeviceCopy)]
-struct Pair(f32, u8);

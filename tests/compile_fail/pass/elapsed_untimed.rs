@@ -1,8 +1,0 @@
-use cuda_launch::*;
-
-fn elapsed(context: &CudaContext, stream: &CudaStream) -> Result<f32, Error> {
-    let (start, end) = (context.new_timing_event()?, context.new_timing_event()?);
-    start.record(stream)?;
-    end.record(stream)?;
-    start.elapsed_ms(&end)
-}

@@ -1,9 +1,0 @@
-use cuda_launch::cuda_module;
-
-#[cuda_module("tests/compile_fail/images/vectors.ptx")]
-mod kernels {
-    unsafe extern "C" {
-        #[launch_contract(requires = (a.len() > 0))]
-        pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
-    }
-}

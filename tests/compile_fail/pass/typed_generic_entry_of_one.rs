@@ -1,9 +1,0 @@
-use cuda_launch::cuda_module;
-
-#[cuda_module("tests/compile_fail/images/generic.ptx")]
-mod kernels {
-    unsafe extern "C" {
-        #[entry("scale_f32")]
-        pub safe fn scale(x: &mut [f32], factor: f32);
-    }
-}

@@ -1,8 +1,0 @@
-use cuda_launch::cuda_module;
-
-#[cuda_module("tests/compile_fail/images/vectors.ptx")]
-mod kernels {
-    unsafe extern "C" {
-        pub fn axpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
-    }
-}

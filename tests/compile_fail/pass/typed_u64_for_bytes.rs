@@ -1,8 +1,0 @@
-use cuda_launch::cuda_module;
-
-#[cuda_module("tests/compile_fail/images/numbers.ptx")]
-mod kernels {
-    unsafe extern "C" {
-        pub fn of_wide(out: *mut u32, value: u128);
-    }
-}

@@ -52,7 +52,18 @@ fn every_variable_is_in_the_table() {
 
 /// The Markdown files that users read.
 fn pages() -> Vec<PathBuf> {
-    let folders = ["", "docs", "sys", "ptx", "emulator", "macros", "cli", "cli/recorder", "examples/kernels"];
+    let folders = [
+        "",
+        "docs",
+        "docs/migration",
+        "sys",
+        "ptx",
+        "emulator",
+        "macros",
+        "cli",
+        "cli/recorder",
+        "examples/kernels",
+    ];
     let files = folders.iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
     files
         .map(|file| file.unwrap().path())

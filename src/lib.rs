@@ -6,6 +6,8 @@
 /// The examples of the pages.
 #[cfg(doctest)]
 mod pages {
+    #[doc = include_str!("../docs/foundation.md")]
+    mod foundation {}
     #[doc = include_str!("../docs/migration/cuda-core.md")]
     mod migration_cuda_core {}
     #[doc = include_str!("../docs/migration/cuda-oxide.md")]

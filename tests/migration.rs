@@ -53,11 +53,9 @@ fn every_call_in_a_table_is_compiled() {
 }
 
 #[test]
-fn every_page_is_compiled_and_in_the_index() {
-    let root = include_str!("../src/lib.rs");
+fn every_page_is_in_the_index() {
     let index = include_str!("../docs/migration/README.md");
     for (page, _) in pages().iter().filter(|(page, _)| page != "README.md") {
-        assert!(root.contains(&format!("../docs/migration/{page}\")")), "no test compiles {page}");
         assert!(index.contains(&format!("]({page})")), "the index lacks {page}");
     }
 }

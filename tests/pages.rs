@@ -1,4 +1,4 @@
-//! The pages of the repository: links lead somewhere, the README shows whole programs in narrow lines, and
+//! The pages of the repository: links lead somewhere, programs are compiled, the README shows whole programs in narrow lines, and
 //! `docs/environment.md` names every variable of ours.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -110,6 +110,22 @@ fn links_lead_somewhere() {
         }
     }
     assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
+}
+
+/// `src/lib.rs` includes them, so that `cargo test --doc pages` compiles and runs their programs.
+#[test]
+fn every_program_of_the_docs_is_compiled() {
+    let included = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let docs = root().join("docs");
+    let with_programs: Vec<_> = pages()
+        .into_iter()
+        .filter(|page| page.starts_with(&docs) && fs::read_to_string(page).unwrap().contains("```rust"))
+        .map(|page| page.strip_prefix(root()).unwrap().display().to_string())
+        .collect();
+    assert!(with_programs.len() > 5, "only {with_programs:?} were found");
+    let left_out: Vec<_> =
+        with_programs.iter().filter(|page| !included.contains(&format!("../{page}\")"))).collect();
+    assert!(left_out.is_empty(), "src/lib.rs compiles no program of {left_out:?}");
 }
 
 /// docs.rs and the registry show it, too: links name the repository. Hidden lines are shown on GitHub, and wide ones scroll.

@@ -50,6 +50,27 @@ fn every_variable_is_in_the_table() {
     assert!(missing.is_empty(), "docs/environment.md lacks {missing:?}");
 }
 
+/// The names in the first column of a section's table.
+fn names_of(page: &str, section: &str) -> Vec<String> {
+    let (_, rest) = page.split_once(&format!("\n## {section}\n")).unwrap();
+    let table = rest.split("\n## ").next().unwrap();
+    table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .map(|(name, _)| name.into())
+        .collect()
+}
+
+#[test]
+fn doctor_tells_every_variable_of_the_crate_and_the_emulator() {
+    let page = fs::read_to_string(root().join("docs/environment.md")).unwrap();
+    let known = fs::read_to_string(root().join("src/doctor/variables.rs")).unwrap();
+    let names = [names_of(&page, "The crate"), names_of(&page, "The emulator")].concat();
+    assert!(names.len() > 10, "only {names:?} were found");
+    let untold: Vec<_> = names.iter().filter(|name| !known.contains(&format!("(\"{name}\", "))).collect();
+    assert!(untold.is_empty(), "doctor knows nothing of {untold:?}");
+}
+
 /// The Markdown files that users read.
 fn pages() -> Vec<PathBuf> {
     let folders = [

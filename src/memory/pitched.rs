@@ -22,7 +22,7 @@ use crate::ordering::Submission;
 /// `height` rows of `width` elements, each row aligned for efficient access.
 ///
 /// Rows are padded: [`PitchedBuffer::pitch`] is the distance from the start of one row to the start of the next.
-/// Kernels take the address and the pitch. Dropping it waits for all work on its device (`cuMemFree` does).
+/// Kernels take the address, as `ptr(image.padded())`, and the pitch. Dropping it waits for all work on its device (`cuMemFree` does).
 ///
 /// ```
 /// use cuda_launch::memory::PitchedBuffer;
@@ -207,6 +207,35 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// All elements with the padding of the rows, which is what a kernel is passed: `ptr(image.padded())`, and the pitch.
+    ///
+    /// A row that is not a whole number of elements long ends with a part of one; [`pitch`](Self::pitch) counts bytes.
+    ///
+    /// ```
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// use cuda_launch::{CudaContext, DeviceSlice, kernel_args};
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let mut image = PitchedBuffer::<f32>::uninit(&stream, 100, 3)?;
+    /// image.fill(&stream, 1.0)?;
+    /// assert_eq!(image.padded().len() * 4, image.pitch() * 3);
+    /// let pitch = image.pitch() as u64;
+    /// let arguments = kernel_args![ptr_mut(image.padded_mut()), pitch]; // float* image, size_t pitch
+    /// # let _ = arguments;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    pub fn padded(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.address, self.padded_len(), &self.home)
+    }
+
+    /// The same, for writing: `ptr_mut(image.padded_mut())`.
+    pub fn padded_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut::new(self.address, self.padded_len(), &self.home)
+    }
+
+    fn padded_len(&self) -> usize {
+        (self.pitch * self.height).checked_div(size_of::<T>()).unwrap_or(self.len())
     }
 
     /// The address for a kernel to read from; 0 if there are no elements.

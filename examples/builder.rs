@@ -1,6 +1,6 @@
 //! For those who come from cudarc: a builder that knows which buffers are read and which are written.
 //!
-//! `cargo run --example builder`; `docs/migration.md` has the other calls.
+//! `cargo run --example builder`; `docs/migration/` has the other calls.
 
 #![allow(unsafe_code)] // Launches of sin_kernel, which takes two pointers and the number of floats behind each.
 

@@ -3,10 +3,24 @@
 // What only some features use is not dead: `full` has all of them, and is checked for what nobody uses.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
-/// The examples of the page.
+/// The examples of the pages.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/migration.md")]
-mod migration {}
+mod pages {
+    #[doc = include_str!("../docs/foundation.md")]
+    mod foundation {}
+    #[doc = include_str!("../docs/migration/cuda-core.md")]
+    mod migration_cuda_core {}
+    #[doc = include_str!("../docs/migration/cuda-oxide.md")]
+    mod migration_cuda_oxide {}
+    #[doc = include_str!("../docs/migration/cudarc.md")]
+    mod migration_cudarc {}
+    #[doc = include_str!("../docs/migration/cudarc-0.13.md")]
+    mod migration_cudarc_0_13 {}
+    #[doc = include_str!("../docs/migration/cust.md")]
+    mod migration_cust {}
+    #[doc = include_str!("../docs/migration/cutile.md")]
+    mod migration_cutile {}
+}
 
 #[doc(hidden)]
 pub mod __private;

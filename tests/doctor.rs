@@ -68,10 +68,17 @@ fn without_the_emulator_and_a_driver_it_still_answers() {
 fn the_emulator_can_be_asked_for() {
     let text = doctor(&[("CUDA_LAUNCH_DRIVER", "emulator"), ("CUDA_EMULATOR_DEVICES", "2")]);
     assert!(text.contains("serving: Some(\"emulator\")") && text.contains("device 1: "), "{text}");
-    assert!(text.contains("CUDA_EMULATOR_DEVICES=2 (how many"), "{text}");
+    let alias = "CUDA_EMULATOR_DEVICES=2 (how many devices the emulator provides; an alias of CUDA_LAUNCH_EMULATOR_DEVICES)";
+    assert!(text.contains(alias), "{text}");
+    let text = doctor(&[("CUDA_LAUNCH_DRIVER", "emulator"), ("CUDA_LAUNCH_EMULATOR_DEVICES", "2")]);
+    assert!(
+        text.contains("device 1: ") && text.contains("CUDA_LAUNCH_EMULATOR_DEVICES=2 (how many"),
+        "{text}"
+    );
     assert!(text.contains("all is well"), "{text}");
     let none = doctor(&[("CUDA_LAUNCH_DRIVER", "emulator"), ("CUDA_EMULATOR_DEVICES", "0")]);
     assert!(none.contains("serving: None") && none.contains("CUDA_ERROR_NO_DEVICE"), "{none}");
+    assert!(none.contains("set CUDA_LAUNCH_EMULATOR_DEVICES to 1"), "{none}");
 }
 
 #[test]

@@ -53,8 +53,8 @@ use cuda_launch::module::CacheConfig;
 use cuda_launch::stream::CaptureStatus;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, LaunchConfig,
-    ManagedBuffer, PinnedBuffer, cuda_launch,
+    Attribute, CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error,
+    LaunchConfig, ManagedBuffer, PinnedBuffer, cuda_launch,
 };
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -413,11 +413,91 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Kernels with and without launch bounds, of one pointer.
+const BOUNDED: &str = ".version 7.8
+.target sm_90
+.address_size 64
+.visible .entry bounded(.param .u64 x) .maxntid 64, 4, 1 { ret; }
+.visible .entry free(.param .u64 x) { ret; }";
+
+/// A launch of one of them, with everything else as it should be.
+fn one(rig: &mut Rig, kernel: &str, config: LaunchConfig, attributes: &[Attribute<'_>]) -> Result<(), Error> {
+    let f = rig.ctx.load_module(BOUNDED)?.load_function(kernel)?;
+    let (stream, four) = (&rig.stream, &rig.four);
+    unsafe {
+        cuda_launch! { function: f, stream: stream, config: config, args: [ptr(four)], attributes: attributes }
+    }
+}
+
+/// Mistakes whose likely cause is another than the error of the driver, or its name, suggests.
+const CAUSES: &[Case] = &[
+    Case {
+        row: 0,
+        mistake: "a block that exceeds the kernel's own launch bounds",
+        make: |rig| one(rig, "bounded", LaunchConfig::new((1, 1, 1), (512, 1, 1)), &[]),
+        is: Error::is_launch_refused,
+        says: &["bounded", "512", "at most 256", "compiled for no more", "larger launch bounds"],
+    },
+    Case {
+        row: 0,
+        mistake: "a slice for the bare pointer of a C kernel",
+        make: |rig| {
+            let f = rig.ctx.load_module(BOUNDED)?.load_function("free")?;
+            let config = LaunchConfig::for_num_elems(4);
+            let Rig { stream, four, .. } = rig;
+            unsafe {
+                cuda_launch! { function: f, stream: stream, config: config, args: [slice(four)] }
+            }
+        },
+        is: Error::is_argument_mismatch,
+        says: &["bare pointers", "`ptr(x)` or `ptr_mut(x)` instead of `slice(x)`", "`.arg(&x)`"],
+    },
+    Case {
+        row: 0,
+        mistake: "a preferred cluster without the cluster that it stands in for",
+        make: |rig| {
+            let preferred = [Attribute::preferred_cluster_dimension((4, 1, 1))];
+            one(rig, "free", LaunchConfig::new((8, 1, 1), (32, 1, 1)), &preferred)
+        },
+        is: Error::is_launch_refused,
+        says: &["(4, 1, 1)", "`preferred_cluster_dimension` needs `cluster_dim`"],
+    },
+    Case {
+        row: 0,
+        mistake: "CUDA C++ where an image is expected",
+        make: |rig| {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/fill.cu");
+            rig.ctx.load_module_from_file(path).map(drop)
+        },
+        is: Error::is_invalid_image,
+        says: &[
+            "fill.cu",
+            "CUDA C++",
+            "nvcc -ptx",
+            "help: `load_kernel_file` compiles `.cu` (feature `nvrtc`)",
+        ],
+    },
+    Case {
+        row: 0,
+        mistake: "LLVM IR where an image is expected",
+        make: |rig| rig.ctx.load_module("; ModuleID = 'k'\n").map(drop),
+        is: Error::is_invalid_image,
+        says: &["image in memory", "LLVM IR", "libNVVM", "feature `nvvm`"],
+    },
+    Case {
+        row: 0,
+        mistake: "the name of a file for its content",
+        make: |rig| rig.ctx.load_module("kernels/fill.ptx").map(drop),
+        is: Error::is_invalid_image,
+        says: &["image in memory", "a path, not the content of the file"],
+    },
+];
+
 #[test]
 fn every_mistake_has_its_error() {
     let _alone = alone::alone();
     let mut rig = Rig::new();
-    for Case { row, mistake, make, is, says } in CASES {
+    for Case { row, mistake, make, is, says } in CASES.iter().chain(CAUSES) {
         let error = make(&mut rig).expect_err(mistake);
         let text = error.to_string();
         assert!(is(&error), "{row}, {mistake}: {text}");

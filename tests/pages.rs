@@ -1,4 +1,4 @@
-//! The pages of the repository: links lead somewhere, the README shows whole programs in narrow lines, and
+//! The pages of the repository: links lead somewhere, programs are compiled, the README shows whole programs in narrow lines, and
 //! `docs/environment.md` names every variable of ours.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -50,9 +50,41 @@ fn every_variable_is_in_the_table() {
     assert!(missing.is_empty(), "docs/environment.md lacks {missing:?}");
 }
 
+/// The names in the first column of a section's table.
+fn names_of(page: &str, section: &str) -> Vec<String> {
+    let (_, rest) = page.split_once(&format!("\n## {section}\n")).unwrap();
+    let table = rest.split("\n## ").next().unwrap();
+    table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .map(|(name, _)| name.into())
+        .collect()
+}
+
+#[test]
+fn doctor_tells_every_variable_of_the_crate_and_the_emulator() {
+    let page = fs::read_to_string(root().join("docs/environment.md")).unwrap();
+    let known = fs::read_to_string(root().join("src/doctor/variables.rs")).unwrap();
+    let names = [names_of(&page, "The crate"), names_of(&page, "The emulator")].concat();
+    assert!(names.len() > 10, "only {names:?} were found");
+    let untold: Vec<_> = names.iter().filter(|name| !known.contains(&format!("(\"{name}\", "))).collect();
+    assert!(untold.is_empty(), "doctor knows nothing of {untold:?}");
+}
+
 /// The Markdown files that users read.
 fn pages() -> Vec<PathBuf> {
-    let folders = ["", "docs", "sys", "ptx", "emulator", "macros", "cli", "cli/recorder", "examples/kernels"];
+    let folders = [
+        "",
+        "docs",
+        "docs/migration",
+        "sys",
+        "ptx",
+        "emulator",
+        "macros",
+        "cli",
+        "cli/recorder",
+        "examples/kernels",
+    ];
     let files = folders.iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
     files
         .map(|file| file.unwrap().path())
@@ -99,6 +131,22 @@ fn links_lead_somewhere() {
         }
     }
     assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
+}
+
+/// `src/lib.rs` includes them, so that `cargo test --doc pages` compiles and runs their programs.
+#[test]
+fn every_program_of_the_docs_is_compiled() {
+    let included = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let docs = root().join("docs");
+    let with_programs: Vec<_> = pages()
+        .into_iter()
+        .filter(|page| page.starts_with(&docs) && fs::read_to_string(page).unwrap().contains("```rust"))
+        .map(|page| page.strip_prefix(root()).unwrap().display().to_string())
+        .collect();
+    assert!(with_programs.len() > 5, "only {with_programs:?} were found");
+    let left_out: Vec<_> =
+        with_programs.iter().filter(|page| !included.contains(&format!("../{page}\")"))).collect();
+    assert!(left_out.is_empty(), "src/lib.rs compiles no program of {left_out:?}");
 }
 
 /// docs.rs and the registry show it, too: links name the repository. Hidden lines are shown on GitHub, and wide ones scroll.

@@ -100,7 +100,7 @@
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, over all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race`, `barrier` (parts of a warp at different barriers), or a list, `init,race,barrier` | nothing |
-//! | `CUDA_EMULATOR_DEVICES` (or `CUDA_LAUNCH_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
+//! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
 //! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
 #![cfg_attr(docsrs, feature(doc_cfg))]

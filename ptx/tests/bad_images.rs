@@ -60,7 +60,7 @@ fn refused(bytes: &[u8], at: usize, values: &[u8], kind: ImageErrorKind, offset:
 
 #[test]
 fn nothing_like_an_image() {
-    let cases: [(&[u8], &str); 16] = [
+    let cases: [(&[u8], &str); 17] = [
         (b"", "the image is empty"),
         (b"\0", "like none of them"),
         (b"\x7f", "like none of them"),
@@ -71,18 +71,31 @@ fn nothing_like_an_image() {
         (b"// only a comment\n", "does not begin with `.version`"),
         (b"/* .version 8.0", "does not begin with `.version`"),
         (b"\xef\xbb\xbf.version 8.0", "byte order mark"),
-        (b"BC\xc0\xde....", "LLVM bitcode"),
         (b"\xb1\x43\x62\x46\x01\0\0\0", "wrapper of a fatbin"),
         (b"\x28\xb5\x2f\xfd....", "zstd"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"!<arch>\n", "archive"),
         (b"MZ\x90\0", "Windows"),
+        (b"kernels/add.ptx", "a path, not the content"),
+        (b"a text about add.ptx", "does not begin with `.version`"),
     ];
     for (bytes, message) in cases {
         let error = Image::read(bytes).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (Unrecognized, 0), "{bytes:?}");
         assert!(error.message().contains(message), "{error}");
         assert_eq!(Image::identify(bytes).unwrap_err(), error);
+    }
+    let sources: [(&[u8], &str); 5] = [
+        (b"BC\xc0\xde....", "LLVM bitcode"),
+        (b"extern \"C\" __global__ void k(float* x) {}", "CUDA C++, which is compiled first: by `nvcc -ptx`"),
+        (b"// add.cu\n#include <cuda_fp16.h>\n", "CUDA C++"),
+        (b"; ModuleID = 'k'\n", "LLVM IR"),
+        (b"target triple = \"nvptx64-nvidia-cuda\"\n", "LLVM IR"),
+    ];
+    for (bytes, message) in sources {
+        let error = Image::read(bytes).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ImageErrorKind::Source, 0), "{bytes:?}");
+        assert!(error.message().contains(message), "{error}");
     }
 }
 

@@ -23,7 +23,8 @@ pub(super) fn advice(found: &Doctor, wish: Option<&str>) -> Vec<String> {
     if wish == Some("emulator") && found.serving().is_none() {
         let compiled_in = found.drivers.iter().any(|driver| driver.source == DriverSource::Emulator);
         lines.push(if compiled_in {
-            "the emulator provides no device: set CUDA_EMULATOR_DEVICES to 1 or more, or unset it".into()
+            "the emulator provides no device: set CUDA_LAUNCH_EMULATOR_DEVICES to 1 or more, or unset it"
+                .into()
         } else {
             "CUDA_LAUNCH_DRIVER is `emulator`: build the program with feature `emulator`".into()
         });

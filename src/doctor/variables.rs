@@ -24,8 +24,12 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_LAUNCH_CACHE_DIR", "where compiled code is cached; empty: nowhere"),
     ("CUDA_LAUNCH_CACHE_BYTES", "maximum size of that cache, in bytes"),
     ("CUDA_LAUNCH_QUIET", "hides the line that says that the emulator is used"),
-    ("CUDA_EMULATOR_DEVICES", "how many devices the emulator provides"),
+    ("CUDA_LAUNCH_INLINE_WAIT_US", "microseconds that the first poll of a future waits for the work"),
     ("CUDA_LAUNCH_EMULATOR_DEVICES", "how many devices the emulator provides"),
+    (
+        "CUDA_EMULATOR_DEVICES",
+        "how many devices the emulator provides; an alias of CUDA_LAUNCH_EMULATOR_DEVICES",
+    ),
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_WORKERS", "threads of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`, `barrier`"),
@@ -50,6 +54,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CUDA_MPS_PIPE_DIRECTORY", "the process is a client of MPS"),
     ("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "share of the multiprocessors under MPS"),
     ("CUDA_INJECTION64_PATH", "a tool is loaded into the process"),
+    ("NVTX_INJECTION64_PATH", "a tool receives NVTX ranges"),
     ("NVIDIA_TF32_OVERRIDE", "changes the precision of libraries"),
 ];
 

@@ -18,6 +18,8 @@ pub(super) struct Signature {
     /// `None` where the image does not list them.
     pub(super) parameters: Option<Vec<Wanted>>,
     pub(super) required_block: Option<(u32, u32, u32)>,
+    /// `.maxntid`: the product of its dimensions.
+    pub(super) max_threads: Option<u32>,
     pub(super) blocks_are_clusters: bool,
 }
 
@@ -220,6 +222,7 @@ fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> BTreeMap<String, Signature> 
     let describe = |f: &cuda_ptx::Function<'_>| Signature {
         parameters: Some(f.parameters().into_iter().map(wanted).collect()),
         required_block: f.directives.reqntid.map(dim3),
+        max_threads: f.directives.maxntid.map(threads),
         blocks_are_clusters: f.directives.blocksareclusters,
     };
     entries.map(|f| (f.name.to_string(), describe(f))).collect()
@@ -238,8 +241,17 @@ fn signature(kernel: &ImageKernel) -> (String, Signature) {
     let required_block = kernel.required_threads.map(dim3);
     (
         kernel.name.to_string(),
-        Signature { parameters, required_block, blocks_are_clusters: kernel.blocks_are_clusters },
+        Signature {
+            parameters,
+            required_block,
+            max_threads: kernel.max_threads.map(threads),
+            blocks_are_clusters: kernel.blocks_are_clusters,
+        },
     )
+}
+
+fn threads(dimensions: [u32; 3]) -> u32 {
+    dimensions.into_iter().fold(1, u32::saturating_mul)
 }
 
 fn dim3([x, y, z]: [u32; 3]) -> (u32, u32, u32) {

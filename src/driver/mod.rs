@@ -69,7 +69,7 @@ pub use green::{GreenContext, SmResource, SmSplitFlags};
 pub use host_call::HostWait;
 pub use jit::{JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget};
 pub use kernel::{Kernel, ParameterSource, Parameters};
-pub(crate) use kernel::{biased, kind};
+pub(crate) use kernel::{LaunchBounds, biased, kind};
 pub use library::kernel::LibraryKernel;
 pub use library::{CudaLibrary, LibraryOptions};
 pub use limits::DeviceLimits;

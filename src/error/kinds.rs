@@ -46,7 +46,7 @@ pub enum ErrorKind {
     #[error(transparent)]
     ContextInUse(#[from] super::ContextInUse),
     /// The bytes are not a kernel image, or are a damaged one.
-    #[error("{origin}: {error}")]
+    #[error("{origin}: {error}{}", source_help(error))]
     Image {
         /// The file, or "image in memory".
         origin: String,
@@ -439,6 +439,14 @@ pub enum LaunchError {
         /// The rule that is broken.
         why: String,
     },
+}
+
+/// What to do with source code that was passed as an image.
+fn source_help(error: &ImageError) -> &'static str {
+    if error.kind() != cuda_ptx::image::ImageErrorKind::Source {
+        return "";
+    }
+    "\n  help: `load_kernel_file` compiles `.cu` (feature `nvrtc`), `.ll` and `.bc` (feature `nvvm`)"
 }
 
 fn zero_help(value: u32) -> &'static str {

@@ -377,6 +377,17 @@ impl<'event> Attribute<'event> {
         })
     }
 
+    /// The cluster shape that this prefers; none for `(0, 0, 0)`.
+    pub(super) fn preferred_cluster(&self) -> Option<Dim3> {
+        // SAFETY: as in `cluster`.
+        let preferred =
+            (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION).then(|| unsafe {
+                let dim = self.raw.value.preferredClusterDim;
+                (dim.x, dim.y, dim.z)
+            });
+        preferred.filter(|&dim| dim != (0, 0, 0))
+    }
+
     /// Whether this is `cooperative(true)`.
     pub(super) fn is_cooperative(&self) -> bool {
         // SAFETY: as in `cluster`.

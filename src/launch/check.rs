@@ -11,7 +11,7 @@ use super::config::Dim3;
 use super::given::ParameterTypes;
 use super::guess::{guess, kind};
 use super::submit::{MAX_ATTRIBUTES, Request};
-use crate::driver::{Kernel, Kind, biased, kind as parameter_kind};
+use crate::driver::{Kernel, Kind, LaunchBounds, biased, kind as parameter_kind};
 use crate::error::{
     ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, Given, LaunchError, Wanted,
 };
@@ -157,6 +157,11 @@ pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
         shared_memory(kernel, config)?;
     }
     let cluster = all().filter_map(Attribute::cluster).next_back();
+    if cluster.or(kernel.required_cluster).is_none()
+        && let Some(preferred) = all().find_map(Attribute::preferred_cluster)
+    {
+        return Err(preferred_alone(kernel, config, preferred));
+    }
     clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))
 }
 
@@ -245,10 +250,22 @@ fn why_fewer_threads(kernel: &Kernel) -> String {
     if kernel.max_threads == device {
         return ", as every kernel on this device".into();
     }
+    if kernel.launch_bounds == LaunchBounds::Threads(kernel.max_threads) {
+        return format!(
+            " ({device} on this device; the kernel was compiled for no more: `__launch_bounds__`, `.maxntid`)\n  help: use a \
+             smaller block, or compile it with larger launch bounds"
+        );
+    }
     let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
+    let why = match kernel.launch_bounds {
+        LaunchBounds::Unknown => {
+            format!("its launch bounds (`.maxntid`) or its {registers} registers per thread allow no more")
+        }
+        _ => format!("its {registers} registers per thread allow no more"),
+    };
     format!(
-        " ({device} on this device; the kernel's own launch bounds (`.maxntid`) or its {registers} registers a thread \
-         allow fewer)\n  help: use a smaller block, or compile with __launch_bounds__ or -maxrregcount"
+        " ({device} on this device; {why})\n  help: use a smaller block, or compile it for larger ones: __launch_bounds__, \
+         or -maxrregcount"
     )
 }
 
@@ -273,6 +290,20 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
 /// Blocks a cluster that every device with clusters allows; and any device at all.
 const PORTABLE: u64 = 8;
 const LARGEST: u64 = 16;
+
+#[cold]
+fn preferred_alone(kernel: &Kernel, config: &CUlaunchConfig, cluster: Dim3) -> Error {
+    let why = "`preferred_cluster_dimension` needs `cluster_dim` (the attribute `cluster_dimension`) beside it, for where the \
+               preferred shape does not fit"
+        .to_string();
+    ErrorKind::from(LaunchError::Cluster {
+        kernel: kernel.name().to_string(),
+        cluster,
+        grid: grid_dim(config),
+        why,
+    })
+    .into()
+}
 
 fn clusters(
     kernel: &Kernel,
@@ -359,7 +390,7 @@ fn launch_hint(
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
             let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
             Some(format!(
-                "{registers} registers a thread times {threads} threads, or shared memory, do not fit: use a smaller block"
+                "{registers} registers per thread times {threads} threads, or shared memory, do not fit: use a smaller block"
             ))
         }
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {

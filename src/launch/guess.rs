@@ -65,7 +65,9 @@ fn slices_for_pointers(given: &[ParameterType], wanted: &[Wanted]) -> Option<Str
     let slices = given.iter().filter(|g| g.role == Role::Length).count();
     let bare = given.iter().filter(|g| g.role != Role::Length).map(|g| g.size);
     (slices != 0 && fits(bare, wanted)).then(|| {
-        "The kernel takes bare pointers: pass `ptr(x)` instead of `slice(x)`, and `ptr_mut(x)` instead of `slice_mut(x)`".into()
+        "The kernel takes bare pointers: pass `ptr(x)` or `ptr_mut(x)` instead of `slice(x)` or `slice_mut(x)`; to a builder, \
+         `.arg(&x)` or `.arg(&mut x)`"
+            .into()
     })
 }
 

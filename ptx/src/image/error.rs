@@ -8,6 +8,8 @@ use crate::error::ParseError;
 pub enum ImageErrorKind {
     /// Neither PTX text nor a cubin nor a fatbin.
     Unrecognized,
+    /// Source code, or LLVM IR, which a compiler turns into an image.
+    Source,
     /// The bytes end before the image does; the offset is where the bytes end.
     Truncated,
     /// A field has a value that is invalid for this kind of image; the offset is that of the field.

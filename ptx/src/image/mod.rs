@@ -64,13 +64,14 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     ///
-    /// [`ImageErrorKind::Unrecognized`] for anything other than a kernel image, with a guess at what it is.
+    /// [`ImageErrorKind::Unrecognized`] for anything other than a kernel image, with a guess at what it is;
+    /// [`ImageErrorKind::Source`] for what is compiled into one.
     pub fn identify(bytes: &[u8]) -> Result<ImageKind, ImageError> {
         match bytes {
             [0x7f, b'E', b'L', b'F', ..] => Ok(ImageKind::Cubin),
             [0x50, 0xed, 0x55, 0xba, ..] => Ok(ImageKind::Fatbin),
             _ if is_ptx(bytes) => Ok(ImageKind::Ptx),
-            _ => Err(ImageError::new(ImageErrorKind::Unrecognized, 0, unrecognized(bytes))),
+            _ => Err(unrecognized(bytes)),
         }
     }
 
@@ -139,20 +140,54 @@ fn is_ptx(bytes: &[u8]) -> bool {
     lexer.next().is_ok_and(|t| t.kind == Kind::Directive && lexer.slice(t.start, t.end) == ".version")
 }
 
-fn unrecognized(bytes: &[u8]) -> String {
+/// As far as the beginning tells.
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().take(512).all(|b| matches!(b, b' '..=b'~' | 0x80..) || b.is_ascii_whitespace())
+}
+
+fn contains_any(bytes: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| bytes.windows(word.len()).any(|window| window == word.as_bytes()))
+}
+
+fn is_path(bytes: &[u8]) -> bool {
+    let ends = [".ptx", ".cubin", ".fatbin", ".cu"];
+    is_text(bytes)
+        && !bytes.iter().any(u8::is_ascii_whitespace)
+        && ends.iter().any(|end| bytes.ends_with(end.as_bytes()))
+}
+
+/// What is compiled before a driver takes it.
+fn source(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [b'B', b'C', 0xc0, 0xde, ..] => Some("this is LLVM bitcode, which libNVVM or `llc` compiles first"),
+        _ if !is_text(bytes) => None,
+        _ if contains_any(bytes, &["__global__", "__device__", "#include", "#define"]) => {
+            Some("this is CUDA C++, which is compiled first: by `nvcc -ptx`, or by NVRTC at run time")
+        }
+        _ if contains_any(bytes, &["; ModuleID", "target triple", "define void @"]) => {
+            Some("this is LLVM IR, which libNVVM or `llc` compiles first")
+        }
+        _ => None,
+    }
+}
+
+fn unrecognized(bytes: &[u8]) -> ImageError {
+    if let Some(found) = source(bytes) {
+        let message = format!("expected PTX text, a cubin or a fatbin: {found}");
+        return ImageError::new(ImageErrorKind::Source, 0, message);
+    }
     let found = match bytes {
         [] => "the image is empty",
-        [b'B', b'C', 0xc0, 0xde, ..] => "this is LLVM bitcode",
         [0xb1, 0x43, 0x62, 0x46, ..] => "this is the wrapper of a fatbin inside a program, not the fatbin",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "this is zstd-compressed",
         [0x1f, 0x8b, ..] => "this is gzip-compressed",
         [0xef, 0xbb, 0xbf, ..] => "this begins with a byte order mark, which drivers reject",
         b if b.starts_with(b"!<arch>") => "this is an archive",
         b if b.starts_with(b"MZ") => "this is a Windows program",
-        b if b.iter().take(512).all(|b| matches!(b, b' '..=b'~' | 0x80..) || b.is_ascii_whitespace()) => {
-            "this is text that does not begin with `.version`, as PTX does"
-        }
+        b if is_path(b) => "this is a path, not the content of the file",
+        b if is_text(b) => "this is text that does not begin with `.version`, as PTX does",
         _ => "the bytes begin like none of them",
     };
-    format!("expected PTX text, a cubin or a fatbin: {found}")
+    let message = format!("expected PTX text, a cubin or a fatbin: {found}");
+    ImageError::new(ImageErrorKind::Unrecognized, 0, message)
 }

@@ -57,6 +57,15 @@ pub(crate) fn kind(wanted: &Wanted) -> Kind {
     wanted.ty.as_deref().map_or(Kind::Other, Kind::of_ptx)
 }
 
+/// What the image says of `__launch_bounds__`, in threads per block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaunchBounds {
+    /// There is no image, or it does not list the kernel.
+    Unknown,
+    None,
+    Threads(u32),
+}
+
 /// What a launch of one kernel needs to know; made by the first lookup, then only read.
 ///
 /// [`CudaFunction`](crate::CudaFunction) is the handle that also keeps the module alive.
@@ -79,6 +88,8 @@ pub struct Kernel {
     pub(crate) static_shared: u32,
     /// `.reqntid`, where the image says so.
     pub(crate) required_block: Option<(u32, u32, u32)>,
+    /// `.maxntid`, as far as the image is known.
+    pub(crate) launch_bounds: LaunchBounds,
     /// The cluster shape fixed at compile time.
     pub(crate) required_cluster: Option<(u32, u32, u32)>,
     /// `.blocksareclusters`: the grid counts clusters.
@@ -151,6 +162,9 @@ impl Kernel {
             verified: AtomicPtr::new(std::ptr::null_mut()),
             static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             required_block,
+            launch_bounds: signature.map_or(LaunchBounds::Unknown, |s| {
+                s.max_threads.map_or(LaunchBounds::None, LaunchBounds::Threads)
+            }),
             required_cluster,
             grid_counts_clusters: signature.is_some_and(|s| s.blocks_are_clusters),
             shape: if plain { parameters.shape() } else { KernelShape::UNKNOWN },

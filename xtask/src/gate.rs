@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, build, cost, features, flakes, gpu, skipped};
+use crate::{Result, bindgen, build, cost, features, flakes, gpu, imports, skipped};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -100,6 +100,8 @@ impl Step {
 /// In the order of running: what answers soonest comes first.
 const STEPS: &[Step] = &[
     Step::new("fmt", "formatting", || run(&mut cargo(&["fmt", "--all", "--check"])?)),
+    Step::new("imports", "no circle of imports between files of different folders", imports::check)
+        .on_request(),
     Step::new("deny", "licences, duplicate versions and sources of the dependencies", deny)
         .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
     Step::new("clippy", "clippy without a warning, also without features", clippy),

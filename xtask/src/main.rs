@@ -6,18 +6,18 @@ mod bindgen;
 mod build;
 mod cargo;
 mod cost;
+mod failure;
 mod features;
 mod flakes;
 mod gate;
 mod gpu;
+mod imports;
 mod mutants;
 mod skipped;
 mod tool;
 mod wheels;
 
-/// What went wrong, in words for the person at the terminal.
-type Failure = Box<dyn std::error::Error>;
-type Result<T> = std::result::Result<T, Failure>;
+use failure::{Failure, Result};
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>

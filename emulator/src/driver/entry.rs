@@ -23,6 +23,8 @@ pub(super) const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 pub(super) const INVALID_CONTEXT: CUresult = CUresult::CUDA_ERROR_INVALID_CONTEXT;
 /// `CUDA_ERROR_NOT_SUPPORTED`
 pub(super) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
+/// `CUDA_ERROR_OUT_OF_MEMORY`
+pub(super) const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
 /// When a function may be called.
 #[derive(Clone, Copy, PartialEq, Eq)]

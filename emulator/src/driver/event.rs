@@ -2,27 +2,14 @@
 
 use cuda_driver_sys::*;
 use std::ffi::c_uint;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
-use super::graph::Signal;
-use super::graph::capture::record::{Captured, recorder};
-use super::graph::operation::Operation;
 use super::handles::to_c;
-use super::state::{Call, in_callback, lock};
-use super::stream::{Completion, Work};
-
-/// An event.
-pub(super) struct Event {
-    pub(super) context: Arc<Context>,
-    timing: bool,
-    interprocess: bool,
-    /// The point it was recorded at last.
-    recorded: Mutex<Option<Arc<Completion>>>,
-    /// The point in a capture that it was recorded at instead.
-    captured: Mutex<Option<Captured>>,
-}
+use super::state::{Call, in_callback};
+use super::stream::Pace;
+use super::work::Work;
+use super::work::event::{EVENTS, Event, Signal};
 
 const BLOCKING_SYNC: c_uint = 1;
 const DISABLE_TIMING: c_uint = 2;
@@ -38,39 +25,6 @@ entries! {
     cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent) = elapsed_time;
 }
 
-impl Event {
-    /// The point it was recorded at last.
-    pub(super) fn recorded(&self) -> Option<Arc<Completion>> {
-        lock(&self.recorded).clone()
-    }
-
-    /// Makes it stand for a point.
-    pub(super) fn set(&self, point: Arc<Completion>) {
-        *lock(&self.captured) = None;
-        *lock(&self.recorded) = Some(point);
-    }
-
-    /// The point in a capture that it was recorded at last.
-    pub(super) fn captured(&self) -> Option<Captured> {
-        lock(&self.captured).clone()
-    }
-
-    /// Makes it stand for a point in a capture.
-    pub(super) fn set_captured(&self, point: Captured) {
-        *lock(&self.captured) = Some(point);
-    }
-
-    /// For functions that ask when it happens: in a capture nothing does.
-    fn question(&self) -> Outcome {
-        self.captured().map_or(Ok(()), |captured| Err(captured.question()))
-    }
-
-    /// Whether a launch may signal it: it has no timing and stays in this process.
-    pub(super) fn is_plain(&self) -> bool {
-        !self.timing && !self.interprocess
-    }
-}
-
 fn create(call: &Call, event: Out<CUevent>, flags: c_uint) -> Outcome {
     let context = call.context()?;
     let place = event.required()?;
@@ -78,19 +32,9 @@ fn create(call: &Call, event: Out<CUevent>, flags: c_uint) -> Outcome {
     if unknown || flags & (DISABLE_TIMING | INTERPROCESS) == INTERPROCESS {
         return Err(INVALID_VALUE);
     }
-    let state = call.state()?;
-    let handle = state.events.reserve();
+    let handle = EVENTS.reserve();
     let (timing, interprocess) = (flags & DISABLE_TIMING == 0, flags & INTERPROCESS != 0);
-    state.events.insert(
-        handle,
-        Arc::new(Event {
-            context,
-            timing,
-            interprocess,
-            recorded: Mutex::default(),
-            captured: Mutex::default(),
-        }),
-    );
+    EVENTS.insert(handle, Arc::new(Event::new(context, timing, interprocess)));
     place.set(to_c(handle));
     Ok(())
 }
@@ -101,26 +45,19 @@ fn record(call: &Call, event: CUevent, stream: CUstream) -> Outcome {
 
 fn record_with_flags(call: &Call, event: CUevent, stream: CUstream, flags: c_uint) -> Outcome {
     let signal = Signal::new(call, event)?;
-    let event = call.event(event)?;
     let stream = call.stream(stream)?;
     if flags > 1 {
         return Err(INVALID_VALUE);
     }
-    if event.context.id != stream.context.id {
+    if signal.event.context.id != stream.context.id {
         return Err(INVALID_HANDLE);
     }
-    match (flags, recorder(&stream)?) {
-        (0, Some(recorder)) => {
-            event.set_captured(recorder.point()?);
-            return Ok(());
-        }
-        (0, None) => {}
-        // Records it when the graph runs.
-        (_, Some(recorder)) => return recorder.add(call.state()?, Operation::Record(signal)).map(|_| ()),
-        (_, None) => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+    if flags == 0 {
+        signal.event.set(stream.mark()?);
+        return Ok(());
     }
-    event.set(stream.submit(None, Work::Point)?);
-    Ok(())
+    // Records it when the graph runs.
+    stream.give(call, Work::Record(signal), Pace::Queued).map(|_| ())
 }
 
 fn query(call: &Call, event: CUevent) -> Outcome {
@@ -149,7 +86,7 @@ fn synchronize(call: &Call, event: CUevent) -> Outcome {
 /// Returns at once, whether or not the event has happened.
 fn destroy(call: &Call, event: CUevent) -> Outcome {
     call.event(event)?;
-    call.state()?.events.remove(event.addr());
+    EVENTS.remove(event.addr());
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::entry::Outcome;
 use super::state::lock;
 use crate::engine::{Fault, FaultKind};
+use crate::memory::BadRange;
 
 /// The first fault's code, and all reports.
 #[derive(Default)]
@@ -58,4 +59,18 @@ fn code(kind: FaultKind) -> CUresult {
         FaultKind::OutOfResources => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         FaultKind::Trap | FaultKind::StackOverflow => CUresult::CUDA_ERROR_LAUNCH_FAILED,
     }
+}
+
+/// The report of an asynchronous copy or fill whose memory was freed before its turn came.
+pub(super) fn bad_range(function: &str, error: &BadRange) -> Box<Fault> {
+    Box::new(Fault {
+        kind: FaultKind::IllegalAddress,
+        kernel: function.to_owned(),
+        block: [0; 3],
+        thread: [0; 3],
+        address: Some(error.address),
+        ptx_line: 0,
+        source: None,
+        message: error.to_string(),
+    })
 }

@@ -3,7 +3,7 @@
 //! No handle is ever dereferenced and none is used twice, so that one that was destroyed, belongs to another kind or was
 //! invented by the program is told apart from a good one.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub(super) struct Handles<T> {
     first: usize,
     next: AtomicUsize,
-    objects: RwLock<HashMap<usize, Arc<T>>>,
+    objects: RwLock<BTreeMap<usize, Arc<T>>>,
 }
 
 /// What a handle stands for.
@@ -32,10 +32,10 @@ const KIND: usize = 1 << 32;
 
 impl<T> Handles<T> {
     /// An empty table; `kind` tells apart the tables of one driver.
-    pub(super) fn new(kind: usize) -> Self {
+    pub(super) const fn new(kind: usize) -> Self {
         // Not a canonical user address on any machine we run on, so that a program that dereferences one stops at once.
         let first = (0x0c0d_a000 << 32) + kind * KIND;
-        Handles { first, next: AtomicUsize::new(first + STEP), objects: RwLock::default() }
+        Handles { first, next: AtomicUsize::new(first + STEP), objects: RwLock::new(BTreeMap::new()) }
     }
 
     /// A number for an object that is about to be made.

@@ -1,9 +1,9 @@
 //! How many objects a program has and has not given back: the ledger of live handles.
 
-use super::state::{self, State};
+use super::{array, context, function, graph, memory, module, state, stream, texture, work};
 
 macro_rules! live {
-    ($($(#[$doc:meta])* $name:ident: $field:ident;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $table:path;)*) => {
         /// What the program holds, by kind. Two that are equal, before and after a piece of work: it left nothing behind.
         ///
         /// ```
@@ -29,8 +29,8 @@ macro_rules! live {
         }
 
         impl LiveHandles {
-            fn of(state: &State) -> Self {
-                Self { $($name: state.$field.len(),)* }
+            fn now() -> Self {
+                Self { $($name: $table.len(),)* }
             }
         }
     };
@@ -38,48 +38,48 @@ macro_rules! live {
 
 live! {
     /// Contexts, primary ones among them.
-    contexts: contexts;
+    contexts: context::CONTEXTS;
     /// Green contexts.
-    green_contexts: greens;
+    green_contexts: context::green::GREENS;
     /// Streams, without those that each context has by itself.
-    streams: streams;
+    streams: stream::STREAMS;
     /// Events.
-    events: events;
+    events: work::event::EVENTS;
     /// Modules.
-    modules: modules;
+    modules: module::MODULES;
     /// Functions that were looked up in them.
-    functions: functions;
+    functions: function::FUNCTIONS;
     /// Libraries.
-    libraries: libraries;
+    libraries: module::library::LIBRARIES;
     /// Kernels that were looked up in them.
-    kernels: kernels;
+    kernels: module::library::KERNELS;
     /// Linkers.
-    links: links;
+    links: module::link::LINKS;
     /// Graphs, with those that are parts of others.
-    graphs: graphs;
+    graphs: graph::GRAPHS;
     /// Their nodes.
-    nodes: nodes;
+    nodes: graph::NODES;
     /// Executable graphs.
-    execs: execs;
+    execs: graph::EXECS;
     /// User objects.
-    user_objects: user_objects;
+    user_objects: graph::USER_OBJECTS;
     /// Arrays.
-    arrays: arrays;
+    arrays: array::ARRAYS;
     /// Arrays of mipmap levels.
-    mipmaps: mipmaps;
+    mipmaps: array::mipmap::MIPMAPS;
     /// Texture objects.
-    textures: textures;
+    textures: texture::TEXTURES;
     /// Surface objects.
-    surfaces: surfaces;
+    surfaces: texture::SURFACES;
     /// Memory pools, including the default one of each device.
-    pools: pools;
+    pools: memory::POOLS;
     /// Allocations of device memory. One that was freed in stream order counts until the stream has reached the free.
-    allocations: allocations;
+    allocations: memory::ALLOCATIONS;
     /// Pinned ranges of host memory, allocated or registered.
-    pinned: pinned;
+    pinned: memory::host::PINNED;
 }
 
 /// What the program currently holds. Nothing, before the first `cuInit`.
 pub fn live_handles() -> LiveHandles {
-    state::get().map(LiveHandles::of).unwrap_or_default()
+    state::get().map(|_| LiveHandles::now()).unwrap_or_default()
 }

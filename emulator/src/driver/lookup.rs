@@ -4,8 +4,8 @@ use super::device::DRIVER_VERSION;
 use super::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::Call;
 use super::{
-    array, context, device, errors, event, function, graph, launch, logs, memory, module, profiler, stream,
-    texture, unimplemented,
+    array, context, device, errors, event, function, graph, init, launch, logs, memory, module, profiler,
+    stream, texture, unimplemented,
 };
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -17,6 +17,7 @@ entries! {
 /// Where the functions are, family by family.
 const FAMILIES: &[fn(&str) -> *const c_void] = &[
     address,
+    init::address,
     device::address,
     device::peer::address,
     context::events::address,

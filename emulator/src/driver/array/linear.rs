@@ -5,9 +5,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
-use crate::driver::memory::copy::{End, Mode, start};
+use crate::driver::memory::copy::{Mode, start};
 use crate::driver::state::Call;
 use crate::driver::stream::Stream;
+use crate::driver::work::ends::End;
 
 entries! {
     cuMemcpyHtoA_v2(array: CUarray, offset: usize, source: *const c_void, bytes: usize) = from_host;

@@ -4,10 +4,10 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
 
-use super::{Array, checked};
-use crate::driver::context::Context;
+use super::{ARRAYS, Array, checked};
+use crate::driver::context::{Context, synchronize_all};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
-use crate::driver::handles::{Found, to_c};
+use crate::driver::handles::{Found, Handles, to_c};
 use crate::driver::state::{Call, State};
 
 entries! {
@@ -23,14 +23,16 @@ pub(in crate::driver) struct Mipmap {
     levels: Vec<usize>,
 }
 
+pub(in crate::driver) static MIPMAPS: Handles<Mipmap> = Handles::new(21);
+
 impl Mipmap {
     /// The arrays of the levels, the largest first.
-    pub(in crate::driver) fn levels(&self, state: &State) -> Vec<Arc<Array>> {
-        self.levels.iter().filter_map(|level| state.arrays.get(*level)).collect()
+    pub(in crate::driver) fn levels(&self) -> Vec<Arc<Array>> {
+        self.levels.iter().filter_map(|level| ARRAYS.get(*level)).collect()
     }
 
     fn free(&self, state: &State) {
-        for array in self.levels.iter().filter_map(|level| state.arrays.remove(*level)) {
+        for array in self.levels.iter().filter_map(|level| ARRAYS.remove(*level)) {
             array.free(state);
         }
     }
@@ -39,8 +41,8 @@ impl Mipmap {
 impl Call {
     /// The mipmapped array that a handle means.
     pub(in crate::driver) fn mipmap(&self, handle: CUmipmappedArray) -> Outcome<Arc<Mipmap>> {
-        let state = self.healthy()?;
-        match state.mipmaps.find(handle.addr()) {
+        self.healthy()?;
+        match MIPMAPS.find(handle.addr()) {
             Found::Live(mipmap) if mipmap.context.is_alive() => Ok(mipmap),
             Found::Live(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
             Found::Gone | Found::Unknown => Err(INVALID_HANDLE),
@@ -80,17 +82,17 @@ fn create(
     let (context, state) = (call.context()?, call.state()?);
     let (place, descriptor) = (mipmap.required()?, descriptor.read()?);
     checked(&descriptor)?;
-    let handle = state.mipmaps.reserve();
+    let handle = MIPMAPS.reserve();
     let mut made = Mipmap { context: Arc::clone(&context), levels: Vec::new() };
     // The driver clamps the number of levels to what the sizes allow.
     for at in 0..levels.clamp(1, most_levels(&descriptor)) {
         let array = Array::new(&context, level(&descriptor, at), Some(handle));
         let array = array.inspect_err(|_| made.free(state))?;
-        let level = state.arrays.reserve();
-        state.arrays.insert(level, Arc::new(array));
+        let level = ARRAYS.reserve();
+        ARRAYS.insert(level, Arc::new(array));
         made.levels.push(level);
     }
-    state.mipmaps.insert(handle, Arc::new(made));
+    MIPMAPS.insert(handle, Arc::new(made));
     place.set(to_c(handle));
     Ok(())
 }
@@ -106,8 +108,8 @@ fn get_level(call: &Call, array: Out<CUarray>, mipmap: CUmipmappedArray, level: 
 fn destroy(call: &Call, mipmap: CUmipmappedArray) -> Outcome {
     let state = call.healthy()?;
     call.mipmap(mipmap)?;
-    state.synchronize();
-    if let Some(known) = state.mipmaps.remove(mipmap.addr()) {
+    synchronize_all();
+    if let Some(known) = MIPMAPS.remove(mipmap.addr()) {
         known.free(state);
     }
     Ok(())

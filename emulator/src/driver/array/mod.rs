@@ -9,14 +9,14 @@ pub(super) mod mipmap;
 use cuda_driver_sys::*;
 use std::sync::Arc;
 
-use super::context::Context;
+use super::context::{Context, synchronize_all};
 use super::entry::{INVALID_HANDLE, INVALID_VALUE};
 use super::entry::{In, NOT_SUPPORTED, Out, Outcome, entries};
-use super::handles::{Found, to_c};
+use super::handles::{Found, Handles, to_c};
 use super::state::{Call, State};
 use crate::texture::Texel;
 pub(super) use format::texel;
-pub(super) use mipmap::Mipmap;
+use mipmap::MIPMAPS;
 
 entries! {
     cuArrayCreate_v2(array: *mut CUarray, descriptor: *const CUDA_ARRAY_DESCRIPTOR) = create;
@@ -37,6 +37,8 @@ pub(super) struct Array {
     /// Made with the mipmapped array of that handle, and destroyed with it.
     pub(super) level_of: Option<usize>,
 }
+
+pub(super) static ARRAYS: Handles<Array> = Handles::new(20);
 
 /// The flags that the emulator has, by `CUDA_ARRAY3D_*`: layered, surface, cubemap, gather, depth.
 const FLAGS: u32 = CUDA_ARRAY3D_LAYERED
@@ -143,8 +145,8 @@ fn checked(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Outcome<Texel> {
 impl Call {
     /// The array that a handle means.
     pub(super) fn array(&self, handle: CUarray) -> Outcome<Arc<Array>> {
-        let state = self.healthy()?;
-        match state.arrays.find(handle.addr()) {
+        self.healthy()?;
+        match ARRAYS.find(handle.addr()) {
             Found::Live(array) if array.context.is_alive() => Ok(array),
             Found::Live(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
             Found::Gone | Found::Unknown => Err(INVALID_HANDLE),
@@ -154,14 +156,14 @@ impl Call {
 
 /// Takes everything with it that a context owns of arrays.
 pub(super) fn forget(state: &State, context: u64) {
-    for (handle, array) in state.arrays.entries() {
-        if array.context.id == context && state.arrays.remove(handle).is_some() {
+    for (handle, array) in ARRAYS.entries() {
+        if array.context.id == context && ARRAYS.remove(handle).is_some() {
             array.free(state);
         }
     }
-    for (handle, mipmap) in state.mipmaps.entries() {
+    for (handle, mipmap) in MIPMAPS.entries() {
         if mipmap.context.id == context {
-            state.mipmaps.remove(handle);
+            MIPMAPS.remove(handle);
         }
     }
 }
@@ -184,11 +186,11 @@ fn create_3d(call: &Call, array: Out<CUarray>, descriptor: In<CUDA_ARRAY3D_DESCR
 }
 
 fn make(call: &Call, array: Out<CUarray>, descriptor: CUDA_ARRAY3D_DESCRIPTOR) -> Outcome {
-    let (context, state) = (call.context()?, call.state()?);
+    let context = call.context()?;
     let place = array.required()?;
     let made = Array::new(&context, descriptor, None)?;
-    let handle = state.arrays.reserve();
-    state.arrays.insert(handle, Arc::new(made));
+    let handle = ARRAYS.reserve();
+    ARRAYS.insert(handle, Arc::new(made));
     place.set(to_c(handle));
     Ok(())
 }
@@ -199,8 +201,8 @@ fn destroy(call: &Call, array: CUarray) -> Outcome {
     if known.level_of.is_some() {
         return Err(INVALID_HANDLE);
     }
-    state.synchronize();
-    if state.arrays.remove(array.addr()).is_some() {
+    synchronize_all();
+    if ARRAYS.remove(array.addr()).is_some() {
         known.free(state);
     }
     Ok(())

@@ -1,6 +1,13 @@
-//! Each thread's stack of current contexts, by handle: a context may be destroyed while it is current somewhere.
+//! Each thread's stack of current contexts, by handle: a context may be destroyed while it is current somewhere. And the
+//! contexts that arguments mean.
 
+use cuda_driver_sys::{CUcontext, CUresult};
 use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::{CONTEXTS, Context};
+use crate::driver::entry::{INVALID_CONTEXT, Outcome};
+use crate::driver::state::Call;
 
 thread_local! {
     static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
@@ -35,6 +42,39 @@ pub(super) fn set(context: Option<usize>) {
     if let Some(context) = context {
         push(context);
     }
+}
+
+impl Call {
+    /// The context that is current on this thread, alive and without a fault.
+    pub(in crate::driver) fn context(&self) -> Outcome<Arc<Context>> {
+        let state = self.state()?;
+        let handle = get().ok_or(INVALID_CONTEXT)?;
+        let context = CONTEXTS.get(handle);
+        let context =
+            context.filter(|context| context.is_alive()).ok_or(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+        state.fault.check()?;
+        Ok(context)
+    }
+}
+
+/// The context that is current, even if it is destroyed.
+pub(super) fn present() -> Outcome<Option<Arc<Context>>> {
+    Ok(CONTEXTS.get(get().ok_or(INVALID_CONTEXT)?))
+}
+
+/// The context with that handle, or for NULL the current one; must be alive.
+pub(in crate::driver) fn named(context: CUcontext, destroyed: CUresult) -> Outcome<Arc<Context>> {
+    let context = match context.addr() {
+        0 => present()?,
+        handle => Some(CONTEXTS.get(handle).ok_or(INVALID_CONTEXT)?),
+    };
+    context.filter(|context| context.is_alive()).ok_or(destroyed)
+}
+
+/// The context with that handle, which is alive, in a process without a fault.
+pub(in crate::driver) fn living(call: &Call, context: CUcontext) -> Outcome<Arc<Context>> {
+    call.healthy()?;
+    CONTEXTS.get(context.addr()).filter(|context| context.is_alive()).ok_or(INVALID_CONTEXT)
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@ use cuda_driver_sys::*;
 use std::sync::Arc;
 
 use super::Context;
-use super::functions::named;
+use super::current::named;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
-use crate::driver::state::{Call, lock};
-use crate::driver::stream::{Completion, Kind, Stream, Work};
+use crate::driver::queue::{Completion, Job};
+use crate::driver::state::Call;
+use crate::driver::stream::capture::captured_in;
+use crate::driver::work::recorder::Point;
 
 entries! {
     cuCtxRecordEvent(context: CUcontext, event: CUevent) = record;
@@ -16,39 +18,39 @@ entries! {
 
 impl Context {
     /// The moment at which all that its streams were given so far is done.
-    fn all_done(self: &Arc<Self>) -> Outcome<Arc<Completion>> {
-        let last: Vec<_> = lock(&self.order).iter().map(|stream| stream.last()).collect();
-        // A stream of no program, which waits for all others and is forgotten when it has.
-        Arc::new(Stream::new(self, 0, Kind::NonBlocking, 0)).submit(last, Work::Point)
+    fn all_done(&self) -> Outcome<Arc<Completion>> {
+        // A queue of no stream: it waits for all others, and is forgotten when it has.
+        self.order.beside().submit(self.order.last(), Job::Point)
     }
 
     /// For functions that concern all streams: refused while one is captured.
     fn outside_of_captures(&self) -> Outcome {
-        let captured = lock(&self.order).iter().any(|stream| stream.capture().is_some());
-        if captured { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
+        if captured_in(self).is_empty() {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        }
     }
 }
 
 fn record(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
-    let context = named(call, context, INVALID_CONTEXT)?;
+    let context = named(context, INVALID_CONTEXT)?;
     let event = call.event(event)?;
     if event.context.id != context.id {
         return Err(INVALID_HANDLE);
     }
     context.outside_of_captures()?;
-    event.set(context.all_done()?);
+    event.set(Point::Stream(context.all_done()?));
     Ok(())
 }
 
 fn wait(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
-    let context = named(call, context, INVALID_CONTEXT)?;
+    let context = named(context, INVALID_CONTEXT)?;
     let event = call.event(event)?;
     if event.captured().is_some() {
         return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     context.outside_of_captures()?;
-    let mut gates = lock(&context.gates);
-    gates.retain(|gate| !gate.is_done());
-    gates.extend(event.recorded().filter(|recorded| !recorded.is_done()));
+    context.order.wait_for(event.recorded());
     Ok(())
 }

@@ -2,15 +2,16 @@
 
 use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_ulonglong};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Context, checked_flags, current};
+use super::current::{named, present};
+use super::{CONTEXTS, Context, checked_banks, checked_cache, checked_flags, current};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
-use crate::driver::graph::capture::record::whole;
 use crate::driver::handles::{Found, to_c};
 use crate::driver::state::{Call, lock};
+use crate::driver::stream::GREATEST_PRIORITY;
+use crate::driver::stream::capture::whole;
 
 entries! {
     cuCtxCreate_v4(context: *mut CUcontext, parameters: *mut CUctxCreateParams, flags: c_uint, device: CUdevice) = create;
@@ -39,8 +40,6 @@ entries! {
 
 /// The API version that driver 580 tells for every context.
 const API_VERSION: c_uint = 3020;
-/// The highest priority of a stream; the lowest is 0.
-pub(in crate::driver) const GREATEST_PRIORITY: c_int = -5;
 
 fn create(
     call: &Call,
@@ -59,7 +58,7 @@ fn create(
         }
     }
     let state = call.healthy()?;
-    let made = Context::create(state, state.contexts.reserve(), device, false, flags)?;
+    let made = Context::create(state, CONTEXTS.reserve(), device, false, flags)?;
     current::push(made.handle);
     context.set(to_c(made.handle));
     Ok(())
@@ -68,7 +67,7 @@ fn create(
 fn destroy(call: &Call, context: CUcontext) -> Outcome {
     let state = call.state()?;
     let handle = context.addr();
-    match state.contexts.find(handle) {
+    match CONTEXTS.find(handle) {
         _ if context.is_null() => return Err(INVALID_VALUE),
         Found::Unknown => return Err(INVALID_CONTEXT),
         Found::Live(context) if context.primary => return Err(INVALID_CONTEXT),
@@ -83,8 +82,8 @@ fn destroy(call: &Call, context: CUcontext) -> Outcome {
 }
 
 /// Whether a handle was ever a context: a destroyed one can be made current, and every use then says what it is.
-fn known(call: &Call, context: CUcontext) -> Outcome<usize> {
-    match call.state()?.contexts.find(context.addr()) {
+fn known(_: &Call, context: CUcontext) -> Outcome<usize> {
+    match CONTEXTS.find(context.addr()) {
         Found::Unknown => Err(INVALID_CONTEXT),
         Found::Live(_) | Found::Gone => Ok(context.addr()),
     }
@@ -113,39 +112,20 @@ fn get_current(_: &Call, context: Out<CUcontext>) -> Outcome {
     Ok(())
 }
 
-/// The context that is current, even if it is destroyed.
-fn present(call: &Call) -> Outcome<Option<Arc<Context>>> {
-    let handle = current::get().ok_or(INVALID_CONTEXT)?;
-    Ok(call.state()?.contexts.get(handle))
-}
-
-/// The context with that handle, or for NULL the current one; must be alive.
-pub(in crate::driver) fn named(
-    call: &Call,
-    context: CUcontext,
-    destroyed: CUresult,
-) -> Outcome<Arc<Context>> {
-    let context = match context.addr() {
-        0 => present(call)?,
-        handle => Some(call.state()?.contexts.get(handle).ok_or(INVALID_CONTEXT)?),
-    };
-    context.filter(|context| context.is_alive()).ok_or(destroyed)
-}
-
-fn get_device(call: &Call, device: Out<CUdevice>) -> Outcome {
-    let context = present(call)?;
+fn get_device(_: &Call, device: Out<CUdevice>) -> Outcome {
+    let context = present()?;
     device.required()?.set(context.map_or(0, |context| context.device));
     Ok(())
 }
 
-fn get_device_of(call: &Call, device: Out<CUdevice>, context: CUcontext) -> Outcome {
-    let context = named(call, context, INVALID_CONTEXT)?;
+fn get_device_of(_: &Call, device: Out<CUdevice>, context: CUcontext) -> Outcome {
+    let context = named(context, INVALID_CONTEXT)?;
     device.required()?.set(context.device);
     Ok(())
 }
 
-fn get_flags(call: &Call, flags: Out<c_uint>) -> Outcome {
-    let context = present(call)?;
+fn get_flags(_: &Call, flags: Out<c_uint>) -> Outcome {
+    let context = present()?;
     flags.required()?.set(context.map_or(0, |context| context.flags()));
     Ok(())
 }
@@ -156,28 +136,28 @@ fn set_flags(call: &Call, flags: c_uint) -> Outcome {
     Ok(())
 }
 
-fn get_id(call: &Call, context: CUcontext, id: Out<c_ulonglong>) -> Outcome {
-    let context = named(call, context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+fn get_id(_: &Call, context: CUcontext, id: Out<c_ulonglong>) -> Outcome {
+    let context = named(context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
     id.required()?.set(context.id);
     Ok(())
 }
 
-fn get_api_version(call: &Call, context: CUcontext, version: Out<c_uint>) -> Outcome {
-    named(call, context, INVALID_CONTEXT)?;
+fn get_api_version(_: &Call, context: CUcontext, version: Out<c_uint>) -> Outcome {
+    named(context, INVALID_CONTEXT)?;
     version.required()?.set(API_VERSION);
     Ok(())
 }
 
 fn synchronize(call: &Call) -> Outcome {
     let context = call.context()?;
-    whole(call.state()?, &context)?;
+    whole(&context)?;
     context.synchronize();
     call.healthy().map(|_| ())
 }
 
 fn synchronize_other(call: &Call, context: CUcontext) -> Outcome {
-    let context = named(call, context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
-    whole(call.state()?, &context)?;
+    let context = named(context, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)?;
+    whole(&context)?;
     context.synchronize();
     call.healthy().map(|_| ())
 }
@@ -203,20 +183,6 @@ fn set_cache(call: &Call, config: CUfunc_cache) -> Outcome {
     let context = call.context()?;
     lock(&context.settings).cache = checked_cache(config)?;
     Ok(())
-}
-
-/// Refuses what is no cache preference.
-pub(in crate::driver) fn checked_cache(config: CUfunc_cache) -> Outcome<CUfunc_cache> {
-    if config.0 <= CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 { Ok(config) } else { Err(INVALID_VALUE) }
-}
-
-/// Refuses what is no bank size.
-pub(in crate::driver) fn checked_banks(config: CUsharedconfig) -> Outcome<CUsharedconfig> {
-    if config.0 <= CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
-        Ok(config)
-    } else {
-        Err(INVALID_VALUE)
-    }
 }
 
 fn get_banks(call: &Call, config: Out<CUsharedconfig>) -> Outcome {

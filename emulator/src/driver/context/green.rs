@@ -8,14 +8,14 @@ use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::Arc;
 
-use super::Context;
-use super::functions::{GREATEST_PRIORITY, named};
-use super::primary;
+use super::current::named;
+use super::{CONTEXTS, Context, primary};
 use crate::driver::device::{MULTIPROCESSORS, checked};
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
-use crate::driver::handles::to_c;
+use crate::driver::handles::{Handles, to_c};
+use crate::driver::queue::Kind;
 use crate::driver::state::Call;
-use crate::driver::stream::Kind;
+use crate::driver::stream::{GREATEST_PRIORITY, STREAMS, Stream};
 
 entries! {
     cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource, kind: CUdevResourceType) = of_device;
@@ -45,6 +45,10 @@ pub(in crate::driver) struct Green {
     part: Part,
     context: Arc<Context>,
 }
+
+pub(in crate::driver) static GREENS: Handles<Green> = Handles::new(40);
+/// What `cuDevResourceGenerateDesc` made.
+static DESCRIPTIONS: Handles<Part> = Handles::new(41);
 
 /// Multiprocessors that are scheduled together on compute capability 9.0, and without that (`IGNORE_SM_COSCHEDULING`).
 const TOGETHER: u32 = 8;
@@ -106,28 +110,23 @@ fn of_device(_: &Call, device: CUdevice, resource: Out<CUdevResource>, kind: CUd
 }
 
 fn of_context(
-    call: &Call,
+    _: &Call,
     context: CUcontext,
     resource: Out<CUdevResource>,
     kind: CUdevResourceType,
 ) -> Outcome {
-    let context = named(call, context, INVALID_CONTEXT)?;
-    let greens = call.state()?.greens.all();
+    let context = named(context, INVALID_CONTEXT)?;
+    let greens = GREENS.all();
     let own = greens.iter().find(|green| green.context.id == context.id).map(|green| green.part);
     own.unwrap_or(Part::all(context.device)).answer(resource, kind)
 }
 
-fn green(call: &Call, handle: CUgreenCtx) -> Outcome<Arc<Green>> {
-    call.state()?.greens.get(handle.addr()).ok_or(INVALID_HANDLE)
+fn green(handle: CUgreenCtx) -> Outcome<Arc<Green>> {
+    GREENS.get(handle.addr()).ok_or(INVALID_HANDLE)
 }
 
-fn of_green(
-    call: &Call,
-    handle: CUgreenCtx,
-    resource: Out<CUdevResource>,
-    kind: CUdevResourceType,
-) -> Outcome {
-    green(call, handle)?.part.answer(resource, kind)
+fn of_green(_: &Call, handle: CUgreenCtx, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
+    green(handle)?.part.answer(resource, kind)
 }
 
 fn split(
@@ -173,7 +172,7 @@ fn split(
 
 /// Descriptions are never given back: there is no function for that.
 fn describe(
-    call: &Call,
+    _: &Call,
     description: Out<CUdevResourceDesc>,
     resources: In<CUdevResource>,
     count: c_uint,
@@ -191,9 +190,8 @@ fn describe(
     if !together || multiprocessors > MULTIPROCESSORS {
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
-    let state = call.state()?;
-    let handle = state.descriptions.reserve();
-    state.descriptions.insert(handle, Arc::new(Part { multiprocessors, from_split: false, ..first }));
+    let handle = DESCRIPTIONS.reserve();
+    DESCRIPTIONS.insert(handle, Arc::new(Part { multiprocessors, from_split: false, ..first }));
     place.set(to_c(handle));
     Ok(())
 }
@@ -209,29 +207,29 @@ fn create(
     let (place, state) = (green.required()?, call.healthy()?);
     checked(device)?;
     // `CU_GREEN_CTX_DEFAULT_STREAM` is required.
-    let part = *state.descriptions.get(description.addr()).ok_or(INVALID_VALUE)?;
+    let part = *DESCRIPTIONS.get(description.addr()).ok_or(INVALID_VALUE)?;
     if flags != 1 || part.device != device {
         return Err(INVALID_VALUE);
     }
     primary::hold(state, device)?;
-    let context = Context::create(state, state.contexts.reserve(), device, false, 0)?;
-    let handle = state.greens.reserve();
-    state.greens.insert(handle, Arc::new(Green { part, context }));
+    let context = Context::create(state, CONTEXTS.reserve(), device, false, 0)?;
+    let handle = GREENS.reserve();
+    GREENS.insert(handle, Arc::new(Green { part, context }));
     place.set(to_c(handle));
     Ok(())
 }
 
 fn destroy(call: &Call, handle: CUgreenCtx) -> Outcome {
     let state = call.state()?;
-    let green = state.greens.remove(handle.addr()).ok_or(INVALID_HANDLE)?;
+    let green = GREENS.remove(handle.addr()).ok_or(INVALID_HANDLE)?;
     if green.context.is_alive() {
         green.context.destroy(state);
     }
     primary::let_go(state, green.part.device)
 }
 
-fn get_id(call: &Call, handle: CUgreenCtx, id: Out<c_ulonglong>) -> Outcome {
-    let green = green(call, handle)?;
+fn get_id(_: &Call, handle: CUgreenCtx, id: Out<c_ulonglong>) -> Outcome {
+    let green = green(handle)?;
     id.required()?.set(green.context.id);
     Ok(())
 }
@@ -244,20 +242,21 @@ fn create_stream(
     flags: c_uint,
     priority: c_int,
 ) -> Outcome {
-    let (place, state) = (stream.required()?, call.healthy()?);
-    let green = green(call, handle)?;
+    let place = stream.required()?;
+    call.healthy()?;
+    let green = green(handle)?;
     if flags != 1 {
         return Err(INVALID_VALUE);
     }
-    let handle = state.streams.reserve();
-    let made = green.context.add_stream(handle, Kind::NonBlocking, priority.clamp(GREATEST_PRIORITY, 0));
-    state.streams.insert(handle, made);
+    let handle = STREAMS.reserve();
+    let made = Stream::new(&green.context, handle, Kind::NonBlocking, priority.clamp(GREATEST_PRIORITY, 0));
+    STREAMS.insert(handle, made);
     place.set(to_c(handle));
     Ok(())
 }
 
-fn context_of(call: &Call, context: Out<CUcontext>, handle: CUgreenCtx) -> Outcome {
-    let green = green(call, handle)?;
+fn context_of(_: &Call, context: Out<CUcontext>, handle: CUgreenCtx) -> Outcome {
+    let green = green(handle)?;
     context.required()?.set(to_c(green.context.handle));
     Ok(())
 }
@@ -265,7 +264,7 @@ fn context_of(call: &Call, context: Out<CUcontext>, handle: CUgreenCtx) -> Outco
 /// NULL for a stream of an ordinary context.
 fn of_stream(call: &Call, stream: CUstream, green: Out<CUgreenCtx>) -> Outcome {
     let stream = call.stream(stream)?;
-    let handle = call.state()?.greens.handle_of(|green| green.context.id == stream.context.id);
+    let handle = GREENS.handle_of(|green| green.context.id == stream.context.id);
     green.required()?.set(to_c(handle.unwrap_or(0)));
     Ok(())
 }

@@ -8,13 +8,12 @@ mod limits;
 pub(super) mod primary;
 
 use super::entry::{INVALID_VALUE, Outcome};
+use super::handles::Handles;
+use super::queue::Order;
 use super::state::{State, lock};
-use super::stream::{Completion, Kind, Stream};
 use crate::memory::Memory;
-use cuda_driver_sys::{CUdevice, CUfunc_cache, CUresult, CUsharedconfig};
+use cuda_driver_sys::{CUdevice, CUfunc_cache, CUsharedconfig};
 use limits::Limits;
-pub(super) use primary::Primary;
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -34,13 +33,13 @@ pub(super) struct Context {
     pub(super) primary: bool,
     flags: AtomicU32,
     alive: AtomicBool,
-    /// All its streams. The lock is held while work is given to any of them: it makes the order of submission, by
-    /// which the legacy stream and the others wait for each other, one for the whole context.
-    pub(super) order: Mutex<Vec<Arc<Stream>>>,
-    /// What all work that is given from now on comes after.
-    pub(super) gates: Mutex<Vec<Arc<Completion>>>,
+    /// The queues of its streams.
+    pub(super) order: Arc<Order>,
     pub(super) settings: Mutex<Settings>,
 }
+
+/// All contexts.
+pub(super) static CONTEXTS: Handles<Context> = Handles::new(0);
 
 /// What can be set on a context.
 pub(super) struct Settings {
@@ -72,10 +71,10 @@ impl Context {
         primary: bool,
         flags: u32,
     ) -> Outcome<Arc<Context>> {
-        let memory = Arc::clone(&state.device(device)?.memory);
+        let memory = Arc::clone(state.memory_of(device)?);
         let made = Context { handle, id: state.id(), device, memory, primary, ..Context::empty(flags) };
         let context = Arc::new(made);
-        state.contexts.insert(handle, Arc::clone(&context));
+        CONTEXTS.insert(handle, Arc::clone(&context));
         Ok(context)
     }
 
@@ -100,8 +99,7 @@ impl Context {
             primary: false,
             flags: AtomicU32::new(flags),
             alive: AtomicBool::new(true),
-            order: Mutex::default(),
-            gates: Mutex::default(),
+            order: Arc::default(),
             settings: Mutex::new(settings),
         }
     }
@@ -117,75 +115,46 @@ impl Context {
         if self.primary { flags | MAP_HOST } else { flags }
     }
 
-    /// The stream that NULL means.
-    pub(super) fn legacy(self: &Arc<Self>) -> Arc<Stream> {
-        let mut streams = lock(&self.order);
-        if let Some(stream) = streams.iter().find(|stream| stream.kind == Kind::Legacy) {
-            return Arc::clone(stream);
-        }
-        let stream = Arc::new(Stream::new(self, 1, Kind::Legacy, 0));
-        streams.push(Arc::clone(&stream));
-        stream
-    }
-
-    /// The stream that `CU_STREAM_PER_THREAD` means on this thread.
-    pub(super) fn per_thread(self: &Arc<Self>) -> Outcome<Arc<Stream>> {
-        PER_THREAD
-            .try_with(|streams| {
-                let mut streams = streams.borrow_mut();
-                streams.retain(|own| own.0.context.is_alive());
-                if let Some(own) = streams.iter().find(|own| own.0.context.id == self.id) {
-                    return Arc::clone(&own.0);
-                }
-                let stream = self.add_stream(2, Kind::PerThread, 0);
-                streams.push(OwnStream(Arc::clone(&stream)));
-                stream
-            })
-            .map_err(|_| CUresult::CUDA_ERROR_DEINITIALIZED)
-    }
-
-    /// A new stream of this context; forgets streams that were destroyed and have no work left.
-    pub(super) fn add_stream(self: &Arc<Self>, handle: usize, kind: Kind, priority: i32) -> Arc<Stream> {
-        let stream = Arc::new(Stream::new(self, handle, kind, priority));
-        let mut streams = lock(&self.order);
-        streams.retain(|stream| !stream.is_over());
-        streams.push(Arc::clone(&stream));
-        stream
-    }
-
     /// Waits for all work given to this context before.
     pub(super) fn synchronize(&self) {
-        let last: Vec<_> = lock(&self.order).iter().map(|stream| stream.last()).collect();
-        for completion in last {
-            completion.wait();
+        self.order.synchronize();
+    }
+
+    /// The devices whose memory its kernels reach besides that of its own, one bit each.
+    pub(super) fn peer_devices(&self) -> u32 {
+        let peers = lock(&self.peers);
+        if peers.is_empty() {
+            return 0;
         }
+        let contexts = CONTEXTS.all();
+        let live = contexts.iter().filter(|other| other.is_alive() && peers.contains(&other.id));
+        live.fold(0, |devices, other| devices | 1 << other.device)
     }
 
     /// Ends it: waits for its work, then takes everything with it that it owns.
     fn destroy(&self, state: &State) {
         self.alive.store(false, Ordering::Release);
         self.synchronize();
-        for module in state.modules.all().iter().filter(|module| module.context.id == self.id) {
-            module.discard(state);
-        }
-        super::texture::forget(state, self.id);
-        super::array::forget(state, self.id);
-        state.allocations.release(self.id, state);
-        state.pinned.forget(self.id, &state.memory);
-        // The streams hold this context: the cycle ends here.
-        lock(&self.order).clear();
+        state.belongings.iter().for_each(|give_back| give_back(state, self.id));
+        self.order.end();
     }
 }
 
-thread_local! {
-    static PER_THREAD: RefCell<Vec<OwnStream>> = const { RefCell::new(Vec::new()) };
+/// Waits until all work of all contexts is done.
+pub(super) fn synchronize_all() {
+    CONTEXTS.all().iter().for_each(|context| context.synchronize());
 }
 
-/// A thread's own stream: over when the thread is.
-struct OwnStream(Arc<Stream>);
+/// Refuses what is no cache preference.
+pub(super) fn checked_cache(config: CUfunc_cache) -> Outcome<CUfunc_cache> {
+    if config.0 <= CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 { Ok(config) } else { Err(INVALID_VALUE) }
+}
 
-impl Drop for OwnStream {
-    fn drop(&mut self) {
-        self.0.retire();
+/// Refuses what is no bank size.
+pub(super) fn checked_banks(config: CUsharedconfig) -> Outcome<CUsharedconfig> {
+    if config.0 <= CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
+        Ok(config)
+    } else {
+        Err(INVALID_VALUE)
     }
 }

@@ -1,17 +1,17 @@
 //! The primary context of each device: counted, one handle for all its lives.
 
-use cuda_driver_sys::{CUcontext, CUdevice};
+use cuda_driver_sys::{CUcontext, CUdevice, CUresult};
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
-use super::{Context, checked_flags};
+use super::{CONTEXTS, Context, checked_flags};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::to_c;
-use crate::driver::state::{Call, State, lock};
+use crate::driver::state::{self, Call, State, lock};
 
 /// How often it is retained, and its present life.
-pub(in crate::driver) struct Primary {
+struct Primary {
     handle: usize,
     count: u32,
     flags: u32,
@@ -19,8 +19,10 @@ pub(in crate::driver) struct Primary {
 }
 
 impl Primary {
-    pub(in crate::driver) fn new(handle: usize) -> Primary {
-        Primary { handle, count: 0, flags: 0, active: None }
+    /// That of a device.
+    fn of(device: CUdevice) -> Outcome<MutexGuard<'static, Primary>> {
+        let known = usize::try_from(device).ok().and_then(|device| PRIMARIES.get(device));
+        known.map(lock).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
     fn end(&mut self, state: &State) {
@@ -30,6 +32,13 @@ impl Primary {
         }
     }
 }
+
+/// By device.
+static PRIMARIES: LazyLock<Vec<Mutex<Primary>>> = LazyLock::new(|| {
+    let devices = state::get().map_or(0, |state| state.config.devices);
+    let primary = |_| Primary { handle: CONTEXTS.reserve(), count: 0, flags: 0, active: None };
+    (0..devices).map(|device| Mutex::new(primary(device))).collect()
+});
 
 entries! {
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) = retain;
@@ -47,7 +56,7 @@ fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
 
 /// One more retain; the handle.
 pub(super) fn hold(state: &State, device: CUdevice) -> Outcome<usize> {
-    let mut primary = lock(&state.device(device)?.primary);
+    let mut primary = Primary::of(device)?;
     if primary.active.is_none() {
         // A process with a fault gets no new context; one that is still there can be retained.
         state.fault.check()?;
@@ -63,7 +72,7 @@ fn release(call: &Call, device: CUdevice) -> Outcome {
 
 /// One retain less.
 pub(super) fn let_go(state: &State, device: CUdevice) -> Outcome {
-    let mut primary = lock(&state.device(device)?.primary);
+    let mut primary = Primary::of(device)?;
     primary.count = primary.count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
     if primary.count == 0 {
         primary.end(state);
@@ -73,21 +82,21 @@ pub(super) fn let_go(state: &State, device: CUdevice) -> Outcome {
 
 fn reset(call: &Call, device: CUdevice) -> Outcome {
     let state = call.state()?;
-    lock(&state.device(device)?.primary).end(state);
+    Primary::of(device)?.end(state);
     Ok(())
 }
 
-fn get_state(call: &Call, device: CUdevice, flags: Out<c_uint>, active: Out<c_int>) -> Outcome {
+fn get_state(_: &Call, device: CUdevice, flags: Out<c_uint>, active: Out<c_int>) -> Outcome {
     checked(device)?;
     let (flags, active) = (flags.required()?, active.required()?);
-    let primary = lock(&call.state()?.device(device)?.primary);
+    let primary = Primary::of(device)?;
     flags.set(primary.flags);
     active.set(c_int::from(primary.active.is_some()));
     Ok(())
 }
 
-fn set_flags(call: &Call, device: CUdevice, flags: c_uint) -> Outcome {
-    let mut primary = lock(&call.state()?.device(device)?.primary);
+fn set_flags(_: &Call, device: CUdevice, flags: c_uint) -> Outcome {
+    let mut primary = Primary::of(device)?;
     primary.flags = checked_flags(flags).map_err(|_| INVALID_VALUE)?;
     if let Some(context) = &primary.active {
         context.flags.store(flags, std::sync::atomic::Ordering::Relaxed);

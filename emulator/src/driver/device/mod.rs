@@ -1,25 +1,14 @@
-//! `cuInit` and `cuDevice*`: devices of an H200's shape, under a name of their own.
+//! `cuDevice*`: devices of an H200's shape, under a name of their own.
 
 pub(super) mod attributes;
 pub(super) mod peer;
 
 use cuda_driver_sys::*;
 use std::ffi::{c_char, c_int, c_uint};
-use std::sync::{Arc, Mutex};
 
-use super::context::Primary;
 use super::entry::{Buffer, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::{self, Call};
-use crate::memory::Memory;
 use attributes::{attribute, attribute_of};
-
-/// A device.
-pub(super) struct Device {
-    /// Its memory.
-    pub(super) memory: Arc<Memory>,
-    /// Its primary context.
-    pub(super) primary: Mutex<Primary>,
-}
 
 /// Its name: nobody shall take it for a GPU.
 const NAME: &str = "cuda-launch emulator (CPU)";
@@ -32,7 +21,6 @@ pub(super) const DRIVER_VERSION: c_int = 13000;
 pub(super) const MULTIPROCESSORS: u32 = 132;
 
 entries! {
-    cuInit(flags: c_uint) [always] = init;
     cuDriverGetVersion(version: *mut c_int) [always] = driver_version;
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int) = get;
     cuDeviceGetCount(count: *mut c_int) = count;
@@ -50,19 +38,12 @@ entries! {
 
 /// Refuses what is no device.
 pub(super) fn checked(device: CUdevice) -> Outcome {
-    state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.device(device).map(|_| ())
+    state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.memory_of(device).map(|_| ())
 }
 
 /// Its address on buses that do not exist: a bus for each device.
 fn pci_text(device: CUdevice) -> String {
     format!("0000:{device:02x}:00.0")
-}
-
-fn init(_: &Call, flags: c_uint) -> Outcome {
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    state::initialize()
 }
 
 fn driver_version(_: &Call, version: Out<c_int>) -> Outcome {
@@ -115,8 +96,8 @@ fn luid(_: &Call, luid: Buffer, mask: Out<c_uint>, device: CUdevice) -> Outcome 
 }
 
 fn total_memory(call: &Call, bytes: Out<usize>, device: CUdevice) -> Outcome {
-    let device = call.state()?.device(device)?;
-    bytes.required()?.set(device.memory.capacity() as usize);
+    let memory = call.state()?.memory_of(device)?;
+    bytes.required()?.set(memory.capacity() as usize);
     Ok(())
 }
 

@@ -6,9 +6,10 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use super::checked;
-use crate::driver::context::{Context, functions::named};
+use crate::driver::context::Context;
+use crate::driver::context::current::named;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, entries};
-use crate::driver::state::{Call, State, lock};
+use crate::driver::state::{Call, lock};
 
 entries! {
     cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) = can_access;
@@ -57,7 +58,7 @@ fn pair(call: &Call, context: CUcontext) -> Outcome<(Arc<Context>, Arc<Context>)
     if context.is_null() {
         return Err(INVALID_CONTEXT);
     }
-    Ok((current, named(call, context, INVALID_CONTEXT)?))
+    Ok((current, named(context, INVALID_CONTEXT)?))
 }
 
 fn enable(call: &Call, context: CUcontext, flags: c_uint) -> Outcome {
@@ -88,17 +89,4 @@ fn disable(call: &Call, context: CUcontext) -> Outcome {
     current.synchronize();
     lock(&current.peers).remove(index);
     Ok(())
-}
-
-impl Context {
-    /// The devices whose memory its kernels reach besides that of its own, one bit each.
-    pub(in crate::driver) fn peer_devices(&self, state: &State) -> u32 {
-        let peers = lock(&self.peers);
-        if peers.is_empty() {
-            return 0;
-        }
-        let contexts = state.contexts.all();
-        let live = contexts.iter().filter(|other| other.is_alive() && peers.contains(&other.id));
-        live.fold(0, |devices, other| devices | 1 << other.device)
-    }
 }

@@ -8,11 +8,10 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::context::Context;
-use super::context::functions::{checked_banks, checked_cache};
-use super::entry::{INVALID_VALUE, Out, Outcome, entries};
-use super::handles::to_c;
-use super::module::{Module, Shape};
+use super::context::{Context, checked_banks, checked_cache};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
+use super::handles::{Handles, to_c};
+use super::module::Shape;
 use super::state::{Call, lock};
 use crate::engine::Kernel;
 use attributes::Settings;
@@ -41,13 +40,23 @@ pub(super) struct Function {
     loaded: AtomicBool,
 }
 
+/// All functions that were looked up.
+pub(super) static FUNCTIONS: Handles<Function> = Handles::new(4);
+
 impl Function {
-    pub(super) fn new(handle: usize, module: Arc<Module>, kernel: Arc<Kernel>, shape: Shape) -> Function {
+    /// One of a module, by its handle.
+    pub(super) fn new(
+        handle: usize,
+        context: Arc<Context>,
+        module: usize,
+        kernel: Arc<Kernel>,
+        shape: Shape,
+    ) -> Function {
         Function {
             handle,
-            context: Arc::clone(&module.context),
+            context,
             shape,
-            module: module.handle,
+            module,
             name: CString::new(kernel.name.as_str()).unwrap_or_default(),
             settings: Mutex::new(Settings::of(&kernel, &shape)),
             kernel,
@@ -66,18 +75,13 @@ impl Function {
     }
 }
 
-/// The function that a handle means where a `CUkernel` will do too: then it is the one of the context that `context`
-/// finds.
-pub(super) fn resolve(
-    call: &Call,
-    handle: CUfunction,
-    context: impl FnOnce() -> Outcome<Arc<Context>>,
-) -> Outcome<Arc<Function>> {
-    let state = call.healthy()?;
-    if let Some(kernel) = state.kernels.get(handle.addr()) {
-        return kernel.function(state, &context()?);
+impl Call {
+    /// The function that a handle means: a `CUfunction` only.
+    pub(super) fn function(&self, handle: CUfunction) -> Outcome<Arc<Function>> {
+        self.healthy()?;
+        let function = FUNCTIONS.get(handle.addr()).ok_or(INVALID_HANDLE)?;
+        if function.context.is_alive() { Ok(function) } else { Err(INVALID_HANDLE) }
     }
-    call.function(handle)
 }
 
 fn get_attribute(
@@ -127,16 +131,16 @@ fn get_parameter(
 }
 
 fn get_name(call: &Call, name: Out<*const c_char>, function: CUfunction) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let place = name.required()?;
-    place.set(state.functions.get(function.addr()).ok_or(INVALID_VALUE)?.name.as_ptr());
+    place.set(FUNCTIONS.get(function.addr()).ok_or(INVALID_VALUE)?.name.as_ptr());
     Ok(())
 }
 
 fn get_module(call: &Call, module: Out<CUmodule>, function: CUfunction) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let place = module.required()?;
-    place.set(to_c(state.functions.get(function.addr()).ok_or(INVALID_VALUE)?.module));
+    place.set(to_c(FUNCTIONS.get(function.addr()).ok_or(INVALID_VALUE)?.module));
     Ok(())
 }
 

@@ -7,11 +7,12 @@ use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
+use super::Function;
 use super::attributes::SHARED_OPTIN;
-use super::{Function, resolve};
 use crate::driver::device::MULTIPROCESSORS;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::launch::cluster::Request;
+use crate::driver::module::library::resolve;
 use crate::driver::state::Call;
 
 entries! {

@@ -2,9 +2,11 @@
 
 use cuda_driver_sys::*;
 
+use super::kernel;
 use super::operation::Operation;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::state::Call;
+use crate::driver::work::Work;
 
 entries! {
     cuGraphKernelNodeGetAttribute(node: CUgraphNode, id: CUkernelNodeAttrID, value: *mut CUkernelNodeAttrValue) = get;
@@ -41,7 +43,7 @@ fn unset(id: CUlaunchAttributeID) -> CUlaunchAttributeValue {
 fn get(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: Out<CUkernelNodeAttrValue>) -> Outcome {
     let place = value.required()?;
     call.node(node)?.look(|operation| {
-        let Operation::Kernel(kernel) = operation else { return Err(INVALID_VALUE) };
+        let Operation::Work(Work::Kernel(kernel)) = operation else { return Err(INVALID_VALUE) };
         if !is_known(id) {
             return Err(INVALID_VALUE);
         }
@@ -54,25 +56,25 @@ fn get(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: Out<CUkern
 fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: In<CUkernelNodeAttrValue>) -> Outcome {
     let value = value.read()?;
     call.node(node)?.change(|operation| {
-        let Operation::Kernel(kernel) = operation else { return Err(INVALID_VALUE) };
+        let Operation::Work(Work::Kernel(kernel)) = operation else { return Err(INVALID_VALUE) };
         if !is_known(id) {
             return Err(INVALID_VALUE);
         }
         let others = kernel.attributes().iter().filter(|attribute| attribute.id != id).copied();
         let attributes: Vec<_> = others.chain([CUlaunchAttribute { id, pad: [0; 4], value }]).collect();
-        *kernel = kernel.with_attributes(call, &attributes)?;
+        *kernel = kernel::read(call, &kernel.parameters(), &attributes)?;
         Ok(())
     })
 }
 
 fn copy(call: &Call, target: CUgraphNode, source: CUgraphNode) -> Outcome {
     let attributes = call.node(source)?.look(|operation| match operation {
-        Operation::Kernel(kernel) => Ok(kernel.attributes().to_vec()),
+        Operation::Work(Work::Kernel(kernel)) => Ok(kernel.attributes().to_vec()),
         _ => Err(INVALID_VALUE),
     })?;
     call.node(target)?.change(|operation| {
-        let Operation::Kernel(kernel) = operation else { return Err(INVALID_VALUE) };
-        *kernel = kernel.with_attributes(call, &attributes)?;
+        let Operation::Work(Work::Kernel(kernel)) = operation else { return Err(INVALID_VALUE) };
+        *kernel = kernel::read(call, &kernel.parameters(), &attributes)?;
         Ok(())
     })
 }

@@ -4,15 +4,17 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
 
-use super::copy::Copy3d;
-use super::event::Signal;
-use super::fill::{Fill, context};
-use super::host::HostCall;
-use super::kernel::KernelCall;
+use super::kernel;
 use super::operation::Operation;
 use super::plan::{Plan, Step};
+use crate::driver::context::current::living;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::state::Call;
+use crate::driver::work::Work;
+use crate::driver::work::copy::Copy3d;
+use crate::driver::work::event::Signal;
+use crate::driver::work::fill::Fill;
+use crate::driver::work::host::HostCall;
 
 entries! {
     cuGraphExecKernelNodeSetParams_v2(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS) = set_kernel;
@@ -34,7 +36,7 @@ impl Operation {
     pub(super) fn check_change(&self, new: &Operation) -> Result<(), Misfit> {
         use CUgraphExecUpdateResult as R;
         let good = match (self, new) {
-            (Operation::Kernel(old), Operation::Kernel(new)) => {
+            (Operation::Work(Work::Kernel(old)), Operation::Work(Work::Kernel(new))) => {
                 if old.function().context.id != new.function().context.id {
                     return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
                 }
@@ -43,8 +45,12 @@ impl Operation {
                 }
                 true
             }
-            (Operation::Copy(old), Operation::Copy(new)) => old == new || old.can_become(new),
-            (Operation::Fill(old), Operation::Fill(new)) => old == new || old.can_become(new),
+            (Operation::Work(Work::Copy(old)), Operation::Work(Work::Copy(new))) => {
+                old == new || old.can_become(new)
+            }
+            (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => {
+                old == new || old.can_become(new)
+            }
             _ if self.kind() != new.kind() => {
                 return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
             }
@@ -69,14 +75,14 @@ fn change(
 }
 
 /// Gives a step another operation of its kind.
-pub(super) fn replace(
+pub(super) fn replace<O: Into<Operation>>(
     call: &Call,
     exec: CUgraphExec,
     node: CUgraphNode,
-    make: impl FnOnce(&Operation) -> Outcome<Operation>,
+    make: impl FnOnce(&Operation) -> Outcome<O>,
 ) -> Outcome {
     change(call, exec, node, |step| {
-        let new = make(&step.operation)?;
+        let new = make(&step.operation)?.into();
         step.operation.check_change(&new).map_err(|_| INVALID_VALUE)?;
         step.operation = new;
         Ok(())
@@ -91,8 +97,8 @@ fn set_kernel(
 ) -> Outcome {
     let parameters = parameters.read()?;
     replace(call, exec, node, |old| {
-        let Operation::Kernel(old) = old else { return Err(INVALID_VALUE) };
-        Ok(Operation::Kernel(KernelCall::read(call, &parameters, old.attributes())?))
+        let Operation::Work(Work::Kernel(old)) = old else { return Err(INVALID_VALUE) };
+        Ok(Work::Kernel(kernel::read(call, &parameters, old.attributes())?))
     })
 }
 
@@ -104,8 +110,8 @@ fn set_copy(
     of: CUcontext,
 ) -> Outcome {
     let parameters = parameters.read()?;
-    context(call, of)?;
-    replace(call, exec, node, |_| Ok(Operation::Copy(Copy3d::read(call, &parameters)?)))
+    living(call, of)?;
+    replace(call, exec, node, |_| Ok(Work::Copy(Copy3d::read(call, &parameters)?)))
 }
 
 fn set_fill(
@@ -116,9 +122,9 @@ fn set_fill(
     of: CUcontext,
 ) -> Outcome {
     let parameters = parameters.read()?;
-    context(call, of)?;
+    living(call, of)?;
     let state = call.state()?;
-    replace(call, exec, node, |_| Ok(Operation::Fill(Fill::read(state, &parameters)?)))
+    replace(call, exec, node, |_| Ok(Work::Fill(Fill::read(state, &parameters)?)))
 }
 
 fn set_host(
@@ -128,7 +134,7 @@ fn set_host(
     parameters: In<CUDA_HOST_NODE_PARAMS>,
 ) -> Outcome {
     let parameters = parameters.read()?;
-    replace(call, exec, node, |_| Ok(Operation::Host(HostCall::read(&parameters)?)))
+    replace(call, exec, node, |_| Ok(Work::Host(HostCall::read(&parameters)?)))
 }
 
 /// The child must have the same shape as the one that the node has.
@@ -146,17 +152,20 @@ pub(super) fn set_child(call: &Call, exec: CUgraphExec, node: CUgraphNode, child
 
 fn set_record(call: &Call, exec: CUgraphExec, node: CUgraphNode, event: CUevent) -> Outcome {
     let signal = Signal::new(call, event)?;
-    replace(call, exec, node, |_| Ok(Operation::Record(signal)))
+    replace(call, exec, node, |_| Ok(Work::Record(signal)))
 }
 
 fn set_wait(call: &Call, exec: CUgraphExec, node: CUgraphNode, event: CUevent) -> Outcome {
     let signal = Signal::new(call, event)?;
-    replace(call, exec, node, |_| Ok(Operation::Wait(signal)))
+    replace(call, exec, node, |_| Ok(Work::Wait(signal)))
 }
 
 /// Kernels, copies and fills can be switched off: then they do nothing, but stay where they are in the order.
 fn can_be_disabled(operation: &Operation) -> bool {
-    matches!(operation, Operation::Kernel(_) | Operation::Copy(_) | Operation::Fill(_))
+    matches!(
+        operation,
+        Operation::Work(Work::Kernel(_)) | Operation::Work(Work::Copy(_)) | Operation::Work(Work::Fill(_))
+    )
 }
 
 fn set_enabled(call: &Call, exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) -> Outcome {

@@ -7,11 +7,12 @@ use std::ffi::c_uint;
 use std::sync::Arc;
 
 use super::Graph;
-use super::operation::{Operation, Turn};
+use super::operation::Operation;
 use super::plan::Plan;
-use crate::driver::context::Context;
+use crate::driver::context::{CONTEXTS, Context};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
-use crate::driver::state::{Call, State};
+use crate::driver::state::Call;
+use crate::driver::work::{Turn, Work};
 use crate::engine::{Fault, conditions};
 
 entries! {
@@ -71,8 +72,7 @@ impl Conditional {
         condition.used = true;
         let condition = *condition;
         drop(contents);
-        let state = call.state()?;
-        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create(state).embed()).collect();
+        let bodies: Vec<_> = (0..parameters.size).map(|_| Graph::create().embed()).collect();
         let handles: Box<[usize]> = bodies.iter().map(|body| body.handle).collect();
         parameters.phGraph_out = handles.as_ptr().cast_mut().cast();
         Ok(Conditional(Arc::new(Kept { condition, kind: parameters.type_, bodies, handles })))
@@ -120,21 +120,21 @@ impl Operation {
     pub(super) fn is_for_bodies(&self) -> bool {
         matches!(
             self,
-            Operation::Kernel(_)
-                | Operation::Copy(_)
-                | Operation::Fill(_)
-                | Operation::Empty
+            Operation::Work(Work::Kernel(_))
+                | Operation::Work(Work::Copy(_))
+                | Operation::Work(Work::Fill(_))
+                | Operation::Work(Work::Empty)
                 | Operation::Child(_)
                 | Operation::Conditional(_)
         )
     }
 }
 
-fn context(call: &Call, state: &State, context: CUcontext) -> Outcome<Arc<Context>> {
+fn context(call: &Call, context: CUcontext) -> Outcome<Arc<Context>> {
     if context.is_null() {
         return call.context();
     }
-    let found = state.contexts.get(context.addr()).filter(|context| context.is_alive());
+    let found = CONTEXTS.get(context.addr()).filter(|context| context.is_alive());
     found.ok_or(INVALID_VALUE)
 }
 
@@ -149,7 +149,7 @@ fn create(
     let place = handle.required()?;
     let graph = call.graph(graph)?;
     let state = call.state()?;
-    context(call, state, of)?;
+    context(call, of)?;
     if flags & !CU_GRAPH_COND_ASSIGN_DEFAULT != 0 {
         return Err(INVALID_VALUE);
     }

@@ -9,6 +9,7 @@ use super::edges::is_annotated;
 use super::operation::Operation;
 use crate::driver::entry::{INVALID_VALUE, Outcome, Text, entries};
 use crate::driver::state::Call;
+use crate::driver::work::Work;
 
 entries! {
     cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) = print;
@@ -80,10 +81,10 @@ fn cluster(text: &mut String, graph: &Graph, flags: Flags, count: &mut usize) ->
 
 fn shape(operation: &Operation) -> &'static str {
     match operation {
-        Operation::Kernel(_) => "octagon",
+        Operation::Work(Work::Kernel(_)) => "octagon",
         Operation::Child(_) => "tripleoctagon",
-        Operation::Empty => "circle",
-        Operation::Host(_) => "hexagon",
+        Operation::Work(Work::Empty) => "circle",
+        Operation::Work(Work::Host(_)) => "hexagon",
         _ => "record",
     }
 }
@@ -93,7 +94,7 @@ fn describe(text: &mut String, handle: usize, operation: &Operation, flags: Flag
     use CUgraphDebugDot_flags as F;
     let name = operation.name();
     match operation {
-        Operation::Kernel(kernel) => {
+        Operation::Work(Work::Kernel(kernel)) => {
             write!(text, "\\n{}", escaped(&kernel.function().kernel.name))?;
             if flags.has(F::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS) {
                 let p = kernel.parameters();
@@ -102,14 +103,14 @@ fn describe(text: &mut String, handle: usize, operation: &Operation, flags: Flag
                 write!(text, "\\nshared {}", p.sharedMemBytes)?;
             }
         }
-        Operation::Copy(copy) => {
+        Operation::Work(Work::Copy(copy)) => {
             write!(text, "\\n{name}")?;
             if flags.has(F::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS) {
                 let p = copy.parameters();
                 write!(text, "\\n{}x{}x{} bytes", p.WidthInBytes, p.Height, p.Depth)?;
             }
         }
-        Operation::Fill(fill) => {
+        Operation::Work(Work::Fill(fill)) => {
             write!(text, "\\n{name}")?;
             if flags.has(F::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS) {
                 let p = fill.parameters();

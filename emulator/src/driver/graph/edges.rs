@@ -5,12 +5,13 @@
 
 use cuda_driver_sys::*;
 
+use super::list::list;
 use super::operation::Operation;
-use super::structure::list;
-use super::{Contents, Edge, Place};
+use super::{Contents, Place};
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::Call;
+use crate::driver::work::recorder::Edge;
 
 entries! {
     cuGraphAddDependencies_v2(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize) = add;
@@ -71,7 +72,7 @@ impl Contents {
 /// Whether nodes of those kinds have such an edge: only kernels have ports, and only between kernels is an edge
 /// programmatic.
 fn is_possible(data: &CUgraphEdgeData, from: &Operation, to: &Operation) -> bool {
-    let kernel = |operation: &Operation| matches!(operation, Operation::Kernel(_));
+    let kernel = Operation::is_kernel;
     let ports = match data.from_port {
         0 => true,
         port => port <= 2 && kernel(from),

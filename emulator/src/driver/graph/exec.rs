@@ -4,15 +4,14 @@ use cuda_driver_sys::*;
 use std::ffi::c_ulonglong;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::capture::record::outside;
 use super::operation::Operation;
-use super::operation::Turn;
 use super::plan::{Circle, Plan};
 use super::{Graph, memory};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
-use crate::driver::handles::to_c;
+use crate::driver::handles::{Handles, to_c};
+use crate::driver::queue::{Completion, Job};
 use crate::driver::state::{Call, lock};
-use crate::driver::stream::{Completion, Work};
+use crate::driver::work::Turn;
 
 entries! {
     cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) = instantiate_with_flags;
@@ -43,6 +42,8 @@ const UPLOAD: u64 = 2;
 const DEVICE_LAUNCH: u64 = 4;
 const KNOWN_FLAGS: u64 = 0xf;
 
+pub(in crate::driver) static EXECS: Handles<Exec> = Handles::new(34);
+
 impl Exec {
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
@@ -52,7 +53,8 @@ impl Exec {
 impl Call {
     /// The executable graph that a handle means.
     pub(super) fn exec(&self, handle: CUgraphExec) -> Outcome<Arc<Exec>> {
-        self.healthy()?.execs.get(handle.addr()).ok_or(INVALID_VALUE)
+        self.healthy()?;
+        EXECS.get(handle.addr()).ok_or(INVALID_VALUE)
     }
 }
 
@@ -112,10 +114,9 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     }
     check(&graph)?;
     let plan = Arc::new(Plan::of(&graph)?);
-    let state = call.state()?;
-    let handle = state.execs.reserve();
+    let handle = EXECS.reserve();
     let inner = Mutex::new(Inner { plan, last: None });
-    state.execs.insert(handle, Arc::new(Exec { flags, inner }));
+    EXECS.insert(handle, Arc::new(Exec { flags, inner }));
     Ok(handle)
 }
 
@@ -157,7 +158,7 @@ fn instantiate_with_parameters(
 /// Launches that are under way are done all the same.
 fn destroy(call: &Call, exec: CUgraphExec) -> Outcome {
     call.exec(exec)?;
-    call.state()?.execs.remove(exec.addr());
+    EXECS.remove(exec.addr());
     Ok(())
 }
 
@@ -172,12 +173,12 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let exec = call.exec(exec)?;
     let state = call.state()?;
     // Driver 580 makes no node of it: that is for `cuGraphAddChildGraphNode`.
-    outside(&stream)?;
+    stream.outside()?;
     let mut inner = exec.inner();
-    inner.plan.check(state)?;
-    let (plan, handle) = (Arc::clone(&inner.plan), stream.handle);
-    let freed = memory::launch(state, &plan.operations(), exec.flags & AUTO_FREE != 0)?;
-    let turn = Turn { state, stream: handle, points: plan.points() };
+    inner.plan.check()?;
+    let plan = Arc::clone(&inner.plan);
+    let freed = memory::launch(&plan.operations(), exec.flags & AUTO_FREE != 0)?;
+    let turn = Turn { state, stream: stream.handle, caller: None, points: plan.points() };
     let run = move || {
         plan.begin();
         let outcome = plan.run(&turn);
@@ -185,7 +186,7 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
         outcome
     };
     let before = inner.last.take();
-    inner.last = Some(stream.submit(before, Work::Run(Box::new(run)))?);
+    inner.last = Some(stream.give_apart(before, Job::Run(Box::new(run)))?);
     Ok(())
 }
 
@@ -193,6 +194,5 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
 fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
     call.exec(exec)?;
-    outside(&stream)?;
-    stream.submit(None, Work::Point).map(|_| ())
+    stream.give_apart(None, Job::Point).map(|_| ())
 }

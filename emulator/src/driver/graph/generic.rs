@@ -6,17 +6,19 @@
 use cuda_driver_sys::*;
 
 use super::conditional::Conditional;
-use super::copy::Copy3d;
-use super::event::Signal;
-use super::fill::Fill;
-use super::host::HostCall;
-use super::kernel::KernelCall;
-use super::memory::Alloc;
 use super::nodes::insert_after;
 use super::operation::Operation;
-use super::{change, child, edges, fill, memory};
+use super::{change, child, edges, kernel};
+use crate::driver::context::current::living;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::handles::to_c;
 use crate::driver::state::Call;
+use crate::driver::work::Work;
+use crate::driver::work::copy::Copy3d;
+use crate::driver::work::event::Signal;
+use crate::driver::work::fill::Fill;
+use crate::driver::work::host::HostCall;
+use crate::driver::work::memory::{Alloc, Free};
 
 entries! {
     cuGraphAddNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize, parameters: *mut CUgraphNodeParams) = add;
@@ -40,34 +42,34 @@ fn read(
         match parameters.type_ {
             T::CU_GRAPH_NODE_TYPE_KERNEL => {
                 let attributes = match old {
-                    Some(Operation::Kernel(old)) => old.attributes(),
+                    Some(Operation::Work(Work::Kernel(old))) => old.attributes(),
                     _ => &[],
                 };
-                Ok(Operation::Kernel(KernelCall::read(call, &ordinary(&union.kernel), attributes)?))
+                Ok(Work::Kernel(kernel::read(call, &ordinary(&union.kernel), attributes)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_MEMCPY => {
                 in_context(call, union.memcpy.copyCtx)?;
-                Ok(Operation::Copy(Copy3d::read(call, &union.memcpy.copyParams)?))
+                Ok(Work::Copy(Copy3d::read(call, &union.memcpy.copyParams)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_MEMSET => {
                 let CUDA_MEMSET_NODE_PARAMS_v2 { dst, pitch, value, elementSize, width, height, ctx } =
                     union.memset;
                 in_context(call, ctx)?;
                 let parameters = CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height };
-                Ok(Operation::Fill(Fill::read(state, &parameters)?))
+                Ok(Work::Fill(Fill::read(state, &parameters)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_HOST => {
-                Ok(Operation::Host(HostCall::new(union.host.fn_, union.host.userData)?))
+                Ok(Work::Host(HostCall::new(union.host.fn_, union.host.userData)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_GRAPH => child::read(call, graph, union.graph.graph),
-            T::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Operation::Empty),
+            T::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Work::Empty.into()),
             T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                Ok(Operation::Wait(Signal::new(call, union.eventWait.event)?))
+                Ok(Work::Wait(Signal::new(call, union.eventWait.event)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                Ok(Operation::Record(Signal::new(call, union.eventRecord.event)?))
+                Ok(Work::Record(Signal::new(call, union.eventRecord.event)?).into())
             }
-            T::CU_GRAPH_NODE_TYPE_MEM_FREE => memory::free(state, union.free.dptr),
+            T::CU_GRAPH_NODE_TYPE_MEM_FREE => Ok(Work::Free(Free::of_graph(union.free.dptr)?).into()),
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
             | T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
             | T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Err(NOT_SUPPORTED),
@@ -78,7 +80,7 @@ fn read(
 
 /// The context that a copy or a fill names; NULL is the current one.
 fn in_context(call: &Call, context: CUcontext) -> Outcome {
-    if context.is_null() { call.context().map(|_| ()) } else { fill::context(call, context).map(|_| ()) }
+    if context.is_null() { call.context().map(|_| ()) } else { living(call, context).map(|_| ()) }
 }
 
 /// The parameters of a kernel in the older structure, which has the same members.
@@ -133,7 +135,7 @@ fn add(
                 T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
                     let alloc = Alloc::read(call, &older(&union.alloc))?;
                     union.alloc.dptr = alloc.address();
-                    Ok(Operation::Alloc(alloc))
+                    Ok(Work::Alloc(alloc).into())
                 }
                 T::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
                     Ok(Operation::Conditional(Conditional::read(call, graph, &mut union.conditional)?))
@@ -151,7 +153,7 @@ fn add(
 fn set(call: &Call, node: CUgraphNode, parameters: Out<CUgraphNodeParams>) -> Outcome {
     let given = given(&parameters)?;
     let place = call.node(node)?;
-    let graph = crate::driver::handles::to_c(place.graph.handle);
+    let graph = to_c(place.graph.handle);
     let old = place.look(|operation| Ok(operation.clone()))?;
     if old.kind() != given.type_ || !old.graphs().is_empty() {
         return Err(INVALID_VALUE);
@@ -174,5 +176,5 @@ fn set_in_exec(
         // SAFETY: the caller sets the member that the type names.
         return change::set_child(call, exec, node, unsafe { given.__bindgen_anon_1.graph.graph });
     }
-    change::replace(call, exec, node, |old| read(call, crate::driver::handles::to_c(0), Some(old), &given))
+    change::replace(call, exec, node, |old| read(call, to_c(0), Some(old), &given))
 }

@@ -9,66 +9,40 @@ pub(super) mod capture;
 mod change;
 mod child;
 mod conditional;
-pub(super) mod copy;
+mod copy;
 mod dot;
 mod edges;
 mod event;
 mod exec;
-pub(super) mod fill;
+mod families;
+mod fill;
 mod generic;
-pub(super) mod host;
-pub(super) mod kernel;
-pub(super) mod memory;
+mod host;
+mod kernel;
+mod list;
+mod memory;
 mod nodes;
-pub(super) mod operation;
+mod operation;
 mod plan;
 mod structure;
 mod update;
 mod user_object;
 
-use cuda_driver_sys::{CUgraph, CUgraphEdgeData, CUgraphNode};
+use cuda_driver_sys::{CUgraph, CUgraphNode};
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::entry::{INVALID_VALUE, Outcome};
-use super::state::{Call, State, lock};
+use super::handles::Handles;
+use super::state::{Call, lock};
+use super::work::recorder::Edge;
 use conditional::Condition;
-pub(super) use event::Signal;
-pub(super) use exec::Exec;
+pub(super) use exec::EXECS;
+pub(super) use families::address;
 use operation::Operation;
 use user_object::Hold;
-pub(super) use user_object::UserObject;
-
-/// Where the functions are, file by file.
-const FAMILIES: &[fn(&str) -> *const c_void] = &[
-    structure::address,
-    edges::address,
-    nodes::address,
-    kernel::address,
-    copy::address,
-    fill::address,
-    host::address,
-    event::address,
-    exec::address,
-    change::address,
-    update::address,
-    child::address,
-    memory::address,
-    conditional::address,
-    generic::address,
-    attribute::address,
-    user_object::address,
-    dot::address,
-    capture::functions::address,
-];
-
-/// The address of one of the functions for graphs; null for other names.
-pub(super) fn address(name: &str) -> *const c_void {
-    let found = FAMILIES.iter().map(|family| family(name)).find(|address| !address.is_null());
-    found.unwrap_or(std::ptr::null())
-}
+pub(super) use user_object::USER_OBJECTS;
 
 /// A graph.
 pub(super) struct Graph {
@@ -99,22 +73,19 @@ struct Node {
     origin: Option<usize>,
 }
 
-/// One end of an edge: the other one is the node that has it.
-#[derive(Clone, Copy)]
-struct Edge {
-    from: usize,
-    data: CUgraphEdgeData,
-}
-
 /// Where a node is.
 pub(super) struct Home(Weak<Graph>);
 
+/// All graphs, and their nodes.
+pub(super) static GRAPHS: Handles<Graph> = Handles::new(32);
+pub(super) static NODES: Handles<Home> = Handles::new(33);
+
 impl Graph {
     /// An empty graph, known to the driver.
-    fn create(state: &State) -> Arc<Graph> {
-        let handle = state.graphs.reserve();
+    fn create() -> Arc<Graph> {
+        let handle = GRAPHS.reserve();
         let graph = Arc::new(Graph { handle, embedded: AtomicBool::new(false), contents: Mutex::default() });
-        state.graphs.insert(handle, Arc::clone(&graph));
+        GRAPHS.insert(handle, Arc::clone(&graph));
         graph
     }
 
@@ -123,31 +94,31 @@ impl Graph {
     }
 
     /// Adds a node and tells its handle.
-    fn add(self: &Arc<Self>, state: &State, operation: Operation, after: Vec<Edge>) -> usize {
-        let handle = state.nodes.reserve();
-        state.nodes.insert(handle, Arc::new(Home(Arc::downgrade(self))));
+    fn add(self: &Arc<Self>, operation: Operation, after: Vec<Edge>) -> usize {
+        let handle = NODES.reserve();
+        NODES.insert(handle, Arc::new(Home(Arc::downgrade(self))));
         self.contents().nodes.insert(handle, Node { operation, after, origin: None });
         handle
     }
 
     /// Forgets the graph and its nodes, and the graphs in them: their handles are gone.
-    fn discard(&self, state: &State) {
-        state.graphs.remove(self.handle);
+    fn discard(&self) {
+        GRAPHS.remove(self.handle);
         // Taken out first: what goes with it may look at the graph.
         let contents = std::mem::take(&mut *self.contents());
         for (handle, node) in contents.nodes {
-            state.nodes.remove(handle);
-            node.operation.graphs().iter().for_each(|graph| graph.discard(state));
+            NODES.remove(handle);
+            node.operation.graphs().iter().for_each(|graph| graph.discard());
         }
     }
 
     /// A graph of its own that is the same; its nodes know which ones they are clones of.
-    fn duplicate(&self, state: &State) -> Arc<Graph> {
-        let clone = Graph::create(state);
+    fn duplicate(&self) -> Arc<Graph> {
+        let clone = Graph::create();
         let contents = self.contents();
         let mut handles = BTreeMap::new();
         for (origin, node) in &contents.nodes {
-            let handle = clone.add(state, node.operation.duplicate(state), Vec::new());
+            let handle = clone.add(node.operation.duplicate(), Vec::new());
             handles.insert(*origin, handle);
         }
         let mut cloned = clone.contents();
@@ -199,12 +170,14 @@ impl Place {
 impl Call {
     /// The graph that a handle means.
     fn graph(&self, handle: CUgraph) -> Outcome<Arc<Graph>> {
-        self.healthy()?.graphs.get(handle.addr()).ok_or(INVALID_VALUE)
+        self.healthy()?;
+        GRAPHS.get(handle.addr()).ok_or(INVALID_VALUE)
     }
 
     /// The node that a handle means.
     fn node(&self, handle: CUgraphNode) -> Outcome<Place> {
-        let home = self.healthy()?.nodes.get(handle.addr()).ok_or(INVALID_VALUE)?;
+        self.healthy()?;
+        let home = NODES.get(handle.addr()).ok_or(INVALID_VALUE)?;
         let graph = home.0.upgrade().ok_or(INVALID_VALUE)?;
         Ok(Place { graph, node: handle.addr() })
     }

@@ -5,10 +5,12 @@ use cuda_driver_sys::*;
 
 use super::edges::ORDINARY;
 use super::operation::Operation;
-use super::{Edge, Place};
+use super::{NODES, Place};
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::Call;
+use crate::driver::work::Work;
+use crate::driver::work::recorder::Edge;
 
 entries! {
     cuGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) = add_empty;
@@ -21,13 +23,13 @@ entries! {
 /// # Safety
 ///
 /// 1. `after` has `count` elements, or is null.
-pub(super) unsafe fn insert(
+pub(super) unsafe fn insert<O: Into<Operation>>(
     call: &Call,
     node: Out<'_, CUgraphNode>,
     graph: CUgraph,
     after: In<'_, CUgraphNode>,
     count: usize,
-    make: impl FnOnce(&Call) -> Outcome<Operation>,
+    make: impl FnOnce(&Call) -> Outcome<O>,
 ) -> Outcome {
     // SAFETY: `read_array` asks for `count` elements and looks for null itself: the caller's duty 1.
     let nodes = unsafe { after.read_array(count)? };
@@ -36,18 +38,18 @@ pub(super) unsafe fn insert(
 }
 
 /// Adds a node behind those edges.
-pub(super) fn insert_after(
+pub(super) fn insert_after<O: Into<Operation>>(
     call: &Call,
     node: Out<'_, CUgraphNode>,
     graph: CUgraph,
     after: Vec<Edge>,
-    make: impl FnOnce(&Call) -> Outcome<Operation>,
+    make: impl FnOnce(&Call) -> Outcome<O>,
 ) -> Outcome {
     let place = node.required()?;
     let graph = call.graph(graph)?;
-    let operation = make(call)?;
+    let operation = make(call)?.into();
     graph.contents().check_edges(&after, &operation)?;
-    place.set(to_c(graph.add(call.state()?, operation, after)));
+    place.set(to_c(graph.add(operation, after)));
     Ok(())
 }
 
@@ -59,7 +61,7 @@ fn add_empty(
     count: usize,
 ) -> Outcome {
     // SAFETY: by the function's contract there are `count` nodes.
-    unsafe { insert(call, node, graph, after, count, |_| Ok(Operation::Empty)) }
+    unsafe { insert(call, node, graph, after, count, |_| Ok(Work::Empty)) }
 }
 
 /// The edges of the node go with it.
@@ -72,9 +74,8 @@ fn destroy(call: &Call, node: CUgraphNode) -> Outcome {
         other.after.retain(|edge| edge.from != node);
     }
     drop(contents);
-    let state = call.state()?;
-    state.nodes.remove(node);
-    gone.operation.graphs().iter().for_each(|graph| graph.discard(state));
+    NODES.remove(node);
+    gone.operation.graphs().iter().for_each(|graph| graph.discard());
     Ok(())
 }
 

@@ -1,69 +1,61 @@
 //! What a node does.
 
-use cuda_driver_sys::CUgraphNodeType;
+use cuda_driver_sys::CUgraphNodeType as T;
 use std::sync::Arc;
 
 use super::Graph;
 use super::conditional::Conditional;
-use super::copy::Copy3d;
-use super::event::{Points, Signal};
-use super::fill::Fill;
-use super::host::HostCall;
-use super::kernel::KernelCall;
-use super::memory::Alloc;
 use super::plan::Plan;
 use crate::driver::entry::Outcome;
-use crate::driver::state::State;
+use crate::driver::work::{Turn, Work};
 use crate::engine::Fault;
 
 /// What a node does. Copying one is cheap; its graphs are shared by the copies.
 #[derive(Clone)]
-pub(in crate::driver) enum Operation {
-    Kernel(KernelCall),
-    Copy(Copy3d),
-    Fill(Fill),
-    Host(HostCall),
-    /// Records an event.
-    Record(Signal),
-    /// Waits for an event.
-    Wait(Signal),
+pub(super) enum Operation {
+    /// What a stream could do.
+    Work(Work),
     /// Does all that a graph of its own does.
     Child(Arc<Graph>),
-    /// Allocates memory.
-    Alloc(Alloc),
-    /// Gives memory back.
-    Free(u64),
     /// Does what a condition says.
     Conditional(Conditional),
-    /// Nothing: a place where edges meet.
-    Empty,
 }
 
-/// Where and when an operation is done.
-pub(super) struct Turn {
-    pub(super) state: &'static State,
-    /// Handle of the stream.
-    pub(super) stream: usize,
-    /// What its event nodes make and wait for.
-    pub(super) points: Points,
+impl From<Work> for Operation {
+    fn from(work: Work) -> Operation {
+        Operation::Work(work)
+    }
 }
 
 impl Operation {
-    /// What kind of node it makes.
-    pub(super) fn kind(&self) -> CUgraphNodeType {
+    /// What kind of node it makes, for the API and in words.
+    fn kind_and_name(&self) -> (T, &'static str) {
         match self {
-            Operation::Kernel(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
-            Operation::Copy(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
-            Operation::Fill(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
-            Operation::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
-            Operation::Record(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-            Operation::Wait(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-            Operation::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
-            Operation::Alloc(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-            Operation::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
-            Operation::Conditional(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
-            Operation::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
+            Operation::Work(work) => match work {
+                Work::Kernel(_) => (T::CU_GRAPH_NODE_TYPE_KERNEL, "KERNEL"),
+                Work::Copy(_) => (T::CU_GRAPH_NODE_TYPE_MEMCPY, "MEMCPY"),
+                Work::Fill(_) => (T::CU_GRAPH_NODE_TYPE_MEMSET, "MEMSET"),
+                Work::Host(_) => (T::CU_GRAPH_NODE_TYPE_HOST, "HOST"),
+                Work::Record(_) => (T::CU_GRAPH_NODE_TYPE_EVENT_RECORD, "EVENT_RECORD"),
+                Work::Wait(_) => (T::CU_GRAPH_NODE_TYPE_WAIT_EVENT, "EVENT_WAIT"),
+                Work::Alloc(_) => (T::CU_GRAPH_NODE_TYPE_MEM_ALLOC, "MEM_ALLOC"),
+                Work::Free(_) => (T::CU_GRAPH_NODE_TYPE_MEM_FREE, "MEM_FREE"),
+                Work::Values(_) => (T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, "BATCH_MEM_OP"),
+                Work::Empty => (T::CU_GRAPH_NODE_TYPE_EMPTY, "EMPTY"),
+            },
+            Operation::Child(_) => (T::CU_GRAPH_NODE_TYPE_GRAPH, "GRAPH"),
+            Operation::Conditional(_) => (T::CU_GRAPH_NODE_TYPE_CONDITIONAL, "CONDITIONAL"),
         }
+    }
+
+    /// What kind of node it makes.
+    pub(super) fn kind(&self) -> T {
+        self.kind_and_name().0
+    }
+
+    /// What kind of node it makes, in words.
+    pub(super) fn name(&self) -> &'static str {
+        self.kind_and_name().1
     }
 
     /// The graphs that are a part of it.
@@ -71,77 +63,47 @@ impl Operation {
         match self {
             Operation::Child(graph) => std::slice::from_ref(graph),
             Operation::Conditional(conditional) => conditional.graphs(),
-            _ => &[],
+            Operation::Work(_) => &[],
         }
     }
 
     /// The same for another node, with graphs of its own.
-    pub(super) fn duplicate(&self, state: &State) -> Operation {
+    pub(super) fn duplicate(&self) -> Operation {
         match self {
-            Operation::Child(graph) => Operation::Child(graph.duplicate(state).embed()),
+            Operation::Child(graph) => Operation::Child(graph.duplicate().embed()),
             other => other.clone(),
-        }
-    }
-
-    /// What kind of node it makes, in words.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Operation::Kernel(_) => "KERNEL",
-            Operation::Copy(_) => "MEMCPY",
-            Operation::Fill(_) => "MEMSET",
-            Operation::Host(_) => "HOST",
-            Operation::Record(_) => "EVENT_RECORD",
-            Operation::Wait(_) => "EVENT_WAIT",
-            Operation::Child(_) => "GRAPH",
-            Operation::Alloc(_) => "MEM_ALLOC",
-            Operation::Free(_) => "MEM_FREE",
-            Operation::Conditional(_) => "CONDITIONAL",
-            Operation::Empty => "EMPTY",
         }
     }
 
     /// Whether a graph with such a node cannot be cloned.
     pub(super) fn is_unique(&self) -> bool {
-        matches!(self, Operation::Alloc(_) | Operation::Free(_) | Operation::Conditional(_))
+        self.is_memory() || matches!(self, Operation::Conditional(_))
     }
 
     /// Whether it allocates or frees.
     pub(super) fn is_memory(&self) -> bool {
-        matches!(self, Operation::Alloc(_) | Operation::Free(_))
+        matches!(self, Operation::Work(Work::Alloc(_) | Work::Free(_)))
     }
 
     /// Whether it is a kernel.
     pub(super) fn is_kernel(&self) -> bool {
-        matches!(self, Operation::Kernel(_))
+        matches!(self, Operation::Work(Work::Kernel(_)))
     }
 
     /// Whether it can be launched now.
-    pub(super) fn check(&self, state: &State) -> Outcome {
+    pub(super) fn check(&self) -> Outcome {
         match self {
-            Operation::Kernel(kernel) => kernel.check(state),
-            Operation::Record(signal) | Operation::Wait(signal) => signal.check(state),
-            _ => Ok(()),
+            Operation::Work(work) => work.check(),
+            Operation::Child(_) | Operation::Conditional(_) => Ok(()),
         }
     }
 
     /// Does it, as the part of that node. `inner` are the plans of its graphs.
     pub(super) fn run(&self, node: usize, inner: &[Plan], turn: &Turn) -> Result<(), Box<Fault>> {
         match self {
-            Operation::Kernel(kernel) => kernel.run(turn.state),
-            Operation::Copy(copy) => copy.run(&turn.state.memory),
-            Operation::Fill(fill) => fill.run(&turn.state.memory),
-            Operation::Host(call) => {
-                call.run(turn.stream);
-                Ok(())
-            }
-            Operation::Record(_) | Operation::Wait(_) => {
-                turn.points.reach(node);
-                Ok(())
-            }
+            Operation::Work(work) => work.run(node, turn),
             Operation::Child(_) => inner.iter().try_for_each(|plan| plan.run(turn)),
             Operation::Conditional(conditional) => conditional.run(inner, turn),
-            // Memory is there for as long as the graph is.
-            Operation::Alloc(_) | Operation::Free(_) | Operation::Empty => Ok(()),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use cuda_driver_sys::CUgraphNode;
 
-use super::event::Points;
-use super::operation::{Operation, Turn};
+use super::operation::Operation;
 use super::user_object::Hold;
 use super::{Graph, Node};
 use crate::driver::entry::Outcome;
 use crate::driver::handles::to_c;
-use crate::driver::state::State;
+use crate::driver::work::Turn;
+use crate::driver::work::event::Points;
 use crate::engine::Fault;
 
 /// The steps of an executable graph.
@@ -101,10 +101,10 @@ impl Plan {
     }
 
     /// Whether all of it can be launched now.
-    pub(super) fn check(&self, state: &State) -> Outcome {
+    pub(super) fn check(&self) -> Outcome {
         self.steps.iter().filter(|step| step.enabled).try_for_each(|step| {
-            step.operation.check(state)?;
-            step.inner.iter().try_for_each(|plan| plan.check(state))
+            step.operation.check()?;
+            step.inner.iter().try_for_each(|plan| plan.check())
         })
     }
 
@@ -117,7 +117,9 @@ impl Plan {
 
     fn set_points(&self, points: &mut Points) {
         for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
-            points.set(step.node, &step.operation);
+            if let Operation::Work(work) = &step.operation {
+                points.set(step.node, work);
+            }
             step.inner.iter().for_each(|plan| plan.set_points(points));
         }
     }

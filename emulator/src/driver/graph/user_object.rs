@@ -11,8 +11,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
-use crate::driver::handles::to_c;
-use crate::driver::state::{self, Call, enter_callback, lock};
+use crate::driver::handles::{Handles, to_c};
+use crate::driver::state::{Call, enter_callback, lock};
 
 entries! {
     cuUserObjectCreate(object: *mut CUuserObject, data: *mut c_void, destroy: CUhostFn, count: c_uint, flags: c_uint) = create;
@@ -69,6 +69,8 @@ fn worker() -> Option<Sender<Destroy>> {
     Some(sender)
 }
 
+pub(in crate::driver) static USER_OBJECTS: Handles<UserObject> = Handles::new(35);
+
 impl UserObject {
     fn retain(&self, count: u64) {
         self.count.fetch_add(count, Ordering::Relaxed);
@@ -79,9 +81,7 @@ impl UserObject {
         let give = |held: u64| held.checked_sub(count);
         let before = self.count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, give);
         if before.map_err(|_| INVALID_VALUE)? == count {
-            if let Some(state) = state::get() {
-                state.user_objects.remove(self.handle);
-            }
+            USER_OBJECTS.remove(self.handle);
             self.destroy.schedule();
         }
         Ok(())
@@ -113,12 +113,12 @@ fn references(count: c_uint) -> Outcome<u64> {
     if (1..=i32::MAX as c_uint).contains(&count) { Ok(u64::from(count)) } else { Err(INVALID_VALUE) }
 }
 
-fn named(call: &Call, object: CUuserObject) -> Outcome<Arc<UserObject>> {
-    call.state()?.user_objects.get(object.addr()).ok_or(INVALID_VALUE)
+fn named(object: CUuserObject) -> Outcome<Arc<UserObject>> {
+    USER_OBJECTS.get(object.addr()).ok_or(INVALID_VALUE)
 }
 
 fn create(
-    call: &Call,
+    _: &Call,
     object: Out<CUuserObject>,
     data: *mut c_void,
     destroy: CUhostFn,
@@ -132,21 +132,20 @@ fn create(
     if flags != CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0 {
         return Err(INVALID_VALUE);
     }
-    let state = call.state()?;
-    let handle = state.user_objects.reserve();
+    let handle = USER_OBJECTS.reserve();
     let destroy = Destroy { function, data };
-    state.user_objects.insert(handle, Arc::new(UserObject { handle, count, destroy }));
+    USER_OBJECTS.insert(handle, Arc::new(UserObject { handle, count, destroy }));
     place.set(to_c(handle));
     Ok(())
 }
 
-fn retain(call: &Call, object: CUuserObject, count: c_uint) -> Outcome {
-    named(call, object)?.retain(references(count)?);
+fn retain(_: &Call, object: CUuserObject, count: c_uint) -> Outcome {
+    named(object)?.retain(references(count)?);
     Ok(())
 }
 
-fn release(call: &Call, object: CUuserObject, count: c_uint) -> Outcome {
-    named(call, object)?.release(references(count)?)
+fn release(_: &Call, object: CUuserObject, count: c_uint) -> Outcome {
+    named(object)?.release(references(count)?)
 }
 
 fn retain_in_graph(
@@ -157,7 +156,7 @@ fn retain_in_graph(
     flags: c_uint,
 ) -> Outcome {
     let graph = call.graph(graph)?;
-    let object = named(call, object)?;
+    let object = named(object)?;
     let count = references(count)?;
     match flags {
         0 => object.retain(count),
@@ -171,7 +170,7 @@ fn retain_in_graph(
 
 fn release_from_graph(call: &Call, graph: CUgraph, object: CUuserObject, count: c_uint) -> Outcome {
     let graph = call.graph(graph)?;
-    let object = named(call, object)?;
+    let object = named(object)?;
     let mut left = references(count)?;
     let mut contents = graph.contents();
     let is_it = |hold: &&mut Hold| hold.object.handle == object.handle;

@@ -6,11 +6,11 @@
 use cuda_driver_sys::*;
 use std::sync::Arc;
 
-use super::event;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, NOT_SUPPORTED, Outcome};
-use crate::driver::event::Event;
 use crate::driver::function::Function;
 use crate::driver::state::Call;
+use crate::driver::work::event::Event;
+use crate::driver::work::kernel::Attributes;
 
 /// What the attributes of a launch ask for. Those that only steer a GPU's scheduler and caches are checked and have no
 /// effect.
@@ -25,7 +25,7 @@ pub(in crate::driver) struct Request {
     /// Events that the launch signals: here when it is done.
     pub(super) events: Vec<Arc<Event>>,
     /// All attributes, as they were given.
-    pub(in crate::driver) attributes: Vec<CUlaunchAttribute>,
+    attributes: Vec<CUlaunchAttribute>,
 }
 
 /// The largest cluster that every device of this architecture takes.
@@ -61,13 +61,14 @@ impl Request {
         Ok(request)
     }
 
-    /// Whether the kernel may begin before the one before it is done.
-    pub(super) fn is_programmatic(&self) -> bool {
-        self.attributes.iter().any(|attribute| {
+    /// All attributes, as they were given.
+    pub(super) fn attributes(self) -> Attributes {
+        let programmatic = self.attributes.iter().any(|attribute| {
             attribute.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
                 // SAFETY: the caller set the member that the id names.
                 && unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0
-        })
+        });
+        Attributes { all: self.attributes, programmatic }
     }
 
     fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {
@@ -179,4 +180,16 @@ fn size(cluster: [u32; 3]) -> u32 {
 
 fn divides(cluster: [u32; 3], grid: [u32; 3]) -> bool {
     grid.iter().zip(cluster).all(|(dimension, factor)| dimension.is_multiple_of(factor))
+}
+
+/// The event that a launch attribute names.
+fn event(call: &Call, handle: CUevent, flags: i32) -> Outcome<Arc<Event>> {
+    let event = call.event(handle)?;
+    match flags {
+        _ if !event.is_plain() => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        0 => Ok(event),
+        // Only in a graph that is being captured.
+        1 => Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+        _ => Err(INVALID_VALUE),
+    }
 }

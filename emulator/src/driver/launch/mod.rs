@@ -9,14 +9,13 @@ use std::sync::Arc;
 
 use super::device::MULTIPROCESSORS;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Outcome, entries};
-use super::function::{Function, resolve};
-use super::graph::capture::record::{Recorder, recorder};
-use super::graph::kernel::KernelCall;
-use super::graph::operation::Operation;
-use super::handles::to_c;
-use super::state::{Call, State};
-use super::stream::{Stream, Work};
-use crate::engine::{self, Fault, Launch};
+use super::function::Function;
+use super::module::library::resolve;
+use super::state::Call;
+use super::stream::{Pace, Stream};
+use super::work::Work;
+use super::work::kernel::KernelCall;
+use crate::engine::Launch;
 use cluster::Request;
 use parameters::Packet;
 
@@ -118,47 +117,16 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 }
 
 /// Gives the kernel to the stream.
-fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, asked: Asked<'_>) -> Outcome {
-    let state = call.state()?;
-    if let Some(recorder) = recorder(stream)? {
-        return record(call, &recorder, function, asked);
-    }
-    let launch = prepare(function, &asked)?;
-    let function = Arc::clone(function);
-    let run = move || execute(state, &function, &launch);
-    let done = stream.submit(None, Work::Run(Box::new(run)))?;
-    for event in asked.request.events {
-        event.set(Arc::clone(&done));
-    }
-    Ok(())
-}
-
-/// Runs a kernel to its end, in the memory of its context and of those that it may reach.
-pub(super) fn execute(state: &State, function: &Function, launch: &Launch) -> Result<(), Box<Fault>> {
-    let context = &function.context;
-    let memory = context.memory.with_peers(context.peer_devices(state));
-    engine::run(&function.kernel, launch, &memory, state.config.workers).map(|_| ())
-}
-
-/// Makes a node of the launch.
-fn record(call: &Call, recorder: &Recorder, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
-    let state = call.state()?;
+fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
+    stream.is_recording()?;
     let events = std::mem::take(&mut asked.request.events);
-    let programmatic = asked.request.is_programmatic();
-    let operation = Operation::Kernel(KernelCall::new(Arc::clone(function), asked)?);
-    let node = if programmatic {
-        recorder.add_programmatic(state, operation)?
-    } else {
-        recorder.add(state, operation)?
-    };
-    for event in events {
-        event.set_captured(recorder.point_at(node));
-    }
+    let point = stream.give(call, Work::Kernel(prepare(function, asked)?), Pace::Queued)?;
+    events.iter().for_each(|event| event.set(point.clone()));
     Ok(())
 }
 
 /// Checks what driver 580 checks, in its order, and copies the parameters.
-pub(super) fn prepare(function: &Function, asked: &Asked<'_>) -> Outcome<Launch> {
+pub(super) fn prepare(function: &Arc<Function>, asked: Asked<'_>) -> Outcome<KernelCall> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if asked.shared > function.settings().dynamic_shared {
@@ -178,7 +146,7 @@ pub(super) fn prepare(function: &Function, asked: &Asked<'_>) -> Outcome<Launch>
         }
     }
     function.mark_loaded();
-    Ok(Launch {
+    let launch = Launch {
         grid,
         block,
         cluster: cluster.unwrap_or([1; 3]),
@@ -186,7 +154,8 @@ pub(super) fn prepare(function: &Function, asked: &Asked<'_>) -> Outcome<Launch>
         cooperative: asked.request.cooperative,
         parameters,
         ..Launch::default()
-    })
+    };
+    Ok(KernelCall::new(Arc::clone(function), asked.grid, asked.block, launch, asked.request.attributes()))
 }
 
 /// Most blocks in each dimension of a grid.
@@ -220,16 +189,4 @@ fn dimensions(function: &Function, grid: [u32; 3], block: [u32; 3]) -> Outcome<(
         return Err(INVALID_VALUE);
     }
     Ok((grid, block))
-}
-
-/// The event that a launch attribute names.
-fn event(call: &Call, handle: CUevent, flags: i32) -> Outcome<Arc<super::event::Event>> {
-    let event = call.event(to_c(handle.addr()))?;
-    match flags {
-        _ if !event.is_plain() => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
-        0 => Ok(event),
-        // Only in a graph that is being captured.
-        1 => Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
-        _ => Err(INVALID_VALUE),
-    }
 }

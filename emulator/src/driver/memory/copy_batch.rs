@@ -8,10 +8,12 @@ use std::ffi::c_ulonglong;
 use std::sync::Arc;
 
 use super::copy::{self, Mode};
-use super::copy_rows::{self, Named, Size};
+use super::copy_rows;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, entries};
+use crate::driver::queue::Kind;
 use crate::driver::state::Call;
-use crate::driver::stream::{Kind, Stream};
+use crate::driver::stream::Stream;
+use crate::driver::work::copy::{Named, Size};
 
 entries! {
     cuMemcpyBatchAsync_v2(targets: *mut CUdeviceptr, sources: *mut CUdeviceptr, sizes: *mut usize, count: usize, attributes: *mut CUmemcpyAttributes, starts: *mut usize, attribute_count: usize, stream: CUstream) = linear;
@@ -96,7 +98,7 @@ fn volumes(
         let unit = element(call, &operation)?;
         let size = Size { width: width.checked_mul(unit).ok_or(INVALID_VALUE)?, height, depth };
         let (target, source) = (named(&operation.dst, size, unit)?, named(&operation.src, size, unit)?);
-        copy_rows::copy(call, &stream, &target, &source, size, mode)?;
+        copy_rows::copy(call, &stream, target, source, size, mode)?;
     }
     Ok(())
 }

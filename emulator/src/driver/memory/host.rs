@@ -11,6 +11,7 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
+use crate::driver::context::synchronize_all;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::Memory;
@@ -26,8 +27,9 @@ entries! {
 }
 
 /// The pinned ranges, by their first address.
-#[derive(Default)]
 pub(in crate::driver) struct Pinned(Mutex<BTreeMap<usize, Range>>);
+
+pub(in crate::driver) static PINNED: Pinned = Pinned(Mutex::new(BTreeMap::new()));
 
 /// A pinned range.
 #[derive(Clone, Copy)]
@@ -78,7 +80,7 @@ impl Pinned {
     }
 
     /// Forgets what a context owned. The bytes of allocations stay: the program may still hold pointers to them.
-    pub(in crate::driver) fn forget(&self, context: u64, memory: &Memory) {
+    fn forget(&self, context: u64, memory: &Memory) {
         lock(&self.0).retain(|address, range| {
             if range.context == context {
                 memory.leave(*address as u64);
@@ -86,6 +88,11 @@ impl Pinned {
             range.context != context
         });
     }
+}
+
+/// Gives back what a context owns of pinned memory.
+pub(in crate::driver) fn forget(state: &State, context: u64) {
+    PINNED.forget(context, &state.memory);
 }
 
 fn allocate(call: &Call, pointer: Out<*mut c_void>, bytes: usize) -> Outcome {
@@ -135,7 +142,7 @@ unsafe fn enter(state: &State, start: *mut u8, range: Range) {
         unsafe { state.memory.enter_host(start, range.bytes as u64) };
     }
     // The program gives the address back as a plain number of C.
-    lock(&state.pinned.0).insert(start.expose_provenance(), range);
+    lock(&PINNED.0).insert(start.expose_provenance(), range);
 }
 
 /// Waits for all work, which may use the memory.
@@ -145,8 +152,8 @@ fn free(call: &Call, pointer: *mut c_void) -> Outcome {
     if pointer.is_null() {
         return Ok(());
     }
-    let range = state.pinned.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
-    state.synchronize();
+    let range = PINNED.take(pointer.addr(), true).ok_or(INVALID_VALUE)?;
+    synchronize_all();
     state.memory.leave(pointer.addr() as u64);
     if let Some(layout) = range.layout {
         // SAFETY: it was allocated with this layout, and its entry, which is gone, was the only way here.
@@ -161,11 +168,11 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
-    if state.pinned.find(pointer.addr(), 1).is_some_and(|(_, range)| range.layout.is_some()) {
+    if PINNED.find(pointer.addr(), 1).is_some_and(|(_, range)| range.layout.is_some()) {
         // The driver's own allocation: so answered driver 580.
         return Err(INVALID_VALUE);
     }
-    if state.pinned.overlaps(pointer.addr(), bytes) {
+    if PINNED.overlaps(pointer.addr(), bytes) {
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     }
     let range =
@@ -180,18 +187,19 @@ fn unregister(call: &Call, pointer: *mut c_void) -> Outcome {
     if pointer.is_null() {
         return Err(INVALID_VALUE);
     }
-    if state.pinned.take(pointer.addr(), false).is_none() {
-        let inside = state.pinned.find(pointer.addr(), 0).is_some_and(|(_, range)| range.bytes > 0);
+    if PINNED.take(pointer.addr(), false).is_none() {
+        let inside = PINNED.find(pointer.addr(), 0).is_some_and(|(_, range)| range.bytes > 0);
         return Err(if inside { INVALID_VALUE } else { CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED });
     }
-    state.synchronize();
+    synchronize_all();
     state.memory.leave(pointer.addr() as u64);
     Ok(())
 }
 
 fn get_flags(call: &Call, flags: Out<c_uint>, pointer: *mut c_void) -> Outcome {
     let place = flags.required()?;
-    let (_, range) = call.healthy()?.pinned.find(pointer.addr(), 1).ok_or(INVALID_VALUE)?;
+    call.healthy()?;
+    let (_, range) = PINNED.find(pointer.addr(), 1).ok_or(INVALID_VALUE)?;
     place.set(range.flags | DEVICEMAP);
     Ok(())
 }
@@ -203,9 +211,9 @@ fn get_device_pointer(
     pointer: *mut c_void,
     flags: c_uint,
 ) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let place = address.required()?;
-    if flags != 0 || state.pinned.find(pointer.addr(), 1).is_none() {
+    if flags != 0 || PINNED.find(pointer.addr(), 1).is_none() {
         return Err(INVALID_VALUE);
     }
     place.set(pointer.addr() as u64);

@@ -10,9 +10,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
 use std::sync::Mutex;
 
+use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
-use super::{OUT_OF_MEMORY, Record};
-use crate::driver::entry::{FromC, INVALID_VALUE, In, Out, Outcome, Untyped, entries};
+use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
 use crate::driver::state::{Call, State, lock};
 
 entries! {
@@ -25,8 +25,9 @@ entries! {
 }
 
 /// What was said about managed memory: for each allocation, by its address, the parts that differ, in order.
-#[derive(Default)]
 pub(in crate::driver) struct Managed(Mutex<BTreeMap<u64, Vec<Part>>>);
+
+pub(super) static MANAGED: Managed = Managed(Mutex::new(BTreeMap::new()));
 
 /// A part of an allocation, all of which was said the same about.
 #[derive(Clone)]
@@ -109,7 +110,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint)
     let state = call.state()?;
     let address = context.memory.allocate_managed(bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
     let record = Record { context: context.id, pool: None, released: false, id: state.id() };
-    state.allocations.add(address, record);
+    ALLOCATIONS.add(address, record);
     let said = Said {
         read_mostly: false,
         preferred: Location::NONE,
@@ -117,7 +118,7 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint)
         accessed_by: Vec::new(),
     };
     let whole = Part { range: address..address + bytes as u64, said };
-    lock(&state.managed.0).insert(address, vec![whole]);
+    lock(&MANAGED.0).insert(address, vec![whole]);
     place.set(address);
     Ok(())
 }
@@ -142,8 +143,8 @@ fn prefetch(
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    stream.submit_small(move || {
-        state.managed.say(range.clone(), |said| said.prefetched = location);
+    stream.give_apart_small(move || {
+        MANAGED.say(range.clone(), |said| said.prefetched = location);
         Ok(())
     })
 }
@@ -159,7 +160,7 @@ fn advise(
     call.context()?;
     let state = call.state()?;
     let range = range(state, address, bytes)?;
-    let said = &state.managed;
+    let said = &MANAGED;
     match advice {
         A::CU_MEM_ADVISE_SET_READ_MOSTLY => said.say(range, |said| said.read_mostly = true),
         A::CU_MEM_ADVISE_UNSET_READ_MOSTLY => said.say(range, |said| said.read_mostly = false),
@@ -221,7 +222,7 @@ fn get_attribute(
 ) -> Outcome {
     let state = call.healthy()?;
     let place = value.required()?;
-    let parts = state.managed.said(range(state, address, bytes)?);
+    let parts = MANAGED.said(range(state, address, bytes)?);
     if size == 0 || !size.is_multiple_of(size_of::<c_int>()) {
         return Err(INVALID_VALUE);
     }
@@ -269,5 +270,5 @@ fn attach(call: &Call, stream: CUstream, address: CUdeviceptr, bytes: usize, fla
     if !whole || single_of_null || !matches!(asked, GLOBAL | HOST | SINGLE) {
         return Err(INVALID_VALUE);
     }
-    stream.submit_small(|| Ok(()))
+    stream.give_apart_small(|| Ok(()))
 }

@@ -1,5 +1,6 @@
 //! `cuMem*`: device memory, pinned host memory, copies, fills, pointer queries.
 
+pub(super) mod allocations;
 pub(super) mod copy;
 pub(super) mod copy_batch;
 pub(super) mod copy_rows;
@@ -9,26 +10,21 @@ pub(super) mod managed;
 pub(super) mod peer;
 pub(super) mod pointer;
 pub(super) mod pool;
+mod pools;
 pub(super) mod set;
 pub(super) mod values;
 pub(super) mod virtual_memory;
 
-use super::context::Context;
-use super::entry::{INVALID_VALUE, Out, Outcome, entries};
-use super::state::{Call, State, lock};
-use crate::engine::{Fault, FaultKind};
-use crate::memory::BadRange;
-use crate::memory::Reach;
+use super::context::synchronize_all;
+use super::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
+use super::state::{Call, State};
+use super::work::memory::GRAPH_MEMORY;
+pub(super) use allocations::ALLOCATIONS;
+use allocations::Record;
 use cuda_driver_sys::*;
-pub(super) use host::Pinned;
-pub(super) use managed::Managed;
-pub(super) use pool::Pools;
-use std::collections::BTreeMap;
+use managed::MANAGED;
+pub(super) use pools::POOLS;
 use std::ffi::c_uint;
-use std::sync::{Arc, Mutex};
-pub(super) use virtual_memory::VirtualMemory;
-
-use pool::Pool;
 
 entries! {
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) = allocate;
@@ -38,109 +34,17 @@ entries! {
     cuMemGetAddressRange_v2(base: *mut CUdeviceptr, bytes: *mut usize, address: CUdeviceptr) = get_address_range;
 }
 
-/// Whose the allocations are. Variables of modules are not among them: a program cannot free those.
-#[derive(Default)]
-pub(super) struct Allocations(Mutex<BTreeMap<u64, Record>>);
-
-/// An allocation of the program.
-#[derive(Clone)]
-pub(super) struct Record {
-    /// Number of the context.
-    pub(super) context: u64,
-    /// The pool that it was taken from by `cuMemAllocAsync`, and what counts there.
-    pub(super) pool: Option<Arc<Pool>>,
-    /// Freed by `cuMemFreeAsync`, whose turn in its stream has not come.
-    released: bool,
-    /// Its number, as `cuPointerGetAttribute` tells it.
-    pub(super) id: u64,
-}
-
-impl Allocations {
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        lock(&self.0).len()
-    }
-
-    /// Enters a new allocation.
-    fn add(&self, address: u64, record: Record) {
-        lock(&self.0).insert(address, record);
-    }
-
-    /// Takes out the allocation that starts at `address`, unless it is released.
-    fn take(&self, address: u64) -> Option<Record> {
-        let mut records = lock(&self.0);
-        records.get(&address).filter(|record| !record.released)?;
-        records.remove(&address)
-    }
-
-    /// Marks the allocation that starts at `address` as released: no function takes it any more.
-    fn mark_released(&self, address: u64) -> Outcome {
-        let mut records = lock(&self.0);
-        let record = records.get_mut(&address).filter(|record| !record.released).ok_or(INVALID_VALUE)?;
-        record.released = true;
-        Ok(())
-    }
-
-    /// What is known about the allocation that starts at `address`.
-    pub(super) fn get(&self, address: u64) -> Option<Record> {
-        lock(&self.0).get(&address).cloned()
-    }
-
-    /// Frees all that a context owns.
-    pub(super) fn release(&self, context: u64, state: &State) {
-        lock(&self.0).retain(|address, record| {
-            if record.context == context {
-                record.give_back(*address, state);
-            }
-            record.context != context
-        });
+/// Gives back what a context owns of allocations.
+pub(super) fn forget(state: &State, context: u64) {
+    for (address, record) in ALLOCATIONS.take_all(context) {
+        give_back(state, address, &record);
     }
 }
 
-impl Record {
-    /// Frees the allocation, which starts at `address` and is live: its record, which is gone, was the only way here.
-    fn give_back(&self, address: u64, state: &State) {
-        let bytes = state.memory.find(address).map_or(0, |allocation| allocation.len());
-        if let Some(pool) = &self.pool {
-            pool.give_back(bytes);
-        }
-        state.managed.forget(address);
-        let _ = state.memory.free(address);
-    }
-}
-
-impl State {
-    /// Whether a range of device addresses is allocated, in one piece or in mappings side by side, and not freed.
-    pub(super) fn is_device_range(&self, address: u64, bytes: u64) -> bool {
-        let Some(allocation) = self.memory.find(address) else { return false };
-        self.memory.contains(address, bytes)
-            && self.allocations.get(allocation.base()).is_none_or(|record| !record.released)
-    }
-
-    /// Allocates for a context.
-    pub(super) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
-        let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;
-        let record = Record { context: context.id, pool: None, released: false, id: self.id() };
-        self.allocations.add(address, record);
-        Ok(address)
-    }
-}
-
-/// `CUDA_ERROR_OUT_OF_MEMORY`
-const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-
-/// The report of an asynchronous copy or fill whose memory was freed before its turn came.
-pub(super) fn fault(function: &str, error: &BadRange) -> Box<Fault> {
-    Box::new(Fault {
-        kind: FaultKind::IllegalAddress,
-        kernel: function.to_owned(),
-        block: [0; 3],
-        thread: [0; 3],
-        address: Some(error.address),
-        ptx_line: 0,
-        source: None,
-        message: error.to_string(),
-    })
+/// Frees an allocation, whose record is gone from the table.
+fn give_back(state: &State, address: u64, record: &Record) {
+    MANAGED.forget(address);
+    record.give_back(address, state);
 }
 
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize) -> Outcome {
@@ -185,18 +89,18 @@ fn free(call: &Call, address: CUdeviceptr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
-    if let Some(block) = state.graph_memory.release(address) {
-        state.synchronize();
+    if let Some(block) = GRAPH_MEMORY.release(address) {
+        synchronize_all();
         drop(block);
         return Ok(());
     }
-    let Some(record) = state.allocations.take(address) else {
+    let Some(record) = ALLOCATIONS.take(address) else {
         // Memory of a context that is gone: driver 580 says so only where that context is current.
         let gone = call.context().err().filter(|code| *code == CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return Err(gone.unwrap_or(INVALID_VALUE));
     };
-    state.synchronize();
-    record.give_back(address, state);
+    synchronize_all();
+    give_back(state, address, &record);
     Ok(())
 }
 

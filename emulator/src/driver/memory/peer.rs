@@ -3,11 +3,13 @@
 use cuda_driver_sys::*;
 use std::sync::Arc;
 
-use super::copy::{End, Mode, start};
+use super::copy::{Mode, start};
 use crate::driver::context::Context;
-use crate::driver::entry::{INVALID_CONTEXT, INVALID_VALUE, Outcome, entries};
+use crate::driver::context::current::living;
+use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
 use crate::driver::state::{Call, State};
 use crate::driver::stream::Stream;
+use crate::driver::work::ends::End;
 
 entries! {
     cuMemcpyPeer(target: CUdeviceptr, to: CUcontext, source: CUdeviceptr, from: CUcontext, bytes: usize) = copy;
@@ -24,7 +26,7 @@ fn copy(
     bytes: usize,
 ) -> Outcome {
     let stream = call.context()?.legacy();
-    let (to, from) = (context(call, to)?, context(call, from)?);
+    let (to, from) = (living(call, to)?, living(call, from)?);
     to.synchronize();
     from.synchronize();
     between(call, &stream, (&to, target), (&from, source), bytes)?;
@@ -42,13 +44,8 @@ fn copy_async(
     stream: CUstream,
 ) -> Outcome {
     let stream = call.stream(stream)?;
-    let (to, from) = (context(call, to)?, context(call, from)?);
+    let (to, from) = (living(call, to)?, living(call, from)?);
     between(call, &stream, (&to, target), (&from, source), bytes)
-}
-
-pub(super) fn context(call: &Call, handle: CUcontext) -> Outcome<Arc<Context>> {
-    let known = call.healthy()?.contexts.get(handle.addr());
-    known.filter(|context| context.is_alive()).ok_or(INVALID_CONTEXT)
 }
 
 fn between(

@@ -7,9 +7,12 @@ use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
+use super::allocations::ALLOCATIONS;
+use super::host::PINNED;
+use crate::driver::context::CONTEXTS;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome, Untyped, entries};
 use crate::driver::handles::to_c;
-use crate::driver::module::Module;
+use crate::driver::module::{MODULES, Module};
 use crate::driver::state::{Call, State};
 
 entries! {
@@ -70,10 +73,10 @@ impl Target {
         let allocation = state.memory.find(address).filter(|_| state.is_device_range(address, 0))?;
         let (base, bytes) = (allocation.base(), allocation.len());
         if allocation.is_on_host() && !allocation.is_managed() {
-            let (_, range) = state.pinned.find(usize::try_from(address).ok()?, 1)?;
+            let (_, range) = PINNED.find(usize::try_from(address).ok()?, 1)?;
             return Some(Target {
                 kind: Kind::Host,
-                ordinal: state.contexts.get(range.owner).map_or(0, |context| context.device),
+                ordinal: CONTEXTS.get(range.owner).map_or(0, |context| context.device),
                 context: range.owner,
                 base,
                 bytes,
@@ -82,12 +85,11 @@ impl Target {
                 writable: true,
             });
         }
-        let record = state.allocations.get(base);
-        let owner =
-            |id| state.contexts.all().iter().find(|context| context.id == id).map(|context| context.handle);
+        let record = ALLOCATIONS.get(base);
+        let owner = |id| CONTEXTS.all().iter().find(|context| context.id == id).map(|context| context.handle);
         // Variables of modules have no record.
         let owns = |module: &Arc<Module>| module.context.handle != 0 && module.owns(base);
-        let module = || state.modules.all().into_iter().find(owns);
+        let module = || MODULES.all().into_iter().find(owns);
         let context = match &record {
             Some(record) if record.pool.is_some() => None,
             Some(record) => owner(record.context),

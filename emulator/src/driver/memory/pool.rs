@@ -5,19 +5,20 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
-use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::ffi::c_void;
+use std::sync::Arc;
 
+use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
-use super::{OUT_OF_MEMORY, Record, fault};
+use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
-use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Untyped, entries};
-use crate::driver::graph::capture::record::recorder;
-use crate::driver::graph::memory::{capture_alloc, capture_free};
-use crate::driver::handles::{Handles, to_c};
-use crate::driver::state::{Call, lock};
-use crate::driver::stream::Stream;
-use crate::memory::{ALIGNMENT, BadRange, Reach};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::handles::to_c;
+use crate::driver::state::{Call, State, lock};
+use crate::driver::stream::{Pace, Stream};
+use crate::driver::work::Work;
+use crate::driver::work::memory::{Alloc, Free, GRAPH_MEMORY};
+use crate::memory::Reach;
 
 entries! {
     cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream) = allocate;
@@ -38,113 +39,9 @@ entries! {
     cuMemPoolSetAccess(pool: CUmemoryPool, descriptions: *const CUmemAccessDesc, count: usize) = set_access;
 }
 
-/// A pool. Allocations hold theirs: a pool that is destroyed counts on until the last one is freed.
-pub(in crate::driver) struct Pool {
-    pub(super) handle: usize,
-    device: CUdevice,
-    /// Most bytes that may be in use; 0 for no limit but the device's.
-    limit: u64,
-    inner: Mutex<Counts>,
-}
-
-/// What a pool counts, and settings that have no effect.
-#[derive(Default)]
-struct Counts {
-    used: u64,
-    used_high: u64,
-    reserved_high: u64,
-    threshold: u64,
-    /// Which of the three ways of reuse are on.
-    reuse: [c_int; 3],
-    /// What other devices may do.
-    access: Vec<(CUdevice, CUmemAccess_flags)>,
-}
-
-impl Counts {
-    /// The devices that reach the allocations, one bit each.
-    fn granted(&self) -> u32 {
-        let reach = self.access.iter().filter(|(_, flags)| flags.0 != 0);
-        reach.fold(0, |bits, (device, _)| bits | 1 << *device)
-    }
-}
-
-impl Pool {
-    fn new(handle: usize, device: CUdevice, limit: u64) -> Arc<Pool> {
-        let counts = Counts { reuse: [1; 3], ..Counts::default() };
-        Arc::new(Pool { handle, device, limit, inner: Mutex::new(counts) })
-    }
-
-    /// Counts an allocation, if there is room for it.
-    fn take(&self, bytes: u64) -> Outcome {
-        let mut counts = lock(&self.inner);
-        let used = counts.used.saturating_add(bytes.next_multiple_of(ALIGNMENT));
-        if self.limit != 0 && used > self.limit {
-            return Err(OUT_OF_MEMORY);
-        }
-        counts.used = used;
-        counts.used_high = counts.used_high.max(used);
-        counts.reserved_high = counts.reserved_high.max(used);
-        Ok(())
-    }
-
-    /// The opposite.
-    pub(super) fn give_back(&self, bytes: u64) {
-        let mut counts = lock(&self.inner);
-        counts.used = counts.used.saturating_sub(bytes.next_multiple_of(ALIGNMENT));
-    }
-}
-
-/// The pools, and which of them the devices use.
-pub(in crate::driver) struct Pools {
-    handles: Handles<Pool>,
-    defaults: Vec<Arc<Pool>>,
-    current: Mutex<Vec<Arc<Pool>>>,
-}
-
-impl Pools {
-    /// How many pools there are.
-    pub(in crate::driver) fn len(&self) -> usize {
-        self.handles.len()
-    }
-
-    /// One pool for each device.
-    pub(in crate::driver) fn new(devices: u32) -> Pools {
-        let handles = Handles::new(8);
-        let pool = |device| {
-            let pool = Pool::new(handles.reserve(), device, 0);
-            handles.insert(pool.handle, Arc::clone(&pool));
-            pool
-        };
-        let defaults: Vec<_> = (0..devices as CUdevice).map(pool).collect();
-        Pools { handles, current: Mutex::new(defaults.clone()), defaults }
-    }
-
-    fn get(&self, pool: CUmemoryPool) -> Outcome<Arc<Pool>> {
-        self.handles.get(pool.addr()).ok_or(INVALID_VALUE)
-    }
-
-    fn default_of(&self, device: CUdevice) -> Outcome<Arc<Pool>> {
-        checked(device)?;
-        self.defaults.get(device as usize).cloned().ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
-    }
-
-    fn current_of(&self, device: CUdevice) -> Outcome<Arc<Pool>> {
-        checked(device)?;
-        lock(&self.current).get(device as usize).cloned().ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
-    }
-
-    fn set_current(&self, device: CUdevice, pool: Arc<Pool>) -> Outcome {
-        checked(device)?;
-        let mut current = lock(&self.current);
-        let place = current.get_mut(device as usize).filter(|_| pool.device == device);
-        *place.ok_or(INVALID_VALUE)? = pool;
-        Ok(())
-    }
-}
-
 fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
-    let pool = call.state()?.pools.current_of(stream.context.device)?;
+    let pool = POOLS.current_of(stream.context.device)?;
     take(call, address, bytes, &stream, &pool)
 }
 
@@ -155,7 +52,7 @@ fn allocate_from_pool(
     pool: CUmemoryPool,
     stream: CUstream,
 ) -> Outcome {
-    let pool = call.state()?.pools.get(pool)?;
+    let pool = POOLS.get(pool)?;
     take(call, address, bytes, &call.stream(stream)?, &pool)
 }
 
@@ -171,8 +68,11 @@ fn take(
         place.set(0);
         return Ok(());
     }
-    if let Some(recorder) = recorder(stream)? {
-        place.set(capture_alloc(call, &recorder, pool.device, bytes)?);
+    if stream.is_recording()? {
+        let alloc = Alloc::on(call, pool.device, bytes)?;
+        let address = alloc.address();
+        stream.give(call, Work::Alloc(alloc), Pace::Queued)?;
+        place.set(address);
         return Ok(());
     }
     call.unsafe_in_capture()?;
@@ -180,14 +80,14 @@ fn take(
     pool.take(bytes as u64)?;
     // Peer access does not concern pools: they have an access list of their own.
     let reach = Reach::Granted(lock(&pool.inner).granted());
-    let allocated = state.device(pool.device)?.memory.allocate_for(bytes as u64, reach);
+    let allocated = state.memory_of(pool.device)?.allocate_for(bytes as u64, reach);
     let address = allocated.map_err(|_| {
         pool.give_back(bytes as u64);
         OUT_OF_MEMORY
     })?;
     let context = stream.context.id;
     let record = Record { context, pool: Some(Arc::clone(pool)), released: false, id: state.id() };
-    state.allocations.add(address, record);
+    ALLOCATIONS.add(address, record);
     place.set(address);
     Ok(())
 }
@@ -197,47 +97,41 @@ fn free(call: &Call, address: CUdeviceptr, stream: CUstream) -> Outcome {
     if address == 0 {
         return Ok(());
     }
-    if let Some(recorder) = recorder(&stream)? {
-        return capture_free(call, &recorder, address);
-    }
-    call.unsafe_in_capture()?;
-    let (state, name) = (call.state()?, call.name);
-    if let Some(block) = state.graph_memory.release(address) {
-        return stream.submit_small(move || {
-            drop(block);
-            Ok(())
-        });
+    let free = if stream.is_recording()? {
+        Free::of_graph(address)?
+    } else {
+        call.unsafe_in_capture()?;
+        released(call.state()?, address)?
+    };
+    stream.give(call, Work::Free(free), Pace::Small).map(|_| ())
+}
+
+/// From now on nobody can free it any more but the work that is the answer.
+fn released(state: &State, address: u64) -> Outcome<Free> {
+    if let Some(block) = GRAPH_MEMORY.release(address) {
+        return Ok(Free::Block(block));
     }
     if state.memory.find(address).is_some_and(|allocation| allocation.is_managed()) {
         return Err(INVALID_VALUE);
     }
-    state.allocations.mark_released(address)?;
-    let give_back = move || {
-        let record = lock(&state.allocations.0).remove(&address);
-        let bytes = state.memory.find(address).map_or(0, |allocation| allocation.len());
-        if let Some(pool) = record.and_then(|record| record.pool) {
-            pool.give_back(bytes);
-        }
-        let free = state.memory.free(address);
-        free.map_err(|error| fault(name, &BadRange { address, bytes: 0, description: error.description }))
-    };
-    stream.submit_small(give_back)
+    ALLOCATIONS.mark_released(address)?;
+    Ok(Free::Allocation(address))
 }
 
-fn get_default(call: &Call, pool: Out<CUmemoryPool>, device: CUdevice) -> Outcome {
+fn get_default(_: &Call, pool: Out<CUmemoryPool>, device: CUdevice) -> Outcome {
     let place = pool.required()?;
-    place.set(to_c(call.state()?.pools.default_of(device)?.handle));
+    place.set(to_c(POOLS.default_of(device)?.handle));
     Ok(())
 }
 
-fn get_current(call: &Call, pool: Out<CUmemoryPool>, device: CUdevice) -> Outcome {
+fn get_current(_: &Call, pool: Out<CUmemoryPool>, device: CUdevice) -> Outcome {
     let place = pool.required()?;
-    place.set(to_c(call.state()?.pools.current_of(device)?.handle));
+    place.set(to_c(POOLS.current_of(device)?.handle));
     Ok(())
 }
 
-fn set_current(call: &Call, device: CUdevice, pool: CUmemoryPool) -> Outcome {
-    let pools = &call.state()?.pools;
+fn set_current(_: &Call, device: CUdevice, pool: CUmemoryPool) -> Outcome {
+    let pools = &*POOLS;
     checked(device)?;
     pools.set_current(device, pools.get(pool)?)
 }
@@ -280,7 +174,7 @@ fn set_current_at(
 }
 
 fn create(call: &Call, pool: Out<CUmemoryPool>, properties: In<CUmemPoolProps>) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let (place, properties) = (pool.required()?, properties.read()?);
     match properties.allocType {
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => {}
@@ -292,7 +186,7 @@ fn create(call: &Call, pool: Out<CUmemoryPool>, properties: In<CUmemPoolProps>) 
         // No other process can open a handle.
         return Err(NOT_SUPPORTED);
     }
-    let pools = &state.pools;
+    let pools = &*POOLS;
     let pool = Pool::new(pools.handles.reserve(), device, properties.maxSize as u64);
     pools.handles.insert(pool.handle, Arc::clone(&pool));
     place.set(to_c(pool.handle));
@@ -301,7 +195,8 @@ fn create(call: &Call, pool: Out<CUmemoryPool>, properties: In<CUmemPoolProps>) 
 
 /// Its allocations live on. A device that used it uses its default pool again.
 fn destroy(call: &Call, pool: CUmemoryPool) -> Outcome {
-    let pools = &call.healthy()?.pools;
+    call.healthy()?;
+    let pools = &*POOLS;
     let pool = pools.get(pool)?;
     let default = pools.default_of(pool.device)?;
     if Arc::ptr_eq(&pool, &default) {
@@ -317,13 +212,13 @@ fn destroy(call: &Call, pool: CUmemoryPool) -> Outcome {
 /// Nothing is kept.
 fn trim(call: &Call, pool: CUmemoryPool, _keep: usize) -> Outcome {
     call.unsafe_in_capture()?;
-    call.state()?.pools.get(pool).map(|_| ())
+    POOLS.get(pool).map(|_| ())
 }
 
 /// The types of the values are those of the API: `int` for the first three, `cuuint64_t` for the others.
-fn get_attribute(call: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, value: Untyped) -> Outcome {
+fn get_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, value: Untyped) -> Outcome {
     use CUmemPool_attribute as A;
-    let pool = call.state()?.pools.get(pool)?;
+    let pool = POOLS.get(pool)?;
     let value = value.required()?;
     let counts = lock(&pool.inner);
     let answer = match attribute {
@@ -348,9 +243,9 @@ fn reuse(attribute: CUmemPool_attribute) -> Option<usize> {
     (attribute.0 as usize).checked_sub(1).filter(|index| *index < 3)
 }
 
-fn set_attribute(call: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, value: Untyped) -> Outcome {
+fn set_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, value: Untyped) -> Outcome {
     use CUmemPool_attribute as A;
-    let pool = call.state()?.pools.get(pool)?;
+    let pool = POOLS.get(pool)?;
     let value = value.required()?;
     let mut counts = lock(&pool.inner);
     if let Some(setting) = reuse(attribute).and_then(|index| counts.reuse.get_mut(index)) {
@@ -371,12 +266,12 @@ fn set_attribute(call: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute
 }
 
 fn get_access(
-    call: &Call,
+    _: &Call,
     flags: Out<CUmemAccess_flags>,
     pool: CUmemoryPool,
     location: In<CUmemLocation>,
 ) -> Outcome {
-    let pool = call.state()?.pools.get(pool)?;
+    let pool = POOLS.get(pool)?;
     let (place, device) = (flags.required()?, Location::of(location.read()?).device()?);
     let counts = lock(&pool.inner);
     let other = counts.access.iter().find(|(other, _)| *other == device).map(|(_, flags)| *flags);
@@ -391,7 +286,7 @@ fn get_access(
 /// Concerns what is allocated already and what will be.
 fn set_access(call: &Call, pool: CUmemoryPool, descriptions: In<CUmemAccessDesc>, count: usize) -> Outcome {
     let state = call.state()?;
-    let pool = state.pools.get(pool)?;
+    let pool = POOLS.get(pool)?;
     // SAFETY: the array has `count` elements.
     let descriptions = unsafe { descriptions.read_array(count)? };
     let mut asked = Vec::new();
@@ -410,11 +305,7 @@ fn set_access(call: &Call, pool: CUmemoryPool, descriptions: In<CUmemAccessDesc>
         counts.access.extend(asked);
         counts.granted()
     };
-    let records = lock(&state.allocations.0);
-    let own = |record: &&Record| record.pool.as_ref().is_some_and(|other| Arc::ptr_eq(other, &pool));
-    for (address, _) in records.iter().filter(|(_, record)| own(record)) {
-        // One that is being freed needs no access.
-        let _ = state.memory.grant(*address, granted);
-    }
+    // One that is being freed needs no access.
+    ALLOCATIONS.of_pool(&pool, |address| drop(state.memory.grant(address, granted)));
     Ok(())
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::ffi::{c_ulonglong, c_void};
 use std::sync::{Arc, Mutex};
 
-use super::OUT_OF_MEMORY;
 use super::location::Location;
-use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::context::synchronize_all;
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, entries};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{Physical, Rights};
 
@@ -28,7 +28,7 @@ entries! {
 }
 
 /// Where reserved addresses start: below those of other device memory.
-pub(super) const FIRST: u64 = 0x2000_0000_0000;
+pub(in crate::driver) const FIRST: u64 = 0x2000_0000_0000;
 /// Where they end.
 const END: u64 = 0x3000_0000_0000;
 /// Memory is created and mapped in multiples of this, as on an H200.
@@ -37,10 +37,15 @@ const GRANULARITY: u64 = 2 << 20;
 const PAGE: u64 = 4096;
 
 /// Everything that programs reserved, created and mapped.
-#[derive(Default)]
-pub(in crate::driver) struct VirtualMemory(Mutex<Tables>);
+struct VirtualMemory(Mutex<Tables>);
 
-#[derive(Default)]
+static VIRTUAL_MEMORY: VirtualMemory = VirtualMemory(Mutex::new(Tables {
+    reserved: BTreeMap::new(),
+    created: BTreeMap::new(),
+    mapped: BTreeMap::new(),
+    count: 0,
+}));
+
 struct Tables {
     /// Reserved ranges: length by first address.
     reserved: BTreeMap<u64, u64>,
@@ -120,7 +125,7 @@ fn reserve(
     wanted: CUdeviceptr,
     flags: c_ulonglong,
 ) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let place = address.required()?;
     let (bytes, alignment) = (bytes as u64, alignment as u64);
     let multiple = bytes > 0 && bytes.is_multiple_of(PAGE);
@@ -131,7 +136,7 @@ fn reserve(
         return Err(OUT_OF_MEMORY);
     }
     let alignment = alignment.max(GRANULARITY);
-    let mut tables = lock(&state.virtual_memory.0);
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     // The address that is asked for is a hint.
     let hint =
         Some(wanted).filter(|wanted| wanted.is_multiple_of(alignment) && tables.is_free(*wanted, bytes));
@@ -143,8 +148,8 @@ fn reserve(
 
 /// Gives a whole reservation back, in which nothing is mapped.
 fn free(call: &Call, address: CUdeviceptr, bytes: usize) -> Outcome {
-    let state = call.healthy()?;
-    let mut tables = lock(&state.virtual_memory.0);
+    call.healthy()?;
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     let whole = tables.reserved.get(&address) == Some(&(bytes as u64));
     if !whole || tables.mapped.range(address..address + bytes as u64).next().is_some() {
         return Err(INVALID_VALUE);
@@ -178,8 +183,8 @@ fn create(
     if flags != 0 || bytes == 0 || !bytes.is_multiple_of(GRANULARITY) {
         return Err(INVALID_VALUE);
     }
-    let memory = state.device(device)?.memory.create(bytes).map_err(|_| OUT_OF_MEMORY)?;
-    let mut tables = lock(&state.virtual_memory.0);
+    let memory = state.memory_of(device)?.create(bytes).map_err(|_| OUT_OF_MEMORY)?;
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     tables.count += 1;
     // As the handles of other kinds, no address that can be followed.
     let new = 0x0c0d_a010_0000_0000 + tables.count * 64;
@@ -190,8 +195,8 @@ fn create(
 
 /// Mappings keep the memory.
 fn release(call: &Call, handle: CUmemGenericAllocationHandle) -> Outcome {
-    let state = call.healthy()?;
-    let mut tables = lock(&state.virtual_memory.0);
+    call.healthy()?;
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     let created = tables.created.get_mut(&handle).ok_or(INVALID_VALUE)?;
     created.holders -= 1;
     if created.holders == 0 {
@@ -209,9 +214,9 @@ fn map(
     handle: CUmemGenericAllocationHandle,
     flags: c_ulonglong,
 ) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let bytes = bytes as u64;
-    let mut tables = lock(&state.virtual_memory.0);
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     let created = tables.created.get(&handle).ok_or(INVALID_VALUE)?;
     let aligned = address.is_multiple_of(GRANULARITY) && bytes.is_multiple_of(GRANULARITY);
     // The offset is for later: today it is 0.
@@ -231,11 +236,11 @@ fn map(
 /// Takes whole mappings out, after all work.
 fn unmap(call: &Call, address: CUdeviceptr, bytes: usize) -> Outcome {
     let state = call.healthy()?;
-    let mappings = lock(&state.virtual_memory.0).mappings(address, bytes as u64)?;
-    state.synchronize();
+    let mappings = lock(&VIRTUAL_MEMORY.0).mappings(address, bytes as u64)?;
+    synchronize_all();
     for first in mappings {
         state.memory.leave(first);
-        lock(&state.virtual_memory.0).mapped.remove(&first);
+        lock(&VIRTUAL_MEMORY.0).mapped.remove(&first);
     }
     Ok(())
 }
@@ -268,7 +273,7 @@ fn set_access(
         }
         asked.push((device, description.flags));
     }
-    let mut tables = lock(&state.virtual_memory.0);
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     for first in tables.mappings(address, bytes as u64)? {
         if let Some(mapping) = tables.mapped.get_mut(&first) {
             for (device, flags) in &asked {
@@ -301,9 +306,9 @@ fn get_access(
     location: In<CUmemLocation>,
     address: CUdeviceptr,
 ) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let (place, device) = (flags.required()?, Location::of(location.read()?).device()?);
-    let tables = lock(&state.virtual_memory.0);
+    let tables = lock(&VIRTUAL_MEMORY.0);
     let access = &tables.mapping(address)?.access;
     let found = access.iter().find(|(other, _)| *other == device);
     place.set(found.map_or(0, |(_, flags)| flags.0.into()));
@@ -328,9 +333,9 @@ fn get_granularity(
 
 /// The handle of the memory that is mapped at an address, once more.
 fn retain(call: &Call, handle: Out<CUmemGenericAllocationHandle>, address: *mut c_void) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let place = handle.required()?;
-    let mut tables = lock(&state.virtual_memory.0);
+    let mut tables = lock(&VIRTUAL_MEMORY.0);
     let mapping = tables.mapping(address.addr() as u64)?;
     let (known, memory, device) = (mapping.handle, Arc::clone(&mapping.memory), mapping.device);
     let created = tables.created.entry(known).or_insert(Created { memory, device, holders: 0 });
@@ -344,9 +349,9 @@ fn get_properties(
     properties: Out<CUmemAllocationProp>,
     handle: CUmemGenericAllocationHandle,
 ) -> Outcome {
-    let state = call.healthy()?;
+    call.healthy()?;
     let place = properties.required()?;
-    let tables = lock(&state.virtual_memory.0);
+    let tables = lock(&VIRTUAL_MEMORY.0);
     let device = tables.created.get(&handle).ok_or(INVALID_VALUE)?.device;
     place.set(CUmemAllocationProp {
         type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,

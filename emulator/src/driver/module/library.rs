@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::jit::{Options, RawOptions, RawValues};
 use super::log::Refusal;
-use super::{Module, image};
-use crate::driver::context::Context;
-use crate::driver::context::functions::checked_cache;
+use super::{MODULES, Module, image};
+use crate::driver::context::{Context, checked_cache};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::function::{Function, attributes};
-use crate::driver::handles::to_c;
-use crate::driver::state::{Call, State, lock};
+use crate::driver::handles::{Handles, to_c};
+use crate::driver::state::{Call, lock};
 use crate::memory::Memory;
 
 entries! {
@@ -67,6 +66,10 @@ pub(in crate::driver) struct Kernel {
     set: Mutex<Vec<(CUfunction_attribute, c_int)>>,
 }
 
+/// All libraries, and the kernels that were looked up in them.
+pub(in crate::driver) static LIBRARIES: Handles<Library> = Handles::new(5);
+pub(in crate::driver) static KERNELS: Handles<Kernel> = Handles::new(6);
+
 impl Library {
     fn sample(&self) -> Outcome<&Arc<Module>> {
         let load = || {
@@ -77,20 +80,19 @@ impl Library {
     }
 
     /// The library's module in a context.
-    fn module(&self, state: &State, context: &Arc<Context>) -> Outcome<Arc<Module>> {
+    fn module(&self, context: &Arc<Context>) -> Outcome<Arc<Module>> {
         let mut loaded = lock(&self.state);
         loaded.modules.retain(|_, module| module.context.is_alive());
         if let Some(module) = loaded.modules.get(&context.id) {
             return Ok(Arc::clone(module));
         }
         let text = self.text.as_ref().map_err(|code| *code)?;
-        let module =
-            Module::load(state, context, text, true, &self.symbols).map_err(|refusal| refused(&refusal))?;
+        let module = Module::load(context, text, true, &self.symbols).map_err(|refusal| refused(&refusal))?;
         loaded.modules.insert(context.id, Arc::clone(&module));
         Ok(module)
     }
 
-    fn kernel(self: &Arc<Self>, state: &State, name: &str) -> Outcome<Arc<Kernel>> {
+    fn kernel(self: &Arc<Self>, name: &str) -> Outcome<Arc<Kernel>> {
         if !self.sample()?.kernels()?.iter().any(|kernel| kernel == name) {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
         }
@@ -98,11 +100,11 @@ impl Library {
         if let Some(kernel) = loaded.kernels.get(name) {
             return Ok(Arc::clone(kernel));
         }
-        let handle = state.kernels.reserve();
+        let handle = KERNELS.reserve();
         let c_name = CString::new(name).map_err(|_| INVALID_VALUE)?;
         let kernel =
             Arc::new(Kernel { handle, name: c_name, library: Arc::clone(self), set: Mutex::default() });
-        state.kernels.insert(handle, Arc::clone(&kernel));
+        KERNELS.insert(handle, Arc::clone(&kernel));
         loaded.kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Ok(kernel)
     }
@@ -125,13 +127,9 @@ impl Kernel {
     }
 
     /// Its function in a context.
-    pub(in crate::driver) fn function(
-        &self,
-        state: &State,
-        context: &Arc<Context>,
-    ) -> Outcome<Arc<Function>> {
-        let module = self.library.module(state, context)?;
-        let function = module.function(state, self.name()?)?;
+    pub(in crate::driver) fn function(&self, context: &Arc<Context>) -> Outcome<Arc<Function>> {
+        let module = self.library.module(context)?;
+        let function = module.function(self.name()?)?;
         if function.mark_loaded() {
             for (attribute, value) in lock(&self.set).iter() {
                 attributes::set(&function, *attribute, *value)?;
@@ -141,24 +139,38 @@ impl Kernel {
     }
 
     /// A function to ask for attributes and parameters without a context.
-    fn sample(&self, state: &State) -> Outcome<Arc<Function>> {
-        self.library.sample()?.function(state, self.name()?)
+    fn sample(&self) -> Outcome<Arc<Function>> {
+        self.library.sample()?.function(self.name()?)
     }
 }
 
-/// The library that a handle means. Libraries live on after a fault.
-fn library(call: &Call, library: CUlibrary) -> Outcome<Arc<Library>> {
-    call.state()?.libraries.get(library.addr()).ok_or(INVALID_HANDLE)
+/// The function that a handle means where a `CUkernel` will do too: then it is the one of the context that `context`
+/// finds.
+pub(in crate::driver) fn resolve(
+    call: &Call,
+    handle: CUfunction,
+    context: impl FnOnce() -> Outcome<Arc<Context>>,
+) -> Outcome<Arc<Function>> {
+    call.healthy()?;
+    if let Some(kernel) = KERNELS.get(handle.addr()) {
+        return kernel.function(&context()?);
+    }
+    call.function(handle)
 }
 
-fn kernel(call: &Call, kernel: CUkernel) -> Outcome<Arc<Kernel>> {
-    call.state()?.kernels.get(kernel.addr()).ok_or(INVALID_HANDLE)
+/// The library that a handle means. Libraries live on after a fault.
+fn library(library: CUlibrary) -> Outcome<Arc<Library>> {
+    LIBRARIES.get(library.addr()).ok_or(INVALID_HANDLE)
+}
+
+fn kernel(kernel: CUkernel) -> Outcome<Arc<Kernel>> {
+    KERNELS.get(kernel.addr()).ok_or(INVALID_HANDLE)
 }
 
 /// Loading succeeds whatever the image is: it is looked at later. The library keeps a copy.
 #[allow(clippy::too_many_arguments, reason = "a C function")]
 fn load_data(
-    call: &Call,
+    _: &Call,
     library: Out<CUlibrary>,
     image: *const c_void,
     jit: RawOptions,
@@ -176,11 +188,10 @@ fn load_data(
     let mut jit = Options::read(jit_count, jit, jit_values)?;
     let symbols = jit.symbols()?;
     jit.finish("", "");
-    let state = call.state()?;
-    let handle = state.libraries.reserve();
+    let handle = LIBRARIES.reserve();
     let text = image::text(image).map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
     let library = Library { handle, text, symbols, sample: OnceLock::new(), state: Mutex::default() };
-    state.libraries.insert(handle, Arc::new(library));
+    LIBRARIES.insert(handle, Arc::new(library));
     place.set(to_c(handle));
     Ok(())
 }
@@ -219,26 +230,25 @@ fn load_file(
 }
 
 /// Waits for all work of the contexts that use it.
-fn unload(call: &Call, handle: CUlibrary) -> Outcome {
-    let library = library(call, handle)?;
-    let state = call.state()?;
-    state.libraries.remove(library.handle);
+fn unload(_: &Call, handle: CUlibrary) -> Outcome {
+    let library = library(handle)?;
+    LIBRARIES.remove(library.handle);
     let loaded = std::mem::take(&mut *lock(&library.state));
     for kernel in loaded.kernels.values() {
-        state.kernels.remove(kernel.handle);
+        KERNELS.remove(kernel.handle);
     }
     for module in loaded.modules.values().chain(library.sample().ok()) {
         module.context.synchronize();
-        state.modules.remove(module.handle);
-        module.discard(state);
+        MODULES.remove(module.handle);
+        module.discard();
     }
     Ok(())
 }
 
-fn get_kernel(call: &Call, kernel: Out<CUkernel>, handle: CUlibrary, name: Text) -> Outcome {
-    let library = library(call, handle)?;
+fn get_kernel(_: &Call, kernel: Out<CUkernel>, handle: CUlibrary, name: Text) -> Outcome {
+    let library = library(handle)?;
     let place = kernel.required()?;
-    place.set(to_c(library.kernel(call.state()?, name.required()?)?.handle));
+    place.set(to_c(library.kernel(name.required()?)?.handle));
     Ok(())
 }
 
@@ -247,31 +257,30 @@ fn names(library: &Library) -> Vec<String> {
     library.sample().and_then(|module| module.kernels()).unwrap_or_default()
 }
 
-fn get_kernel_count(call: &Call, count: Out<c_uint>, handle: CUlibrary) -> Outcome {
-    let library = library(call, handle)?;
+fn get_kernel_count(_: &Call, count: Out<c_uint>, handle: CUlibrary) -> Outcome {
+    let library = library(handle)?;
     count.required()?.set(names(&library).len() as c_uint);
     Ok(())
 }
 
 #[allow(unsafe_code, reason = "the size of an array is the caller's word")]
-fn enumerate_kernels(call: &Call, kernels: Out<CUkernel>, count: c_uint, handle: CUlibrary) -> Outcome {
-    let library = library(call, handle)?;
+fn enumerate_kernels(_: &Call, kernels: Out<CUkernel>, count: c_uint, handle: CUlibrary) -> Outcome {
+    let library = library(handle)?;
     if kernels.is_null() {
         return Err(INVALID_VALUE);
     }
-    let state = call.state()?;
     let all = names(&library).into_iter().take(count as usize);
     let handles: Outcome<Vec<CUkernel>> =
-        all.map(|name| library.kernel(state, &name).map(|kernel| to_c(kernel.handle))).collect();
+        all.map(|name| library.kernel(&name).map(|kernel| to_c(kernel.handle))).collect();
     // SAFETY: the array has `count` elements, and these are not more.
     unsafe { kernels.write_array(&handles?) };
     Ok(())
 }
 
 fn get_module(call: &Call, module: Out<CUmodule>, handle: CUlibrary) -> Outcome {
-    let library = library(call, handle)?;
+    let library = library(handle)?;
     let place = module.required()?;
-    place.set(to_c(library.module(call.state()?, &call.context()?)?.handle));
+    place.set(to_c(library.module(&call.context()?)?.handle));
     Ok(())
 }
 
@@ -282,12 +291,12 @@ fn get_global(
     handle: CUlibrary,
     name: Text,
 ) -> Outcome {
-    let library = library(call, handle)?;
+    let library = library(handle)?;
     let name = name.required()?;
     if address.is_null() && bytes.is_null() {
         return Err(INVALID_VALUE);
     }
-    let module = library.module(call.state()?, &call.context()?)?;
+    let module = library.module(&call.context()?)?;
     let (found, size) = module.global(name)?.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
     address.set(found);
     bytes.set(size as usize);
@@ -296,13 +305,13 @@ fn get_global(
 
 /// Managed variables are not emulated: no image has one.
 fn get_managed(
-    call: &Call,
+    _: &Call,
     address: Out<CUdeviceptr>,
     bytes: Out<usize>,
     handle: CUlibrary,
     name: Text,
 ) -> Outcome {
-    library(call, handle)?.sample()?;
+    library(handle)?.sample()?;
     name.required()?;
     if address.is_null() && bytes.is_null() {
         return Err(INVALID_VALUE);
@@ -311,79 +320,72 @@ fn get_managed(
 }
 
 /// The device has no unified function pointers.
-fn get_unified(call: &Call, function: Out<*mut c_void>, handle: CUlibrary, name: Text) -> Outcome {
-    library(call, handle)?;
+fn get_unified(_: &Call, function: Out<*mut c_void>, handle: CUlibrary, name: Text) -> Outcome {
+    library(handle)?;
     function.required()?;
     name.required()?;
     Err(CUresult::CUDA_ERROR_NOT_FOUND)
 }
 
 fn get_function(call: &Call, function: Out<CUfunction>, handle: CUkernel) -> Outcome {
-    let kernel = kernel(call, handle)?;
+    let kernel = kernel(handle)?;
     let place = function.required()?;
-    place.set(to_c(kernel.function(call.state()?, &call.context()?)?.handle));
+    place.set(to_c(kernel.function(&call.context()?)?.handle));
     Ok(())
 }
 
-fn get_library(call: &Call, library: Out<CUlibrary>, handle: CUkernel) -> Outcome {
-    let kernel = kernel(call, handle)?;
+fn get_library(_: &Call, library: Out<CUlibrary>, handle: CUkernel) -> Outcome {
+    let kernel = kernel(handle)?;
     library.required()?.set(to_c(kernel.library.handle));
     Ok(())
 }
 
-fn get_name(call: &Call, name: Out<*const c_char>, handle: CUkernel) -> Outcome {
+fn get_name(_: &Call, name: Out<*const c_char>, handle: CUkernel) -> Outcome {
     let place = name.required()?;
-    place.set(kernel(call, handle).map_err(|_| INVALID_VALUE)?.name.as_ptr());
+    place.set(kernel(handle).map_err(|_| INVALID_VALUE)?.name.as_ptr());
     Ok(())
 }
 
-fn get_parameter(
-    call: &Call,
-    handle: CUkernel,
-    index: usize,
-    offset: Out<usize>,
-    size: Out<usize>,
-) -> Outcome {
-    let kernel = kernel(call, handle).map_err(|_| INVALID_VALUE)?;
-    attributes::parameter(&*kernel.sample(call.state()?)?, index, &offset, &size)
+fn get_parameter(_: &Call, handle: CUkernel, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+    let kernel = kernel(handle).map_err(|_| INVALID_VALUE)?;
+    attributes::parameter(&*kernel.sample()?, index, &offset, &size)
 }
 
 fn get_attribute(
-    call: &Call,
+    _: &Call,
     value: Out<c_int>,
     attribute: CUfunction_attribute,
     handle: CUkernel,
     device: CUdevice,
 ) -> Outcome {
-    let kernel = kernel(call, handle)?;
+    let kernel = kernel(handle)?;
     checked(device)?;
     let place = value.required()?;
-    place.set(attributes::get(&*kernel.sample(call.state()?)?, attribute)?);
+    place.set(attributes::get(&*kernel.sample()?, attribute)?);
     Ok(())
 }
 
 /// Holds for every context, but for functions whose attribute was set for themselves later.
 fn set_attribute(
-    call: &Call,
+    _: &Call,
     attribute: CUfunction_attribute,
     value: c_int,
     handle: CUkernel,
     device: CUdevice,
 ) -> Outcome {
-    let kernel = kernel(call, handle)?;
+    let kernel = kernel(handle)?;
     checked(device)?;
-    let state = call.state()?;
-    attributes::set(&*kernel.sample(state)?, attribute, value)?;
+    attributes::set(&*kernel.sample()?, attribute, value)?;
     lock(&kernel.set).push((attribute, value));
     let modules: Vec<_> = lock(&kernel.library.state).modules.values().cloned().collect();
     for module in modules.iter().filter(|module| module.context.is_alive()) {
-        attributes::set(&*module.function(state, kernel.name()?)?, attribute, value)?;
+        attributes::set(&*module.function(kernel.name()?)?, attribute, value)?;
     }
     Ok(())
 }
 
-fn set_cache(call: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevice) -> Outcome {
-    kernel(call, handle)?;
+fn set_cache(_: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevice) -> Outcome {
+    kernel(handle)?;
     checked(device)?;
     checked_cache(config).map(|_| ())
 }
@@ -391,8 +393,7 @@ fn set_cache(call: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevi
 impl Module {
     /// Loads PTX into memory of its own, in no context.
     fn sample(text: &str, symbols: &[(String, u64)]) -> Result<Arc<Module>, Refusal> {
-        let state = crate::driver::state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
         let memory = Arc::new(Memory::new(u64::MAX >> 1));
-        Module::load_into(state, &memory, &Context::nowhere(), text, true, symbols)
+        Module::load_into(&memory, &Context::nowhere(), text, true, symbols)
     }
 }

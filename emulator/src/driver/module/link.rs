@@ -12,7 +12,7 @@ use super::log::Refusal;
 use super::merge::{Part, UNLINKABLE, merge};
 use super::{image, shape};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
-use crate::driver::handles::to_c;
+use crate::driver::handles::{Handles, to_c};
 use crate::driver::state::{Call, lock};
 use crate::engine::{LoadFailureKind, Program};
 use crate::memory::Memory;
@@ -33,6 +33,8 @@ pub(in crate::driver) struct Link {
     image: OnceLock<Box<[u8]>>,
 }
 
+pub(in crate::driver) static LINKS: Handles<Link> = Handles::new(48);
+
 fn create(
     call: &Call,
     count: c_uint,
@@ -43,7 +45,7 @@ fn create(
     call.context()?;
     let place = state.required()?;
     let options = KeptOptions::new(Options::read(count, options, values)?);
-    let links = &call.state()?.links;
+    let links = &LINKS;
     let handle = links.reserve();
     links.insert(handle, Arc::new(Link { options, parts: Mutex::default(), image: OnceLock::new() }));
     place.set(to_c(handle));
@@ -51,7 +53,8 @@ fn create(
 }
 
 fn link(call: &Call, state: CUlinkState) -> Outcome<Arc<Link>> {
-    call.healthy()?.links.get(state.addr()).ok_or(INVALID_HANDLE)
+    call.healthy()?;
+    LINKS.get(state.addr()).ok_or(INVALID_HANDLE)
 }
 
 #[allow(clippy::too_many_arguments, reason = "a C function")]
@@ -183,7 +186,7 @@ fn complete(call: &Call, state: CUlinkState, image: Out<*mut c_void>, size: Out<
     Ok(())
 }
 
-fn destroy(call: &Call, state: CUlinkState) -> Outcome {
-    let removed = call.state()?.links.remove(state.addr());
+fn destroy(_: &Call, state: CUlinkState) -> Outcome {
+    let removed = LINKS.remove(state.addr());
     removed.map(drop).ok_or(INVALID_HANDLE)
 }

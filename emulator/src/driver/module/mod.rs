@@ -16,14 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, Text, entries};
-use super::function::Function;
-use super::handles::to_c;
+use super::function::{FUNCTIONS, Function};
+use super::handles::{Handles, to_c};
 use super::state::{Call, State, lock};
 use crate::engine::Program;
 use crate::memory::Memory;
 use jit::{Options, RawOptions};
-pub(super) use library::{Kernel, Library};
-pub(super) use link::Link;
 pub(super) use shape::Shape;
 
 entries! {
@@ -49,6 +47,9 @@ pub(super) struct Module {
     contents: Mutex<Option<Contents>>,
 }
 
+/// All modules.
+pub(super) static MODULES: Handles<Module> = Handles::new(3);
+
 /// A loaded program and the handles given out for its kernels.
 struct Contents {
     program: Program,
@@ -61,17 +62,15 @@ struct Contents {
 impl Module {
     /// Loads PTX into a context.
     fn load(
-        state: &State,
         context: &Arc<Context>,
         text: &str,
         of_library: bool,
         symbols: &[(String, u64)],
     ) -> Result<Arc<Module>, log::Refusal> {
-        Module::load_into(state, &context.memory, context, text, of_library, symbols)
+        Module::load_into(&context.memory, context, text, of_library, symbols)
     }
 
     fn load_into(
-        state: &State,
         memory: &Arc<Memory>,
         context: &Arc<Context>,
         text: &str,
@@ -81,12 +80,12 @@ impl Module {
         let outline = shape::outline(text)?;
         let program =
             Program::load_with(text, memory, symbols).map_err(|failure| log::Refusal::of(&failure, text))?;
-        let handle = state.modules.reserve();
+        let handle = MODULES.reserve();
         let variables = outline.variables.iter().filter_map(|name| program.global(name)).collect();
         let (shapes, functions) = (outline.shapes, HashMap::new());
         let contents = Mutex::new(Some(Contents { program, shapes, variables, functions }));
         let module = Arc::new(Module { handle, context: Arc::clone(context), of_library, contents });
-        state.modules.insert(handle, Arc::clone(&module));
+        MODULES.insert(handle, Arc::clone(&module));
         Ok(module)
     }
 
@@ -102,15 +101,15 @@ impl Module {
     }
 
     /// Gives its memory back; its functions are gone.
-    pub(super) fn discard(&self, state: &State) {
+    pub(super) fn discard(&self) {
         let contents = self.contents().take();
         for function in contents.iter().flat_map(|contents| contents.functions.values()) {
-            state.functions.remove(function.handle);
+            FUNCTIONS.remove(function.handle);
         }
     }
 
     /// The function of a kernel, the same each time.
-    fn function(self: &Arc<Self>, state: &State, name: &str) -> Outcome<Arc<Function>> {
+    fn function(self: &Arc<Self>, name: &str) -> Outcome<Arc<Function>> {
         let mut contents = self.contents();
         let contents = contents.as_mut().ok_or(INVALID_HANDLE)?;
         if let Some(function) = contents.functions.get(name) {
@@ -118,9 +117,10 @@ impl Module {
         }
         let shape = contents.shapes.get(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
         let kernel = contents.program.kernel(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
-        let handle = state.functions.reserve();
-        let function = Arc::new(Function::new(handle, Arc::clone(self), kernel, *shape));
-        state.functions.insert(handle, Arc::clone(&function));
+        let handle = FUNCTIONS.reserve();
+        let function =
+            Arc::new(Function::new(handle, Arc::clone(&self.context), self.handle, kernel, *shape));
+        FUNCTIONS.insert(handle, Arc::clone(&function));
         contents.functions.insert(name.to_owned(), Arc::clone(&function));
         Ok(function)
     }
@@ -140,6 +140,22 @@ impl Module {
     /// Address and size of a variable.
     fn global(&self, name: &str) -> Outcome<Option<(u64, u64)>> {
         Ok(self.contents().as_ref().ok_or(INVALID_HANDLE)?.program.global(name))
+    }
+}
+
+impl Call {
+    /// The module that a handle means.
+    fn module(&self, handle: CUmodule) -> Outcome<Arc<Module>> {
+        self.healthy()?;
+        let module = MODULES.get(handle.addr()).ok_or(INVALID_HANDLE)?;
+        if module.context.is_alive() { Ok(module) } else { Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) }
+    }
+}
+
+/// Takes the modules of a context down.
+pub(super) fn forget(_: &State, context: u64) {
+    for module in MODULES.all().iter().filter(|module| module.context.id == context) {
+        module.discard();
     }
 }
 
@@ -165,7 +181,7 @@ fn load(call: &Call, module: Out<CUmodule>, image: *const c_void, mut options: O
     let text = image::text(image);
     let loaded = text.and_then(|text| {
         options.check_target(&text)?;
-        Module::load(call.state()?, &context, &text, false, &options.symbols()?)
+        Module::load(&context, &text, false, &options.symbols()?)
     });
     match loaded {
         Ok(module) => {
@@ -194,17 +210,16 @@ fn unload(call: &Call, module: CUmodule) -> Outcome {
     if module.of_library {
         return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
     }
-    let state = call.state()?;
     module.context.synchronize();
-    state.modules.remove(module.handle);
-    module.discard(state);
+    MODULES.remove(module.handle);
+    module.discard();
     Ok(())
 }
 
 fn get_function(call: &Call, function: Out<CUfunction>, module: CUmodule, name: Text) -> Outcome {
     let module = call.module(module)?;
     let (place, name) = (function.required()?, name.name()?);
-    let function = module.function(call.state()?, name)?;
+    let function = module.function(name)?;
     function.mark_loaded();
     place.set(to_c(function.handle));
     Ok(())
@@ -244,12 +259,11 @@ fn enumerate_functions(call: &Call, functions: Out<CUfunction>, count: c_uint, m
     if functions.is_null() {
         return Err(INVALID_VALUE);
     }
-    let state = call.state()?;
     let names = module.kernels()?;
     let handles: Outcome<Vec<CUfunction>> = names
         .iter()
         .take(count as usize)
-        .map(|name| module.function(state, name).map(|function| to_c(function.handle)))
+        .map(|name| module.function(name).map(|function| to_c(function.handle)))
         .collect();
     // SAFETY: the array has `count` elements, and these are not more.
     unsafe { functions.write_array(&handles?) };

@@ -6,7 +6,7 @@
 use cuda_driver_sys::*;
 use std::ffi::c_int;
 
-use crate::driver::context::functions::GREATEST_PRIORITY;
+use super::GREATEST_PRIORITY;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::{Call, lock};

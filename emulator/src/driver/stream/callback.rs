@@ -7,12 +7,13 @@
 use cuda_driver_sys::*;
 use std::ffi::{c_uint, c_void};
 
-use super::Work;
+use super::Pace;
 use crate::driver::entry::{INVALID_VALUE, Outcome, entries};
-use crate::driver::graph::capture::record::recorder;
-use crate::driver::graph::host::HostCall;
-use crate::driver::graph::operation::Operation;
+use crate::driver::handles::to_c;
+use crate::driver::queue::Job;
 use crate::driver::state::{Call, enter_callback};
+use crate::driver::work::Work;
+use crate::driver::work::host::HostCall;
 
 entries! {
     cuLaunchHostFunc(stream: CUstream, function: CUhostFn, data: *mut c_void) [callback] = launch_host_function;
@@ -32,22 +33,8 @@ impl Data {
 }
 
 fn launch_host_function(call: &Call, stream: CUstream, function: CUhostFn, data: *mut c_void) -> Outcome {
-    let function = function.ok_or(INVALID_VALUE)?;
-    let stream = call.stream(stream)?;
-    if let Some(recorder) = recorder(&stream)? {
-        let operation = Operation::Host(HostCall::new(Some(function), data)?);
-        return recorder.add(call.state()?, operation).map(|_| ());
-    }
-    let (handle, data) = (stream.handle, Data(data));
-    stream.submit(
-        None,
-        Work::Host(Box::new(move || {
-            let data = data.get();
-            // SAFETY: the program gave both for one call of the function with this data; the work runs once.
-            enter_callback(handle, || unsafe { function(data) });
-        })),
-    )?;
-    Ok(())
+    let work = Work::Host(HostCall::new(function, data)?);
+    call.stream(stream)?.give(call, work, Pace::Queued).map(|_| ())
 }
 
 fn add_callback(
@@ -63,14 +50,10 @@ fn add_callback(
     }
     let stream = call.stream(stream)?;
     let (handle, data) = (stream.handle, Data(data));
-    stream.submit(
-        None,
-        Work::Notify(Box::new(move |status| {
-            let data = data.get();
-            let stream = crate::driver::handles::to_c(handle);
-            // SAFETY: the program gave both for one call with the stream, its status and this data; the work runs once.
-            enter_callback(handle, || unsafe { callback(stream, status, data) });
-        })),
-    )?;
-    Ok(())
+    let notify = move |status| {
+        let (stream, data) = (to_c(handle), data.get());
+        // SAFETY: the program gave both for one call with the stream, its status and this data; the work runs once.
+        enter_callback(handle, || unsafe { callback(stream, status, data) });
+    };
+    stream.give_apart(None, Job::Notify(Box::new(notify))).map(|_| ())
 }

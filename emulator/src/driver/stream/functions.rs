@@ -2,15 +2,15 @@
 
 use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint, c_ulonglong};
+use std::sync::Arc;
 
-use super::{Kind, Work};
-use crate::driver::context::functions::GREATEST_PRIORITY;
+use super::{GREATEST_PRIORITY, Pace, STREAMS, Stream};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, Out, Outcome, entries};
-use crate::driver::graph::Signal;
-use crate::driver::graph::capture::record::{abandon, join, question, recorder};
-use crate::driver::graph::operation::Operation;
 use crate::driver::handles::to_c;
+use crate::driver::queue::Kind;
 use crate::driver::state::{Call, callback_stream, in_callback};
+use crate::driver::work::Work;
+use crate::driver::work::event::Signal;
 
 entries! {
     cuStreamCreate(stream: *mut CUstream, flags: c_uint) = create;
@@ -42,10 +42,9 @@ fn create_with_priority(call: &Call, stream: Out<CUstream>, flags: c_uint, prior
         1 => Kind::NonBlocking,
         _ => return Err(INVALID_VALUE),
     };
-    let state = call.state()?;
-    let handle = state.streams.reserve();
-    let stream = context.add_stream(handle, kind, priority.clamp(GREATEST_PRIORITY, 0));
-    state.streams.insert(handle, stream);
+    let handle = STREAMS.reserve();
+    let stream = Stream::new(&context, handle, kind, priority.clamp(GREATEST_PRIORITY, 0));
+    STREAMS.insert(handle, stream);
     place.set(to_c(handle));
     Ok(())
 }
@@ -61,15 +60,15 @@ fn destroy(call: &Call, stream: CUstream) -> Outcome {
         return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
     }
     let stream = call.stream(stream)?;
-    abandon(call.state()?, &stream);
-    stream.retire();
-    call.state()?.streams.remove(stream.handle);
+    stream.abandon();
+    stream.queue.retire();
+    STREAMS.remove(stream.handle);
     Ok(())
 }
 
 fn query(call: &Call, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
-    question(&stream)?;
+    stream.outside()?;
     // A callback is itself unfinished work of its stream.
     let ready = callback_stream() != Some(stream.handle) && stream.is_idle();
     // The last work may have been the fault.
@@ -79,7 +78,7 @@ fn query(call: &Call, stream: CUstream) -> Outcome {
 
 fn synchronize(call: &Call, stream: CUstream) -> Outcome {
     let stream = call.stream(stream)?;
-    question(&stream)?;
+    stream.outside()?;
     if in_callback() && !(callback_stream() != Some(stream.handle) && stream.is_idle()) {
         // What it waits for may be waiting for this callback.
         return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
@@ -91,23 +90,13 @@ fn synchronize(call: &Call, stream: CUstream) -> Outcome {
 fn wait_event(call: &Call, stream: CUstream, event: CUevent, flags: c_uint) -> Outcome {
     let stream = call.stream(stream)?;
     let signal = Signal::new(call, event)?;
-    let event = call.event(event)?;
-    let recorder = recorder(&stream)?;
-    match (flags, recorder) {
-        (0, Some(recorder)) => return recorder.wait(event.captured()),
-        (0, None) => {}
+    let event = Arc::clone(&signal.event);
+    match flags {
+        0 => stream.wait_for(event.captured(), event.recorded()),
         // Waits for the event as it is when the graph runs.
-        (1, Some(recorder)) => return recorder.add(call.state()?, Operation::Wait(signal)).map(|_| ()),
-        (1, None) => return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
-        _ => return Err(INVALID_VALUE),
+        1 => stream.give(call, Work::Wait(signal), Pace::Queued).map(|_| ()),
+        _ => stream.is_recording().and(Err(INVALID_VALUE)),
     }
-    if let Some(captured) = event.captured() {
-        return join(&stream, captured);
-    }
-    if let Some(recorded) = event.recorded().filter(|recorded| !recorded.is_done()) {
-        stream.submit(Some(recorded), Work::Point)?;
-    }
-    Ok(())
 }
 
 fn get_flags(call: &Call, stream: CUstream, flags: Out<c_uint>) -> Outcome {

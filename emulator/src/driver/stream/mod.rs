@@ -1,41 +1,28 @@
-//! Streams: queues of work, each in order, with a thread of its own while it has something to do.
-//!
-//! Every piece of work names the [`Completion`]s that it comes after; they always belong to work that was given to the
-//! driver earlier, so that no circle of waiting can form. Three rules make the names:
-//! - the work before it in its own stream;
-//! - the legacy stream and every blocking stream of a context wait for each other (a per-thread stream is a blocking one);
-//! - what `cuStreamWaitEvent` asked for.
+//! Streams: what programs give work to, or capture. [`give`] is the door for work; behind it is a queue of the context's order.
 
 mod attributes;
 mod callback;
-mod completion;
+pub(super) mod capture;
 pub(super) mod functions;
-mod queue;
+mod give;
 
+use cuda_driver_sys::{CUresult, CUstream};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
-use super::context::Context;
-use super::graph::capture::Capture;
-use super::state::{self, State, lock};
+use super::context::{Context, current};
+use super::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
+use super::handles::Handles;
+use super::queue::{Kind, Queue};
+use super::state::{Call, State, lock};
+use super::work::recorder::Recorder;
 use attributes::Attributes;
-pub(super) use completion::Completion;
-use queue::Queue;
-pub(super) use queue::Work;
+pub(super) use give::Pace;
 
-/// How a stream takes part in the ordering with the legacy stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The stream that NULL means.
-    Legacy,
-    /// A thread's own default stream.
-    PerThread,
-    /// Made without flags.
-    Blocking,
-    /// Made with `CU_STREAM_NON_BLOCKING`.
-    NonBlocking,
-}
+/// The highest priority of a stream; the lowest is 0.
+pub(super) const GREATEST_PRIORITY: c_int = -5;
 
 /// A stream.
 pub(super) struct Stream {
@@ -47,30 +34,30 @@ pub(super) struct Stream {
     pub(super) priority: c_int,
     pub(super) context: Arc<Context>,
     attributes: Mutex<Attributes>,
-    /// The work given last. Changed only while the context's `order` is locked.
-    last: Mutex<Arc<Completion>>,
-    queue: Mutex<Queue>,
-    ready: Condvar,
-    retired: AtomicBool,
+    queue: Arc<Queue>,
     /// The capture that it is a member of.
-    capture: Mutex<Option<Arc<Capture>>>,
+    capture: Mutex<Option<Arc<dyn Recorder>>>,
 }
 
+/// The streams that programs made.
+pub(super) static STREAMS: Handles<Stream> = Handles::new(1);
+/// The streams that NULL means, by number of their context.
+static LEGACY: Mutex<BTreeMap<u64, Arc<Stream>>> = Mutex::new(BTreeMap::new());
+
 impl Stream {
-    pub(super) fn new(context: &Arc<Context>, handle: usize, kind: Kind, priority: c_int) -> Stream {
-        Stream {
+    /// A new stream of a context.
+    pub(super) fn new(context: &Arc<Context>, handle: usize, kind: Kind, priority: c_int) -> Arc<Stream> {
+        let queue = context.order.add(kind);
+        Arc::new(Stream {
             handle,
-            id: state::get().map_or(0, State::id),
+            id: queue.id,
             kind,
             priority,
             context: Arc::clone(context),
             attributes: Mutex::new(Attributes::new(priority)),
-            last: Mutex::new(Completion::past()),
-            queue: Mutex::default(),
-            ready: Condvar::new(),
-            retired: AtomicBool::new(false),
+            queue,
             capture: Mutex::default(),
-        }
+        })
     }
 
     /// The flags it was made with.
@@ -78,65 +65,74 @@ impl Stream {
         c_uint::from(self.kind == Kind::NonBlocking)
     }
 
-    /// The work given last.
-    pub(super) fn last(&self) -> Arc<Completion> {
-        Arc::clone(&lock(&self.last))
-    }
-
-    /// The capture that it is a member of.
-    pub(super) fn capture(&self) -> Option<Arc<Capture>> {
-        lock(&self.capture).clone()
-    }
-
-    /// Makes it a member of a capture, or of none.
-    pub(super) fn set_capture(&self, capture: Option<Arc<Capture>>) {
-        *lock(&self.capture) = capture;
-    }
-
-    /// It will get no more work.
-    pub(super) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
-    }
-
-    /// Whether it will get no more work and has none left.
-    pub(super) fn is_over(&self) -> bool {
-        self.retired.load(Ordering::Acquire) && lock(&self.last).is_done()
-    }
-
-    /// What has to be done before the stream counts as empty: NULL includes the blocking streams.
-    fn pending(&self) -> Vec<Arc<Completion>> {
-        self.turn(&lock(&self.context.order))
-    }
-
-    /// Whether all its work is done.
-    pub(super) fn is_idle(&self) -> bool {
-        if self.kind == Kind::Legacy { self.pending().is_empty() } else { lock(&self.last).is_done() }
+    /// Whether all its work is done; that of the blocking streams too, for the legacy stream.
+    fn is_idle(&self) -> bool {
+        self.queue.is_idle()
     }
 
     /// Waits until all its work is done.
     pub(super) fn synchronize(&self) {
-        if self.kind == Kind::Legacy {
-            self.pending().iter().for_each(|completion| completion.wait());
-        } else {
-            self.last().wait();
+        self.queue.synchronize();
+    }
+}
+
+impl Context {
+    /// The stream that NULL means.
+    pub(super) fn legacy(self: &Arc<Self>) -> Arc<Stream> {
+        let mut streams = lock(&LEGACY);
+        Arc::clone(streams.entry(self.id).or_insert_with(|| Stream::new(self, 1, Kind::Legacy, 0)))
+    }
+
+    /// The stream that `CU_STREAM_PER_THREAD` means on this thread.
+    fn per_thread(self: &Arc<Self>) -> Outcome<Arc<Stream>> {
+        PER_THREAD
+            .try_with(|streams| {
+                let mut streams = streams.borrow_mut();
+                streams.retain(|own| own.0.context.is_alive());
+                if let Some(own) = streams.iter().find(|own| own.0.context.id == self.id) {
+                    return Arc::clone(&own.0);
+                }
+                let stream = Stream::new(self, 2, Kind::PerThread, 0);
+                streams.push(OwnStream(Arc::clone(&stream)));
+                stream
+            })
+            .map_err(|_| CUresult::CUDA_ERROR_DEINITIALIZED)
+    }
+}
+
+impl Call {
+    /// The stream that a handle means: NULL and 1 are the legacy stream of the current context, 2 is this thread's.
+    pub(super) fn stream(&self, handle: CUstream) -> Outcome<Arc<Stream>> {
+        match handle.addr() {
+            0 | 1 => Ok(self.context()?.legacy()),
+            2 => self.context()?.per_thread(),
+            address => {
+                self.healthy()?;
+                let stream = STREAMS.get(address).ok_or(INVALID_HANDLE)?;
+                match current::get() {
+                    _ if stream.context.is_alive() => Ok(stream),
+                    Some(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+                    None => Err(INVALID_CONTEXT),
+                }
+            }
         }
     }
+}
 
-    /// What the next piece of work has to wait for, besides the events that it names.
-    fn before(&self, streams: &[Arc<Stream>]) -> Vec<Arc<Completion>> {
-        let mut before = self.turn(streams);
-        before.extend(lock(&self.context.gates).iter().filter(|gate| !gate.is_done()).cloned());
-        before
-    }
+/// Forgets the legacy stream of a context.
+pub(super) fn forget(_: &State, context: u64) {
+    lock(&LEGACY).remove(&context);
+}
 
-    /// What it has to wait for of its own context. `streams` are those of the context.
-    fn turn(&self, streams: &[Arc<Stream>]) -> Vec<Arc<Completion>> {
-        let ordered = |other: &&Arc<Stream>| match self.kind {
-            Kind::Legacy => other.kind != Kind::NonBlocking,
-            Kind::PerThread | Kind::Blocking => other.kind == Kind::Legacy,
-            Kind::NonBlocking => false,
-        };
-        let others = streams.iter().filter(ordered).map(|stream| stream.last());
-        others.chain([self.last()]).filter(|completion| !completion.is_done()).collect()
+thread_local! {
+    static PER_THREAD: RefCell<Vec<OwnStream>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A thread's own stream: over when the thread is.
+struct OwnStream(Arc<Stream>);
+
+impl Drop for OwnStream {
+    fn drop(&mut self) {
+        self.0.queue.retire();
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::array::{Array, texel};
 use super::context::Context;
 use super::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use super::handles::Handles;
 use super::state::{Call, State};
 use crate::texture::{Image, Surface, Texture, Wrap};
 
@@ -37,6 +38,9 @@ unsafe impl Send for Object {}
 // SAFETY: a shared reference only gives copies, which may go to other threads as above.
 unsafe impl Sync for Object {}
 
+pub(super) static TEXTURES: Handles<Object> = Handles::new(22);
+pub(super) static SURFACES: Handles<Object> = Handles::new(23);
+
 /// Linear memory for a texture starts at a multiple of this, rows at multiples of the other.
 const ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
@@ -45,15 +49,15 @@ const LINEAR_WIDTH: usize = 1 << 28;
 
 /// Takes the objects of a context with it.
 pub(super) fn forget(state: &State, context: u64) {
-    for (handle, object) in state.textures.entries() {
+    for (handle, object) in TEXTURES.entries() {
         if object.context.id == context {
-            state.textures.remove(handle);
+            TEXTURES.remove(handle);
             state.memory.objects().set_texture(handle as u64, None);
         }
     }
-    for (handle, object) in state.surfaces.entries() {
+    for (handle, object) in SURFACES.entries() {
         if object.context.id == context {
-            state.surfaces.remove(handle);
+            SURFACES.remove(handle);
             state.memory.objects().set_surface(handle as u64, None);
         }
     }
@@ -75,7 +79,7 @@ fn images(call: &Call, resource: &CUDA_RESOURCE_DESC) -> Outcome<(Vec<Image>, bo
                 Ok((vec![image(&*call.array(resource.res.array.hArray)?)], false))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
-                let levels = call.mipmap(resource.res.mipmap.hMipmappedArray)?.levels(state);
+                let levels = call.mipmap(resource.res.mipmap.hMipmappedArray)?.levels();
                 Ok((levels.iter().map(|level| image(level)).collect(), false))
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
@@ -168,9 +172,9 @@ fn create_texture(
     }
     let (levels, memory) = images(call, &resource)?;
     let made = described(levels, memory, &descriptor)?;
-    let handle = state.textures.reserve();
+    let handle = TEXTURES.reserve();
     state.memory.objects().set_texture(handle as u64, Some(made));
-    state.textures.insert(handle, Arc::new(Object { context, resource, descriptor }));
+    TEXTURES.insert(handle, Arc::new(Object { context, resource, descriptor }));
     place.set(handle as CUtexObject);
     Ok(())
 }
@@ -181,20 +185,22 @@ fn known(object: Option<Arc<Object>>) -> Outcome<Arc<Object>> {
 
 fn destroy_texture(call: &Call, texture: CUtexObject) -> Outcome {
     let state = call.healthy()?;
-    known(state.textures.remove(texture as usize))?;
+    known(TEXTURES.remove(texture as usize))?;
     state.memory.objects().set_texture(texture, None);
     Ok(())
 }
 
 fn get_texture_resource(call: &Call, resource: Out<CUDA_RESOURCE_DESC>, texture: CUtexObject) -> Outcome {
     let place = resource.required()?;
-    place.set(known(call.healthy()?.textures.get(texture as usize))?.resource);
+    call.healthy()?;
+    place.set(known(TEXTURES.get(texture as usize))?.resource);
     Ok(())
 }
 
 fn get_texture(call: &Call, descriptor: Out<CUDA_TEXTURE_DESC>, texture: CUtexObject) -> Outcome {
     let place = descriptor.required()?;
-    place.set(known(call.healthy()?.textures.get(texture as usize))?.descriptor);
+    call.healthy()?;
+    place.set(known(TEXTURES.get(texture as usize))?.descriptor);
     Ok(())
 }
 
@@ -209,23 +215,24 @@ fn create_surface(call: &Call, surface: Out<CUsurfObject>, resource: In<CUDA_RES
     if !array.has(CUDA_ARRAY3D_SURFACE_LDST) {
         return Err(INVALID_VALUE);
     }
-    let handle = state.surfaces.reserve();
+    let handle = SURFACES.reserve();
     state.memory.objects().set_surface(handle as u64, Some(Surface { image: image(&array) }));
     let descriptor = CUDA_TEXTURE_DESC::default();
-    state.surfaces.insert(handle, Arc::new(Object { context, resource, descriptor }));
+    SURFACES.insert(handle, Arc::new(Object { context, resource, descriptor }));
     place.set(handle as CUsurfObject);
     Ok(())
 }
 
 fn destroy_surface(call: &Call, surface: CUsurfObject) -> Outcome {
     let state = call.healthy()?;
-    known(state.surfaces.remove(surface as usize))?;
+    known(SURFACES.remove(surface as usize))?;
     state.memory.objects().set_surface(surface, None);
     Ok(())
 }
 
 fn get_surface_resource(call: &Call, resource: Out<CUDA_RESOURCE_DESC>, surface: CUsurfObject) -> Outcome {
     let place = resource.required()?;
-    place.set(known(call.healthy()?.surfaces.get(surface as usize))?.resource);
+    call.healthy()?;
+    place.set(known(SURFACES.get(surface as usize))?.resource);
     Ok(())
 }

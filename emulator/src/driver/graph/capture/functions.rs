@@ -7,14 +7,16 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex};
 
-use super::conflict::{exchange, look};
-use super::{Capture, INVALIDATED, Inner, Member, UNSUPPORTED};
+use super::{CAPTURES, Capture, Inner, Member, of};
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::graph::Graph;
 use crate::driver::graph::edges::{is_annotated, read};
-use crate::driver::graph::{Edge, Graph};
 use crate::driver::handles::to_c;
-use crate::driver::state::Call;
-use crate::driver::stream::{Kind, Stream};
+use crate::driver::queue::Kind;
+use crate::driver::state::{Call, lock};
+use crate::driver::stream::Stream;
+use crate::driver::stream::capture::{INVALIDATED, UNSUPPORTED, exchange, fail};
+use crate::driver::work::recorder::{Edge, Recorder};
 
 entries! {
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode) = begin;
@@ -31,7 +33,7 @@ const ILLEGAL_STATE: CUresult = CUresult::CUDA_ERROR_ILLEGAL_STATE;
 
 fn begin(call: &Call, stream: CUstream, mode: CUstreamCaptureMode) -> Outcome {
     let stream = ready(call, stream, mode)?;
-    let graph = Graph::create(call.state()?);
+    let graph = Graph::create();
     start(call, &stream, mode, graph, None)
 }
 
@@ -79,7 +81,7 @@ fn start(
 ) -> Outcome {
     let state = call.state()?;
     let into_graph = after.is_some();
-    let origin = Member::new(stream, after.unwrap_or_default());
+    let origin = Member::new(stream.id, after.unwrap_or_default());
     let capture = Arc::new(Capture {
         id: state.id(),
         mode,
@@ -89,7 +91,7 @@ fn start(
         into_graph,
         inner: Mutex::new(Inner { valid: true, members: vec![origin] }),
     });
-    state.captures.add(Arc::clone(&capture));
+    lock(&CAPTURES).push(Arc::clone(&capture));
     stream.set_capture(Some(capture));
     Ok(())
 }
@@ -98,11 +100,10 @@ fn start(
 fn end(call: &Call, stream: CUstream, graph: Out<CUgraph>) -> Outcome {
     let stream = call.stream(stream)?;
     let place = graph.required()?;
-    let state = call.state()?;
-    let capture = stream.capture().ok_or(ILLEGAL_STATE)?;
+    let capture = of(&stream).ok_or(ILLEGAL_STATE)?;
     place.set(to_c(0));
     if capture.origin != stream.id {
-        return Err(capture.fail(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
+        return Err(fail(&*capture, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
     }
     let relaxed = capture.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     let outcome = if !relaxed && capture.thread != std::thread::current().id() {
@@ -114,7 +115,7 @@ fn end(call: &Call, stream: CUstream, graph: Out<CUgraph>) -> Outcome {
     } else {
         Ok(())
     };
-    capture.end(state, outcome.is_ok());
+    capture.end(outcome.is_ok());
     if outcome.is_ok() {
         place.set(to_c(capture.graph.handle));
     }
@@ -133,8 +134,8 @@ fn status(capture: Option<&Capture>) -> CUstreamCaptureStatus {
 fn is_capturing(call: &Call, stream: CUstream, answer: Out<CUstreamCaptureStatus>) -> Outcome {
     let stream = call.stream(stream)?;
     let place = answer.required()?;
-    look(&stream)?;
-    place.set(status(stream.capture().as_deref()));
+    stream.look()?;
+    place.set(status(of(&stream).as_deref()));
     Ok(())
 }
 
@@ -151,13 +152,13 @@ fn get_info(
 ) -> Outcome {
     let stream = call.stream(stream)?;
     let place = answer.required()?;
-    look(&stream)?;
-    let capture = stream.capture();
+    stream.look()?;
+    let capture = of(&stream);
     place.set(status(capture.as_deref()));
     let Some(capture) = capture else { return Ok(()) };
     id.set(capture.id);
     let Ok(mut inner) = capture.valid() else { return Ok(()) };
-    let member = inner.member(stream.id).ok_or(INVALIDATED)?;
+    let member = inner.member(stream.id)?;
     if !after.is_null() && data.is_null() && member.after.iter().any(|edge| is_annotated(&edge.data)) {
         return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
     }
@@ -179,7 +180,7 @@ fn update(
     flags: c_uint,
 ) -> Outcome {
     let stream = call.stream(stream)?;
-    let capture = stream.capture().ok_or(ILLEGAL_STATE)?;
+    let capture = of(&stream).ok_or(ILLEGAL_STATE)?;
     if flags > 1 {
         return Err(INVALID_VALUE);
     }
@@ -187,15 +188,11 @@ fn update(
     let after = unsafe { read(&after, &data, count)? };
     known(&capture.graph, &after)?;
     let mut inner = capture.valid()?;
-    let member = inner.member(stream.id).ok_or(INVALIDATED)?;
+    let member = inner.member(stream.id)?;
     if flags == CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES.0 {
         member.after.clear();
     }
-    for edge in after {
-        if !member.after.iter().any(|known| known.from == edge.from) {
-            member.after.push(edge);
-        }
-    }
+    member.wait(after);
     Ok(())
 }
 

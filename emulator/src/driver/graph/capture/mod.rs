@@ -1,39 +1,41 @@
 //! Capture: what is given to a stream becomes nodes of a graph instead of being done.
 //!
 //! A [`Capture`] begins in one stream, its origin; waiting for an event that was recorded in it makes another stream a
-//! member too. Each member knows the nodes that its next one comes after. Some mistakes invalidate a capture: it then
-//! stays, useless, until it is ended in its origin. [`record`] is the way in for functions that give work to streams.
+//! member too. Each member knows the nodes that its next one comes after. Streams see it as a [`Recorder`].
 
-mod conflict;
 pub(super) mod functions;
-pub(in crate::driver) mod record;
 
-use cuda_driver_sys::{CUresult, CUstreamCaptureMode};
+use cuda_driver_sys::{CUgraphEdgeData, CUstreamCaptureMode};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::ThreadId;
 
-use super::{Edge, Graph};
+use super::Graph;
+use super::edges::ORDINARY;
+use super::operation::Operation;
 use crate::driver::entry::Outcome;
-use crate::driver::state::{State, lock};
+use crate::driver::state::lock;
 use crate::driver::stream::Stream;
+use crate::driver::stream::capture::{INVALIDATED, release};
+use crate::driver::work::Work;
+use crate::driver::work::recorder::{Edge, Recorder};
 
-/// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`
-const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-/// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
-const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+/// The captures that are not ended.
+static CAPTURES: Mutex<Vec<Arc<Capture>>> = Mutex::new(Vec::new());
 
-/// The captures of the process that are not ended.
-#[derive(Default)]
-pub(in crate::driver) struct Captures {
-    /// How many there are: most calls find none and need no lock.
-    count: AtomicUsize,
-    all: Mutex<Vec<Arc<Capture>>>,
+/// Whether one makes nodes of that graph.
+pub(super) fn are_into(graph: &Graph) -> bool {
+    lock(&CAPTURES).iter().any(|capture| capture.graph.handle == graph.handle)
+}
+
+/// The capture that a stream is a member of.
+fn of(stream: &Stream) -> Option<Arc<Capture>> {
+    let id = stream.capture()?.id();
+    lock(&CAPTURES).iter().find(|capture| capture.id == id).cloned()
 }
 
 /// A capture.
-pub(in crate::driver) struct Capture {
+struct Capture {
     id: u64,
     mode: CUstreamCaptureMode,
     thread: ThreadId,
@@ -55,60 +57,30 @@ struct Inner {
 struct Member {
     /// Its number.
     id: u64,
-    stream: Weak<Stream>,
     /// What the next node of it comes after.
     after: Vec<Edge>,
     /// What the program was told about `after`, which it may read until it asks again.
-    told: (Box<[usize]>, Box<[cuda_driver_sys::CUgraphEdgeData]>),
+    told: (Box<[usize]>, Box<[CUgraphEdgeData]>),
 }
 
 impl Member {
-    fn new(stream: &Arc<Stream>, after: Vec<Edge>) -> Member {
-        Member { id: stream.id, stream: Arc::downgrade(stream), after, told: Default::default() }
-    }
-}
-
-impl Captures {
-    /// Whether there is any.
-    fn any(&self) -> bool {
-        self.count.load(Ordering::Acquire) > 0
+    fn new(id: u64, after: Vec<Edge>) -> Member {
+        Member { id, after, told: Default::default() }
     }
 
-    /// Whether one makes nodes of that graph.
-    pub(super) fn are_into(&self, graph: &Graph) -> bool {
-        self.all().iter().any(|capture| capture.graph.handle == graph.handle)
-    }
-
-    fn all(&self) -> Vec<Arc<Capture>> {
-        lock(&self.all).clone()
-    }
-
-    fn add(&self, capture: Arc<Capture>) {
-        let mut all = lock(&self.all);
-        all.push(capture);
-        self.count.store(all.len(), Ordering::Release);
-    }
-
-    fn remove(&self, capture: &Capture) {
-        let mut all = lock(&self.all);
-        all.retain(|other| other.id != capture.id);
-        self.count.store(all.len(), Ordering::Release);
+    /// What it does next comes after those nodes, too.
+    fn wait(&mut self, after: Vec<Edge>) {
+        for edge in after {
+            if !self.after.iter().any(|known| known.from == edge.from) {
+                self.after.push(edge);
+            }
+        }
     }
 }
 
 impl Capture {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
-    }
-
-    /// Whether no mistake has spoiled it.
-    fn is_valid(&self) -> bool {
-        self.inner().valid
-    }
-
-    /// From now on it is useless.
-    fn invalidate(&self) {
-        self.inner().valid = false;
     }
 
     /// It, if it is valid.
@@ -118,14 +90,12 @@ impl Capture {
     }
 
     /// Ends it: its streams are ordinary ones again. Its graph goes with it unless it is kept or was the program's.
-    fn end(&self, state: &State, keep: bool) {
-        state.captures.remove(self);
-        let members = std::mem::take(&mut self.inner().members);
-        for stream in members.iter().filter_map(|member| member.stream.upgrade()) {
-            stream.set_capture(None);
-        }
+    fn end(&self, keep: bool) {
+        lock(&CAPTURES).retain(|other| other.id != self.id);
+        release(self);
+        self.inner().members.clear();
         if !keep && !self.into_graph {
-            self.graph.discard(state);
+            self.graph.discard();
         }
     }
 
@@ -147,7 +117,72 @@ impl Capture {
 }
 
 impl Inner {
-    fn member(&mut self, stream: u64) -> Option<&mut Member> {
-        self.members.iter_mut().find(|member| member.id == stream)
+    fn member(&mut self, stream: u64) -> Outcome<&mut Member> {
+        self.members.iter_mut().find(|member| member.id == stream).ok_or(INVALIDATED)
+    }
+}
+
+impl Recorder for Capture {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    fn is_valid(&self) -> bool {
+        self.inner().valid
+    }
+
+    fn invalidate(&self) {
+        self.inner().valid = false;
+    }
+
+    fn forbids(&self, mode: CUstreamCaptureMode) -> bool {
+        use CUstreamCaptureMode as M;
+        let own =
+            self.thread == std::thread::current().id() && self.mode != M::CU_STREAM_CAPTURE_MODE_RELAXED;
+        match mode {
+            M::CU_STREAM_CAPTURE_MODE_GLOBAL => own || self.mode == M::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            M::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => own,
+            _ => false,
+        }
+    }
+
+    fn record(&self, stream: u64, work: Work) -> Outcome<Vec<Edge>> {
+        let mut inner = self.valid()?;
+        let member = inner.member(stream)?;
+        let mut after = member.after.clone();
+        // A kernel that may begin before those before it are done.
+        if matches!(&work, Work::Kernel(kernel) if kernel.is_programmatic()) {
+            let mut contents = self.graph.contents();
+            for edge in &mut after {
+                if contents.operation(edge.from).is_ok_and(|before| before.is_kernel()) {
+                    edge.data = CUgraphEdgeData { from_port: 1, type_: 1, ..edge.data };
+                }
+            }
+        }
+        let node = self.graph.add(Operation::Work(work), after);
+        member.after = vec![Edge { from: node, data: ORDINARY }];
+        Ok(member.after.clone())
+    }
+
+    fn point(&self, stream: u64) -> Outcome<Vec<Edge>> {
+        Ok(self.valid()?.member(stream)?.after.clone())
+    }
+
+    fn wait(&self, stream: u64, after: Vec<Edge>) -> Outcome {
+        self.valid()?.member(stream)?.wait(after);
+        Ok(())
+    }
+
+    fn join(&self, stream: u64, after: Vec<Edge>) -> Outcome {
+        self.valid()?.members.push(Member::new(stream, after));
+        Ok(())
+    }
+
+    fn abandon(&self) {
+        self.end(false);
     }
 }

@@ -1,0 +1,20 @@
+//! How functions answer with lists of handles.
+
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome};
+
+/// Answers with a list as all these functions do: for a null array with its length; else it fills the array of `count`
+/// elements, with nulls behind the last one, and tells how many there are.
+#[allow(unsafe_code, reason = "the size of an array is the caller's word")]
+pub(super) fn list<T: Copy>(array: &Out<*mut T>, count: &Out<usize>, all: &[*mut T]) -> Outcome {
+    let room = count.get().ok_or(INVALID_VALUE)?;
+    if array.is_null() {
+        count.set(all.len());
+        return Ok(());
+    }
+    let filled: Vec<*mut T> =
+        all.iter().copied().chain(std::iter::repeat(std::ptr::null_mut())).take(room).collect();
+    // SAFETY: the array has `room` elements.
+    unsafe { array.write_array(&filled) };
+    count.set(all.len().min(room));
+    Ok(())
+}

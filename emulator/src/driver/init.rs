@@ -1,0 +1,22 @@
+//! `cuInit`.
+
+use std::ffi::c_uint;
+
+use super::entry::{INVALID_VALUE, Outcome, entries};
+use super::state::{self, Belongings, Call};
+use super::{array, memory, module, stream, texture};
+
+entries! {
+    cuInit(flags: c_uint) [always] = init;
+}
+
+/// What a context takes with it when it ends.
+const BELONGINGS: &[Belongings] =
+    &[module::forget, texture::forget, array::forget, memory::forget, memory::host::forget, stream::forget];
+
+fn init(_: &Call, flags: c_uint) -> Outcome {
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    state::initialize(BELONGINGS)
+}

@@ -1,0 +1,110 @@
+//! Whose device memory is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::pools::Pool;
+use crate::driver::context::Context;
+use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
+use crate::driver::state::{State, lock};
+use crate::memory::Reach;
+
+/// Whose the allocations are. Variables of modules are not among them: a program cannot free those.
+pub(in crate::driver) struct Allocations(Mutex<BTreeMap<u64, Record>>);
+
+/// All of them, by address.
+pub(in crate::driver) static ALLOCATIONS: Allocations = Allocations(Mutex::new(BTreeMap::new()));
+
+/// An allocation of the program.
+#[derive(Clone)]
+pub(in crate::driver) struct Record {
+    /// Number of the context.
+    pub(in crate::driver) context: u64,
+    /// The pool that it was taken from by `cuMemAllocAsync`, and what counts there.
+    pub(in crate::driver) pool: Option<Arc<Pool>>,
+    /// Freed by `cuMemFreeAsync`, whose turn in its stream has not come.
+    pub(super) released: bool,
+    /// Its number, as `cuPointerGetAttribute` tells it.
+    pub(in crate::driver) id: u64,
+}
+
+impl Allocations {
+    /// How many there are.
+    pub(in crate::driver) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// Enters a new allocation.
+    pub(super) fn add(&self, address: u64, record: Record) {
+        lock(&self.0).insert(address, record);
+    }
+
+    /// Takes out the allocation that starts at `address`, unless it is released.
+    pub(super) fn take(&self, address: u64) -> Option<Record> {
+        let mut records = lock(&self.0);
+        records.get(&address).filter(|record| !record.released)?;
+        records.remove(&address)
+    }
+
+    /// Marks the allocation that starts at `address` as released: no function takes it any more.
+    pub(in crate::driver) fn mark_released(&self, address: u64) -> Outcome {
+        let mut records = lock(&self.0);
+        let record = records.get_mut(&address).filter(|record| !record.released).ok_or(INVALID_VALUE)?;
+        record.released = true;
+        Ok(())
+    }
+
+    /// What is known about the allocation that starts at `address`.
+    pub(in crate::driver) fn get(&self, address: u64) -> Option<Record> {
+        lock(&self.0).get(&address).cloned()
+    }
+
+    /// Takes out all that a context owns.
+    pub(super) fn take_all(&self, context: u64) -> Vec<(u64, Record)> {
+        let mut records = lock(&self.0);
+        let own = records.iter().filter(|(_, record)| record.context == context);
+        let own: Vec<_> = own.map(|(address, record)| (*address, record.clone())).collect();
+        own.iter().for_each(|(address, _)| drop(records.remove(address)));
+        own
+    }
+
+    /// Looks at all that were taken from a pool; none of them is given back meanwhile.
+    pub(super) fn of_pool(&self, pool: &Arc<Pool>, mut look: impl FnMut(u64)) {
+        let records = lock(&self.0);
+        let own = |record: &Record| record.pool.as_ref().is_some_and(|other| Arc::ptr_eq(other, pool));
+        records.iter().filter(|(_, record)| own(record)).for_each(|(address, _)| look(*address));
+    }
+
+    /// Takes out the allocation that starts at `address`, which is released.
+    pub(in crate::driver) fn finish(&self, address: u64) -> Option<Record> {
+        lock(&self.0).remove(&address)
+    }
+}
+
+impl Record {
+    /// Frees the allocation, which starts at `address` and is live: its record, which is gone, was the only way here.
+    pub(super) fn give_back(&self, address: u64, state: &State) {
+        let bytes = state.memory.find(address).map_or(0, |allocation| allocation.len());
+        if let Some(pool) = &self.pool {
+            pool.give_back(bytes);
+        }
+        let _ = state.memory.free(address);
+    }
+}
+
+impl State {
+    /// Whether a range of device addresses is allocated, in one piece or in mappings side by side, and not freed.
+    pub(in crate::driver) fn is_device_range(&self, address: u64, bytes: u64) -> bool {
+        let Some(allocation) = self.memory.find(address) else { return false };
+        self.memory.contains(address, bytes)
+            && ALLOCATIONS.get(allocation.base()).is_none_or(|record| !record.released)
+    }
+
+    /// Allocates for a context.
+    pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
+        let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;
+        let record = Record { context: context.id, pool: None, released: false, id: self.id() };
+        ALLOCATIONS.add(address, record);
+        Ok(address)
+    }
+}

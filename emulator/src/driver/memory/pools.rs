@@ -1,0 +1,119 @@
+//! Memory pools, and what they count.
+
+use cuda_driver_sys::{CUdevice, CUmemAccess_flags, CUmemoryPool, CUresult};
+use std::ffi::c_int;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use crate::driver::device::checked;
+use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
+use crate::driver::handles::Handles;
+use crate::driver::state::{self, lock};
+use crate::memory::ALIGNMENT;
+
+/// A pool. Allocations hold theirs: a pool that is destroyed counts on until the last one is freed.
+pub(in crate::driver) struct Pool {
+    pub(in crate::driver) handle: usize,
+    pub(super) device: CUdevice,
+    /// Most bytes that may be in use; 0 for no limit but the device's.
+    limit: u64,
+    pub(super) inner: Mutex<Counts>,
+}
+
+/// What a pool counts, and settings that have no effect.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) used: u64,
+    pub(super) used_high: u64,
+    pub(super) reserved_high: u64,
+    pub(super) threshold: u64,
+    /// Which of the three ways of reuse are on.
+    pub(super) reuse: [c_int; 3],
+    /// What other devices may do.
+    pub(super) access: Vec<(CUdevice, CUmemAccess_flags)>,
+}
+
+impl Counts {
+    /// The devices that reach the allocations, one bit each.
+    pub(super) fn granted(&self) -> u32 {
+        let reach = self.access.iter().filter(|(_, flags)| flags.0 != 0);
+        reach.fold(0, |bits, (device, _)| bits | 1 << *device)
+    }
+}
+
+impl Pool {
+    pub(super) fn new(handle: usize, device: CUdevice, limit: u64) -> Arc<Pool> {
+        let counts = Counts { reuse: [1; 3], ..Counts::default() };
+        Arc::new(Pool { handle, device, limit, inner: Mutex::new(counts) })
+    }
+
+    /// Counts an allocation, if there is room for it.
+    pub(super) fn take(&self, bytes: u64) -> Outcome {
+        let mut counts = lock(&self.inner);
+        let used = counts.used.saturating_add(bytes.next_multiple_of(ALIGNMENT));
+        if self.limit != 0 && used > self.limit {
+            return Err(OUT_OF_MEMORY);
+        }
+        counts.used = used;
+        counts.used_high = counts.used_high.max(used);
+        counts.reserved_high = counts.reserved_high.max(used);
+        Ok(())
+    }
+
+    /// The opposite.
+    pub(in crate::driver) fn give_back(&self, bytes: u64) {
+        let mut counts = lock(&self.inner);
+        counts.used = counts.used.saturating_sub(bytes.next_multiple_of(ALIGNMENT));
+    }
+}
+
+/// The pools, and which of them the devices use.
+pub(in crate::driver) struct Pools {
+    pub(super) handles: Handles<Pool>,
+    defaults: Vec<Arc<Pool>>,
+    pub(super) current: Mutex<Vec<Arc<Pool>>>,
+}
+
+/// All of them.
+pub(in crate::driver) static POOLS: LazyLock<Pools> = LazyLock::new(Pools::new);
+
+impl Pools {
+    /// How many pools there are.
+    pub(in crate::driver) fn len(&self) -> usize {
+        self.handles.len()
+    }
+
+    /// One pool for each device.
+    fn new() -> Pools {
+        let devices = state::get().map_or(0, |state| state.config.devices);
+        let handles = Handles::new(8);
+        let pool = |device| {
+            let pool = Pool::new(handles.reserve(), device, 0);
+            handles.insert(pool.handle, Arc::clone(&pool));
+            pool
+        };
+        let defaults: Vec<_> = (0..devices as CUdevice).map(pool).collect();
+        Pools { handles, current: Mutex::new(defaults.clone()), defaults }
+    }
+
+    pub(super) fn get(&self, pool: CUmemoryPool) -> Outcome<Arc<Pool>> {
+        self.handles.get(pool.addr()).ok_or(INVALID_VALUE)
+    }
+
+    pub(super) fn default_of(&self, device: CUdevice) -> Outcome<Arc<Pool>> {
+        checked(device)?;
+        self.defaults.get(device as usize).cloned().ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
+    pub(super) fn current_of(&self, device: CUdevice) -> Outcome<Arc<Pool>> {
+        checked(device)?;
+        lock(&self.current).get(device as usize).cloned().ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
+    pub(super) fn set_current(&self, device: CUdevice, pool: Arc<Pool>) -> Outcome {
+        checked(device)?;
+        let mut current = lock(&self.current);
+        let place = current.get_mut(device as usize).filter(|_| pool.device == device);
+        *place.ok_or(INVALID_VALUE)? = pool;
+        Ok(())
+    }
+}

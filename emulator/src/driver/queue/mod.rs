@@ -1,0 +1,159 @@
+//! Queues of work, each in order, with a thread of its own while it has something to do: what streams are made of.
+//!
+//! Every piece of work names the [`Completion`]s that it comes after; they always belong to work that was given to the
+//! driver earlier, so that no circle of waiting can form. Three rules make the names:
+//! - the work before it in its own queue;
+//! - the legacy stream and every blocking stream of a context wait for each other (a per-thread stream is a blocking one);
+//! - what `cuStreamWaitEvent` asked for.
+
+mod completion;
+mod task;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use super::state::{self, State, lock};
+pub(super) use completion::Completion;
+pub(super) use task::Job;
+use task::Tasks;
+
+/// How a stream takes part in the ordering with the legacy stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The stream that NULL means.
+    Legacy,
+    /// A thread's own default stream.
+    PerThread,
+    /// Made without flags.
+    Blocking,
+    /// Made with `CU_STREAM_NON_BLOCKING`.
+    NonBlocking,
+}
+
+/// The queues of a context.
+#[derive(Default)]
+pub(super) struct Order {
+    /// The lock is held while work is given to any of them: it makes the order of submission, by which the legacy stream
+    /// and the others wait for each other, one for the whole context.
+    queues: Mutex<Vec<Arc<Queue>>>,
+    /// What all work that is given from now on comes after.
+    gates: Mutex<Vec<Arc<Completion>>>,
+}
+
+/// The work of a stream.
+pub(super) struct Queue {
+    /// The stream's number.
+    pub(super) id: u64,
+    pub(super) kind: Kind,
+    order: Arc<Order>,
+    /// The work given last. Changed only while the queues of the order are locked.
+    last: Mutex<Arc<Completion>>,
+    tasks: Mutex<Tasks>,
+    ready: Condvar,
+    retired: AtomicBool,
+}
+
+impl Order {
+    /// A new queue; forgets those that will get no more work and have none left.
+    pub(super) fn add(self: &Arc<Self>, kind: Kind) -> Arc<Queue> {
+        let queue = Queue::new(self, kind);
+        let mut queues = lock(&self.queues);
+        queues.retain(|queue| !queue.is_over());
+        queues.push(Arc::clone(&queue));
+        queue
+    }
+
+    /// A queue that no other one waits for, and which the order does not know.
+    pub(super) fn beside(self: &Arc<Self>) -> Arc<Queue> {
+        Queue::new(self, Kind::NonBlocking)
+    }
+
+    /// The work given last to each queue.
+    pub(super) fn last(&self) -> Vec<Arc<Completion>> {
+        lock(&self.queues).iter().map(|queue| queue.last()).collect()
+    }
+
+    /// Waits for all work given before.
+    pub(super) fn synchronize(&self) {
+        self.last().iter().for_each(|completion| completion.wait());
+    }
+
+    /// All work that is given from now on comes after that point, too.
+    pub(super) fn wait_for(&self, point: Option<Arc<Completion>>) {
+        let mut gates = lock(&self.gates);
+        gates.retain(|gate| !gate.is_done());
+        gates.extend(point.filter(|point| !point.is_done()));
+    }
+
+    /// The queues hold this: the cycle ends here.
+    pub(super) fn end(&self) {
+        lock(&self.queues).clear();
+    }
+}
+
+impl Queue {
+    fn new(order: &Arc<Order>, kind: Kind) -> Arc<Queue> {
+        Arc::new(Queue {
+            id: state::get().map_or(0, State::id),
+            kind,
+            order: Arc::clone(order),
+            last: Mutex::new(Completion::past()),
+            tasks: Mutex::new(Tasks { left: VecDeque::new(), worker: false }),
+            ready: Condvar::new(),
+            retired: AtomicBool::new(false),
+        })
+    }
+
+    /// The work given last.
+    fn last(&self) -> Arc<Completion> {
+        Arc::clone(&lock(&self.last))
+    }
+
+    /// It will get no more work.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// Whether it will get no more work and has none left.
+    fn is_over(&self) -> bool {
+        self.retired.load(Ordering::Acquire) && lock(&self.last).is_done()
+    }
+
+    /// What has to be done before the stream counts as empty: NULL includes the blocking streams.
+    fn pending(&self) -> Vec<Arc<Completion>> {
+        self.turn(&lock(&self.order.queues))
+    }
+
+    /// Whether all its work is done.
+    pub(super) fn is_idle(&self) -> bool {
+        if self.kind == Kind::Legacy { self.pending().is_empty() } else { lock(&self.last).is_done() }
+    }
+
+    /// Waits until all its work is done.
+    pub(super) fn synchronize(&self) {
+        if self.kind == Kind::Legacy {
+            self.pending().iter().for_each(|completion| completion.wait());
+        } else {
+            self.last().wait();
+        }
+    }
+
+    /// What the next piece of work has to wait for, besides the events that it names.
+    fn before(&self, queues: &[Arc<Queue>]) -> Vec<Arc<Completion>> {
+        let mut before = self.turn(queues);
+        before.extend(lock(&self.order.gates).iter().filter(|gate| !gate.is_done()).cloned());
+        before
+    }
+
+    /// What it has to wait for of its own context. `queues` are those of the context.
+    fn turn(&self, queues: &[Arc<Queue>]) -> Vec<Arc<Completion>> {
+        let ordered = |other: &&Arc<Queue>| match self.kind {
+            Kind::Legacy => other.kind != Kind::NonBlocking,
+            Kind::PerThread | Kind::Blocking => other.kind == Kind::Legacy,
+            Kind::NonBlocking => false,
+        };
+        let others = queues.iter().filter(ordered).map(|queue| queue.last());
+        others.chain([self.last()]).filter(|completion| !completion.is_done()).collect()
+    }
+}

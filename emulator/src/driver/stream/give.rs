@@ -1,0 +1,106 @@
+//! The door for work: a stream does it, or the capture that it is in makes a node of it.
+
+use cuda_driver_sys::CUresult;
+use std::sync::Arc;
+
+use super::Stream;
+use super::capture::fail;
+use crate::driver::entry::Outcome;
+use crate::driver::queue::{Completion, Job};
+use crate::driver::state::Call;
+use crate::driver::work::event::Points;
+use crate::driver::work::recorder::{Captured, Point};
+use crate::driver::work::{Turn, Work};
+use crate::engine::Fault;
+
+/// How a call goes on with the work that it gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) enum Pace {
+    /// Returns at once.
+    Queued,
+    /// Returns at once, but does it first if nothing is before it: it is over sooner than a thread is woken.
+    Small,
+    /// Returns when it is done.
+    Blocking,
+    /// Returns when what the work reads of the caller's is free for reuse: does it first if nothing is before it, else
+    /// keeps a copy.
+    Detached,
+}
+
+impl Stream {
+    /// Gives work to the stream, after all that was given to it before. Tells where in the order it is.
+    pub(in crate::driver) fn give(self: &Arc<Self>, call: &Call, work: Work, pace: Pace) -> Outcome<Point> {
+        let state = call.state()?;
+        if let Some(recorder) = self.recorder()? {
+            let after = recorder.record(self.id, work.into_node(call)?)?;
+            return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
+        }
+        work.check_stream()?;
+        let turn = Turn { state, stream: self.handle, caller: Some(call.name), points: Points::default() };
+        let queue = &self.queue;
+        let done = match pace {
+            Pace::Blocking => queue.perform(|| work.run(0, &turn)),
+            Pace::Detached if self.is_idle() => queue.perform(|| work.run(0, &turn)),
+            Pace::Detached => {
+                let work = work.detached();
+                queue.submit(None, Job::Run(Box::new(move || work.run(0, &turn))))
+            }
+            Pace::Small => queue.submit_small(move || work.run(0, &turn)),
+            Pace::Queued => queue.submit(None, Job::Run(Box::new(move || work.run(0, &turn)))),
+        };
+        done.map(Point::Stream)
+    }
+
+    /// Gives something to the stream that can be no node: it spoils a capture that the stream is in.
+    pub(in crate::driver) fn give_apart(
+        self: &Arc<Self>,
+        after: Option<Arc<Completion>>,
+        job: Job,
+    ) -> Outcome<Arc<Completion>> {
+        self.outside()?;
+        self.queue.submit(after, job)
+    }
+
+    /// As [`give_apart`](Self::give_apart), for what is over sooner than a thread is woken.
+    pub(in crate::driver) fn give_apart_small(
+        self: &Arc<Self>,
+        run: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
+    ) -> Outcome {
+        self.outside()?;
+        self.queue.submit_small(run).map(|_| ())
+    }
+
+    /// The point in the order that comes after all that was given to the stream before.
+    pub(in crate::driver) fn mark(self: &Arc<Self>) -> Outcome<Point> {
+        if let Some(recorder) = self.recorder()? {
+            let after = recorder.point(self.id)?;
+            return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
+        }
+        self.queue.submit(None, Job::Point).map(Point::Stream)
+    }
+
+    /// Has all that is given to the stream from now on wait for an event, which stands for a point in a capture, or in a
+    /// stream, or for none yet.
+    pub(in crate::driver) fn wait_for(
+        self: &Arc<Self>,
+        captured: Option<Captured>,
+        recorded: Option<Arc<Completion>>,
+    ) -> Outcome {
+        match (self.recorder()?, captured) {
+            (Some(recorder), Some(event)) => {
+                let other = event.recorder()?;
+                if other.id() != recorder.id() {
+                    recorder.invalidate();
+                    return Err(fail(&*other, CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE));
+                }
+                other.wait(self.id, event.after)
+            }
+            (Some(recorder), None) => Err(fail(&*recorder, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION)),
+            (None, Some(event)) => self.join(event),
+            (None, None) => match recorded.filter(|recorded| !recorded.is_done()) {
+                Some(recorded) => self.queue.submit(Some(recorded), Job::Point).map(|_| ()),
+                None => Ok(()),
+            },
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Copies: boxes of bytes between host, device and arrays.
+//!
+//! Relies on the program: host regions it names are valid during the call, pinned ones until their copy is done, and those of a node
+//! whenever the graph is launched, until that is done.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::{CUDA_MEMCPY3D, CUarray, CUdeviceptr, CUmemorytype};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use super::Turn;
+use super::ends::{End, transfer};
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::fault::bad_range;
+use crate::driver::state::Call;
+use crate::engine::Fault;
+use crate::memory::{BadRange, Memory};
+
+/// A copy.
+#[derive(Clone)]
+pub(in crate::driver) struct Copy3d {
+    target: Side,
+    source: Side,
+    size: Size,
+    /// What the source had at the call, where it belongs to the caller again after it.
+    kept: Option<Arc<[MaybeUninit<u8>]>>,
+}
+
+/// One side of a copy, as the program gave it and where it is.
+#[derive(Clone, Copy)]
+struct Side {
+    named: Named,
+    region: Region,
+}
+
+impl Side {
+    fn line(end: End) -> Side {
+        let (kind, host, device) = end.told();
+        let named = Named { kind, host, device, array: std::ptr::null_mut(), pitch: 0, rows: 0, at: [0; 3] };
+        Side { named, region: Region { first: end, row: 0, plane: 0 } }
+    }
+}
+
+impl PartialEq for Copy3d {
+    fn eq(&self, other: &Copy3d) -> bool {
+        let both = |copy: &Copy3d| (copy.target.region, copy.source.region, copy.size);
+        both(self) == both(other)
+    }
+}
+
+impl Copy3d {
+    /// A copy between two regions, which are checked. None of the sizes is 0.
+    pub(in crate::driver) fn new(call: &Call, target: Named, source: Named, size: Size) -> Outcome<Copy3d> {
+        let side = |named: Named| Ok(Side { region: named.region(call, size)?, named });
+        Ok(Copy3d { target: side(target)?, source: side(source)?, size, kept: None })
+    }
+
+    /// A copy of one row.
+    pub(in crate::driver) fn line(target: End, source: End, bytes: usize) -> Copy3d {
+        let size = Size { width: bytes, height: 1, depth: 1 };
+        Copy3d { target: Side::line(target), source: Side::line(source), size, kept: None }
+    }
+
+    /// What the parameters of a node ask for.
+    pub(in crate::driver) fn read(call: &Call, parameters: &CUDA_MEMCPY3D) -> Outcome<Copy3d> {
+        let (target, source, size) = sides(parameters);
+        let levels = (parameters.srcLOD, parameters.dstLOD) != (0, 0);
+        if levels || [size.width, size.height, size.depth].contains(&0) {
+            return Err(INVALID_VALUE);
+        }
+        Ok(Copy3d::new(call, target, source, size)?.as_node())
+    }
+
+    /// The same for a graph, which does it later, again and again.
+    pub(super) fn as_node(mut self) -> Copy3d {
+        for side in [&mut self.target, &mut self.source] {
+            side.region = side.region.as_node();
+        }
+        self
+    }
+
+    /// The same with what its source has now, if that is pageable memory.
+    pub(super) fn detached(mut self) -> Copy3d {
+        // SAFETY: called in the call that named the source, while which it is valid.
+        self.kept = unsafe { self.source.region.first.read(self.size.width) };
+        self
+    }
+
+    /// The target and the source.
+    pub(in crate::driver) fn regions(&self) -> (Region, Region) {
+        (self.target.region, self.source.region)
+    }
+
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        let (memory, (target, source)) = (&turn.state.memory, self.regions());
+        let done = match (&self.kept, target.first) {
+            (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
+            // SAFETY: device regions are checked. Host regions of a node, and pinned ones, are kept valid by the program until it is
+            // done; pageable ones only get here while the call lasts.
+            _ => unsafe { transfer_rows(memory, target, source, self.size) },
+        };
+        done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
+    }
+
+    /// Whether the other copies between the same kinds of memory, and both are of one row: an executable graph's copy
+    /// can be changed to such a one only.
+    pub(in crate::driver) fn can_become(&self, other: &Copy3d) -> bool {
+        let line = |copy: &Copy3d| (copy.size.height, copy.size.depth) == (1, 1);
+        let kinds = |copy: &Copy3d| (copy.source.region.is_device(), copy.target.region.is_device());
+        kinds(self) == kinds(other) && line(self) && line(other)
+    }
+
+    /// The parameters as the API tells them.
+    pub(in crate::driver) fn parameters(&self) -> CUDA_MEMCPY3D {
+        parameters(&self.target.named, &self.source.named, self.size)
+    }
+}
+
+/// How much is copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Size {
+    /// Bytes of a row.
+    pub(in crate::driver) width: usize,
+    pub(in crate::driver) height: usize,
+    pub(in crate::driver) depth: usize,
+}
+
+/// One side as a structure of the API names it.
+#[derive(Clone, Copy)]
+pub(in crate::driver) struct Named {
+    pub(in crate::driver) kind: CUmemorytype,
+    pub(in crate::driver) host: *mut c_void,
+    pub(in crate::driver) device: CUdeviceptr,
+    pub(in crate::driver) array: CUarray,
+    /// Bytes of a row, rows of a plane.
+    pub(in crate::driver) pitch: usize,
+    pub(in crate::driver) rows: usize,
+    /// Where the region starts: bytes into a row, rows, planes.
+    pub(in crate::driver) at: [usize; 3],
+}
+
+/// One side of a copy: where its first row starts, and how far the others are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Region {
+    first: End,
+    /// Bytes from row to row, and from plane to plane.
+    row: usize,
+    plane: usize,
+}
+
+// SAFETY: its pointers are told to the program and resolved during its call; nobody follows them later.
+unsafe impl Send for Named {}
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+unsafe impl Sync for Named {}
+
+impl Named {
+    /// The region, if it lies inside its memory.
+    pub(in crate::driver) fn region(&self, call: &Call, size: Size) -> Outcome<Region> {
+        let state = call.healthy()?;
+        match self.kind {
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => self.of_array(call, size),
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => self.linear(size, |offset, bytes| {
+                End::device(state, self.device.checked_add(offset as u64).ok_or(INVALID_VALUE)?, bytes)
+            }),
+            CUmemorytype::CU_MEMORYTYPE_HOST => self.linear(size, |offset, bytes| {
+                if self.host.is_null() {
+                    return Err(INVALID_VALUE);
+                }
+                End::of(state, self.host.cast::<u8>().wrapping_add(offset), bytes)
+            }),
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.linear(size, |offset, bytes| {
+                End::generic(state, self.device.checked_add(offset as u64).ok_or(INVALID_VALUE)?, bytes)
+            }),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    /// `find` gives the memory of an offset and a number of bytes.
+    fn linear(&self, size: Size, find: impl FnOnce(usize, usize) -> Outcome<End>) -> Outcome<Region> {
+        let [x, y, z] = self.at;
+        let end = x.checked_add(size.width).ok_or(INVALID_VALUE)?;
+        let below = y.checked_add(size.height).ok_or(INVALID_VALUE)?;
+        let deep = size.depth > 1 || z > 0;
+        // The pitch of a single row is not looked at.
+        let pitched = size.height > 1 || y > 0 || deep;
+        if pitched && end > self.pitch || deep && below > self.rows {
+            return Err(INVALID_VALUE);
+        }
+        let plane = self.pitch.checked_mul(self.rows).ok_or(INVALID_VALUE)?;
+        let place = |row: usize, deep: usize| {
+            let rows = row.checked_mul(self.pitch)?;
+            deep.checked_mul(plane)?.checked_add(rows)?.checked_add(x)
+        };
+        let first = place(y, z).ok_or(INVALID_VALUE)?;
+        let last = place(below - 1, z.checked_add(size.depth - 1).ok_or(INVALID_VALUE)?);
+        let bytes = last.ok_or(INVALID_VALUE)? - first + size.width;
+        Ok(Region { first: find(first, bytes)?, row: self.pitch, plane })
+    }
+
+    fn of_array(&self, call: &Call, size: Size) -> Outcome<Region> {
+        let array = call.array(self.array)?;
+        let first = array.place(self.at, [size.width, size.height, size.depth]).ok_or(INVALID_VALUE)?;
+        let (pitch, rows) = (array.pitch(), array.shape()[1]);
+        Ok(Region { first: End::Device(first), row: pitch, plane: rows * pitch })
+    }
+}
+
+impl Region {
+    /// The same for a copy that is kept and done later, again and again.
+    pub(in crate::driver) fn as_node(self) -> Region {
+        Region { first: self.first.as_node(), ..self }
+    }
+
+    /// Whether it is memory that only the call may touch that names it.
+    pub(in crate::driver) fn is_pageable(self) -> bool {
+        matches!(self.first, End::Pageable(_))
+    }
+
+    /// Whether it is in device memory.
+    pub(in crate::driver) fn is_device(self) -> bool {
+        matches!(self.first, End::Device(_))
+    }
+
+    fn row(self, y: usize, z: usize) -> End {
+        self.first.further(z * self.plane + y * self.row)
+    }
+}
+
+/// Copies now, row by row.
+///
+/// # Safety
+///
+/// 1. Every row of a host region is valid for `size.width` bytes.
+unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
+    for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
+        // SAFETY: `y` and `z` are inside the region, whose rows are valid: the caller's duty 1.
+        unsafe { transfer(memory, target.row(y, z), source.row(y, z), size.width)? }
+    }
+    Ok(())
+}
+
+/// Both sides of a copy as the structure names them, the target first.
+pub(in crate::driver) fn sides(whole: &CUDA_MEMCPY3D) -> (Named, Named, Size) {
+    let source = Named {
+        kind: whole.srcMemoryType,
+        host: whole.srcHost.cast_mut(),
+        device: whole.srcDevice,
+        array: whole.srcArray,
+        pitch: whole.srcPitch,
+        rows: whole.srcHeight,
+        at: [whole.srcXInBytes, whole.srcY, whole.srcZ],
+    };
+    let target = Named {
+        kind: whole.dstMemoryType,
+        host: whole.dstHost,
+        device: whole.dstDevice,
+        array: whole.dstArray,
+        pitch: whole.dstPitch,
+        rows: whole.dstHeight,
+        at: [whole.dstXInBytes, whole.dstY, whole.dstZ],
+    };
+    let size = Size { width: whole.WidthInBytes, height: whole.Height, depth: whole.Depth };
+    (target, source, size)
+}
+
+/// A copy as the structure names it, the target first.
+fn parameters(target: &Named, source: &Named, size: Size) -> CUDA_MEMCPY3D {
+    let ([source_x, source_y, source_z], [target_x, target_y, target_z]) = (source.at, target.at);
+    CUDA_MEMCPY3D {
+        srcXInBytes: source_x,
+        srcY: source_y,
+        srcZ: source_z,
+        srcMemoryType: source.kind,
+        srcHost: source.host,
+        srcDevice: source.device,
+        srcArray: source.array,
+        srcPitch: source.pitch,
+        srcHeight: source.rows,
+        dstXInBytes: target_x,
+        dstY: target_y,
+        dstZ: target_z,
+        dstMemoryType: target.kind,
+        dstHost: target.host,
+        dstDevice: target.device,
+        dstArray: target.array,
+        dstPitch: target.pitch,
+        dstHeight: target.rows,
+        WidthInBytes: size.width,
+        Height: size.height,
+        Depth: size.depth,
+        ..CUDA_MEMCPY3D::default()
+    }
+}

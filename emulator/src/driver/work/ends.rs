@@ -1,0 +1,165 @@
+//! The ends of copies: device memory, and host memory of two kinds.
+//!
+//! Relies on the program: host ranges it names are valid during the call, and pinned ones until their copy is done.
+#![allow(unsafe_code)]
+
+use cuda_driver_sys::{CUdeviceptr, CUmemorytype};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::memory::virtual_memory::FIRST;
+use crate::driver::state::State;
+use crate::memory::{BadRange, Memory, access};
+
+/// One end of a copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) enum End {
+    Device(u64),
+    /// Memory that only this call may touch.
+    Pageable(Host),
+    /// Memory that the copy touches when its turn comes: pinned, or managed.
+    Pinned(Host),
+}
+
+/// A host address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Host(*mut u8);
+
+// SAFETY: pinned memory may be touched from any thread until the copy is done; pageable memory never leaves the calling
+// thread: copies of it are done during the call, or keep the bytes.
+unsafe impl Send for Host {}
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+unsafe impl Sync for Host {}
+
+/// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
+const DEVICE_WINDOW: std::ops::Range<u64> = FIRST..0x5000_0000_0000;
+/// Bytes copied at a time where a copy goes through a buffer.
+pub(in crate::driver) const CHUNK: usize = 64 << 10;
+
+impl End {
+    /// The same memory from `offset` bytes on.
+    pub(in crate::driver) fn further(self, offset: usize) -> End {
+        match self {
+            End::Device(address) => End::Device(address.wrapping_add(offset as u64)),
+            End::Pageable(host) => End::Pageable(Host(host.0.wrapping_add(offset))),
+            End::Pinned(host) => End::Pinned(Host(host.0.wrapping_add(offset))),
+        }
+    }
+
+    /// The same memory for a copy that is kept: host memory is touched when its turn comes, of whatever kind it is.
+    pub(super) fn as_node(self) -> End {
+        match self {
+            End::Pageable(host) => End::Pinned(host),
+            end => end,
+        }
+    }
+
+    /// What an address is, and that the range is good as far as can be told.
+    pub(in crate::driver) fn of(state: &State, pointer: *mut u8, bytes: usize) -> Outcome<End> {
+        let address = pointer.addr();
+        let known = state.memory.find(address as u64);
+        let on_host = known.as_ref().is_some_and(|allocation| allocation.is_on_host());
+        if !on_host && (DEVICE_WINDOW.contains(&(address as u64)) || known.is_some()) {
+            return End::device(state, address as u64, bytes);
+        }
+        match known {
+            _ if pointer.is_null() => Err(INVALID_VALUE),
+            Some(_) if state.memory.contains(address as u64, bytes as u64) => Ok(End::Pinned(Host(pointer))),
+            _ => Ok(End::Pageable(Host(pointer))),
+        }
+    }
+
+    /// A device range.
+    pub(in crate::driver) fn device(state: &State, address: u64, bytes: usize) -> Outcome<End> {
+        if state.is_device_range(address, bytes as u64) {
+            Ok(End::Device(address))
+        } else {
+            Err(INVALID_VALUE)
+        }
+    }
+
+    /// The address as the API tells it: memory type, host pointer, number.
+    pub(super) fn told(self) -> (CUmemorytype, *mut c_void, u64) {
+        match self {
+            End::Device(address) => {
+                let host = std::ptr::without_provenance_mut(address as usize);
+                (CUmemorytype::CU_MEMORYTYPE_DEVICE, host, address)
+            }
+            End::Pageable(host) | End::Pinned(host) => {
+                (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast(), host.0.expose_provenance() as u64)
+            }
+        }
+    }
+
+    /// A copy of the bytes of pageable memory; `None` for other memory.
+    ///
+    /// # Safety
+    ///
+    /// 1. A host end is valid for reads of `bytes` bytes.
+    pub(super) unsafe fn read(self, bytes: usize) -> Option<Arc<[MaybeUninit<u8>]>> {
+        match self {
+            // SAFETY: valid for reads of that many bytes, the caller's duty 1; a part may be padding.
+            End::Pageable(host) => Some(unsafe { std::slice::from_raw_parts(host.0.cast(), bytes) }.into()),
+            End::Device(_) | End::Pinned(_) => None,
+        }
+    }
+
+    /// A generic address as the API passes it.
+    pub(in crate::driver) fn generic(state: &State, address: CUdeviceptr, bytes: usize) -> Outcome<End> {
+        let address = usize::try_from(address).map_err(|_| INVALID_VALUE)?;
+        End::of(state, std::ptr::with_exposed_provenance_mut(address), bytes)
+    }
+}
+
+/// Copies now.
+///
+/// # Safety
+///
+/// 1. Host ends are valid for `bytes` bytes.
+pub(in crate::driver) unsafe fn transfer(
+    memory: &Memory,
+    target: End,
+    source: End,
+    bytes: usize,
+) -> Result<(), BadRange> {
+    // SAFETY: every host range below is an end with `bytes` bytes: the caller's duty 1.
+    unsafe {
+        match (target, source) {
+            (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),
+            (End::Device(target), End::Pageable(host)) => {
+                memory.copy_from_host(target, std::slice::from_raw_parts(host.0.cast(), bytes))
+            }
+            (End::Pageable(host), End::Device(source)) => {
+                memory.copy_to_host(source, std::slice::from_raw_parts_mut(host.0.cast(), bytes))
+            }
+            // The program may touch pinned memory at the same time, which is its mistake and not undefined here.
+            (End::Device(target), End::Pinned(host)) => chunks(bytes, |at, buffer| {
+                access::read(host.0.add(at), buffer);
+                memory.copy_from_host(target + at as u64, buffer)
+            }),
+            (End::Pinned(host), End::Device(source)) => chunks(bytes, |at, buffer| {
+                memory.copy_to_host(source + at as u64, buffer)?;
+                access::write(host.0.add(at), buffer);
+                Ok(())
+            }),
+            (End::Pageable(target) | End::Pinned(target), End::Pageable(source) | End::Pinned(source)) => {
+                target.0.copy_from(source.0, bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Calls `copy` with the offset of each chunk and a buffer of its size.
+fn chunks(
+    bytes: usize,
+    mut copy: impl FnMut(usize, &mut [MaybeUninit<u8>]) -> Result<(), BadRange>,
+) -> Result<(), BadRange> {
+    let mut buffer = vec![MaybeUninit::uninit(); bytes.min(CHUNK)];
+    (0..bytes).step_by(CHUNK).try_for_each(|at| {
+        let part = buffer.len().min(bytes - at);
+        copy(at, buffer.get_mut(..part).unwrap_or_default())
+    })
+}

@@ -1,0 +1,142 @@
+//! Events, and what records them and waits for them.
+
+use cuda_driver_sys::{CUevent, CUresult};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::Work;
+use super::recorder::{Captured, Point};
+use crate::driver::context::Context;
+use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
+use crate::driver::handles::{Found, Handles};
+use crate::driver::queue::Completion;
+use crate::driver::state::{Call, lock};
+
+/// An event.
+pub(in crate::driver) struct Event {
+    pub(in crate::driver) context: Arc<Context>,
+    pub(in crate::driver) timing: bool,
+    interprocess: bool,
+    /// The point it was recorded at last.
+    recorded: Mutex<Option<Arc<Completion>>>,
+    /// The point in a capture that it was recorded at instead.
+    captured: Mutex<Option<Captured>>,
+}
+
+/// All events.
+pub(in crate::driver) static EVENTS: Handles<Event> = Handles::new(2);
+
+impl Event {
+    /// One that stands for no point yet.
+    pub(in crate::driver) fn new(context: Arc<Context>, timing: bool, interprocess: bool) -> Event {
+        Event { context, timing, interprocess, recorded: Mutex::default(), captured: Mutex::default() }
+    }
+
+    /// The point it was recorded at last.
+    pub(in crate::driver) fn recorded(&self) -> Option<Arc<Completion>> {
+        lock(&self.recorded).clone()
+    }
+
+    /// The point in a capture that it was recorded at last.
+    pub(in crate::driver) fn captured(&self) -> Option<Captured> {
+        lock(&self.captured).clone()
+    }
+
+    /// Makes it stand for a point. What it stood for in a stream stays beside one in a capture.
+    pub(in crate::driver) fn set(&self, point: Point) {
+        match point {
+            Point::Stream(point) => {
+                *lock(&self.captured) = None;
+                *lock(&self.recorded) = Some(point);
+            }
+            Point::Capture(point) => *lock(&self.captured) = Some(point),
+        }
+    }
+
+    /// For functions that ask when it happens: in a capture nothing does.
+    pub(in crate::driver) fn question(&self) -> Outcome {
+        self.captured().map_or(Ok(()), |captured| Err(captured.question()))
+    }
+
+    /// Whether a launch may signal it: it has no timing and stays in this process.
+    pub(in crate::driver) fn is_plain(&self) -> bool {
+        !self.timing && !self.interprocess
+    }
+}
+
+impl Call {
+    /// The event that a handle means.
+    pub(in crate::driver) fn event(&self, handle: CUevent) -> Outcome<Arc<Event>> {
+        self.healthy()?;
+        match EVENTS.find(handle.addr()) {
+            Found::Live(event) if event.context.is_alive() => Ok(event),
+            Found::Live(event) if event.context.primary => Err(INVALID_CONTEXT),
+            Found::Live(_) | Found::Gone => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+            Found::Unknown => Err(INVALID_HANDLE),
+        }
+    }
+}
+
+/// An event, kept.
+#[derive(Clone)]
+pub(in crate::driver) struct Signal {
+    pub(in crate::driver) event: Arc<Event>,
+    pub(in crate::driver) handle: usize,
+}
+
+impl Signal {
+    pub(in crate::driver) fn new(call: &Call, event: CUevent) -> Outcome<Signal> {
+        Ok(Signal { event: call.event(event)?, handle: event.addr() })
+    }
+
+    /// Whether the event is still there.
+    pub(super) fn check(&self) -> Outcome {
+        EVENTS.get(self.handle).map(|_| ()).ok_or(INVALID_HANDLE)
+    }
+}
+
+/// The points in the order of one launch that its event nodes make and wait for, by node. What was not reached when
+/// the launch is over is passed all the same, so that nobody waits for ever.
+#[derive(Default)]
+pub(in crate::driver) struct Points(BTreeMap<usize, Awaited>);
+
+enum Awaited {
+    Made(Arc<Completion>),
+    Before(Option<Arc<Completion>>),
+}
+
+impl Points {
+    /// The event of a node stands for a new point from now on, or for what it stands for now.
+    pub(in crate::driver) fn set(&mut self, node: usize, work: &Work) {
+        match work {
+            Work::Record(signal) => {
+                let point = Arc::new(Completion::default());
+                signal.event.set(Point::Stream(Arc::clone(&point)));
+                self.0.insert(node, Awaited::Made(point));
+            }
+            Work::Wait(signal) => {
+                self.0.insert(node, Awaited::Before(signal.event.recorded()));
+            }
+            _ => {}
+        }
+    }
+
+    /// The turn of an event node has come.
+    pub(super) fn reach(&self, node: usize) {
+        match self.0.get(&node) {
+            Some(Awaited::Made(point)) => point.complete(),
+            Some(Awaited::Before(Some(point))) => point.wait(),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Points {
+    fn drop(&mut self) {
+        for point in self.0.values() {
+            if let Awaited::Made(point) = point {
+                point.complete();
+            }
+        }
+    }
+}

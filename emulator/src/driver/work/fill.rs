@@ -1,0 +1,75 @@
+//! Fills of device memory.
+
+use cuda_driver_sys::CUDA_MEMSET_NODE_PARAMS;
+
+use super::Turn;
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::fault::bad_range;
+use crate::driver::state::State;
+use crate::engine::Fault;
+
+/// A fill: rows of elements, the starts of which are `pitch` bytes apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::driver) struct Fill {
+    pub(in crate::driver) target: u64,
+    pub(in crate::driver) pitch: usize,
+    pub(in crate::driver) value: u32,
+    /// Bytes of an element: 1, 2 or 4.
+    pub(in crate::driver) element: u32,
+    pub(in crate::driver) width: usize,
+    pub(in crate::driver) height: usize,
+}
+
+impl Fill {
+    /// What the parameters of a node ask for.
+    pub(in crate::driver) fn read(state: &State, parameters: &CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
+        let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = *parameters;
+        let fits = match elementSize {
+            1 => value <= 0xff,
+            2 => value <= 0xffff,
+            4 => true,
+            _ => false,
+        };
+        if !fits || width == 0 || height == 0 {
+            return Err(INVALID_VALUE);
+        }
+        // The pitch of a single row is not looked at.
+        let rows = if height > 1 { pitch } else { 0 };
+        let fill = Fill { target: dst, pitch, value, element: elementSize, width, height };
+        Fill { pitch: rows, ..fill }.check(state)?;
+        Ok(fill)
+    }
+
+    /// Whether it is aligned and lies in device memory; returns its bytes, with those between the rows. It has a row and an
+    /// element.
+    pub(in crate::driver) fn check(&self, state: &State) -> Outcome<usize> {
+        let Fill { target, pitch, width, height, .. } = *self;
+        let element = self.element as usize;
+        let row = width.checked_mul(element).ok_or(INVALID_VALUE)?;
+        let rows = pitch.checked_mul(height - 1).ok_or(INVALID_VALUE)?;
+        let whole = rows.checked_add(row).ok_or(INVALID_VALUE)?;
+        let aligned = target.is_multiple_of(element as u64) && pitch.is_multiple_of(element);
+        let good = aligned && (height == 1 || pitch >= row);
+        if good && state.is_device_range(target, whole as u64) { Ok(whole) } else { Err(INVALID_VALUE) }
+    }
+
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        let value = self.value.to_le_bytes();
+        let pattern = value.get(..self.element as usize).unwrap_or(&value);
+        let start = |row: u64| self.target + row * self.pitch as u64;
+        (0..self.height as u64)
+            .try_for_each(|row| turn.state.memory.fill(start(row), pattern, self.width as u64))
+            .map_err(|error| bad_range(turn.caller.unwrap_or("memset node"), &error))
+    }
+
+    /// Whether both are of one row: an executable graph's fill can be changed to such a one only.
+    pub(in crate::driver) fn can_become(&self, other: &Fill) -> bool {
+        (self.height, other.height) == (1, 1)
+    }
+
+    /// The parameters as the API tells them.
+    pub(in crate::driver) fn parameters(&self) -> CUDA_MEMSET_NODE_PARAMS {
+        let Fill { target, pitch, value, element, width, height } = *self;
+        CUDA_MEMSET_NODE_PARAMS { dst: target, pitch, value, elementSize: element, width, height }
+    }
+}

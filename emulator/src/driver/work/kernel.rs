@@ -1,0 +1,121 @@
+//! Launches of kernels.
+
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchAttribute, CUresult};
+use std::sync::{Arc, OnceLock};
+
+use crate::driver::entry::Outcome;
+use crate::driver::function::{FUNCTIONS, Function};
+use crate::driver::handles::to_c;
+use crate::driver::state::State;
+use crate::engine::{self, Fault, Launch};
+
+/// A launch that was checked, with all that the program gave.
+#[derive(Clone)]
+pub(in crate::driver) struct KernelCall(Arc<Kept>);
+
+struct Kept {
+    function: Arc<Function>,
+    /// Grid and block as the program gave them.
+    grid: [u32; 3],
+    block: [u32; 3],
+    launch: Launch,
+    /// The addresses of the parameters in `launch`, for programs that ask for them.
+    pointers: OnceLock<Box<[usize]>>,
+    attributes: Attributes,
+}
+
+/// Launch attributes, as the program gave them.
+pub(in crate::driver) struct Attributes {
+    pub(in crate::driver) all: Vec<CUlaunchAttribute>,
+    /// Whether the kernel may begin before the one before it is done.
+    pub(in crate::driver) programmatic: bool,
+}
+
+#[allow(unsafe_code, reason = "pointers that nobody follows")]
+// SAFETY: the pointers in them are numbers to this driver, which follows none.
+unsafe impl Send for Attributes {}
+#[allow(unsafe_code, reason = "pointers that nobody follows")]
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+unsafe impl Sync for Attributes {}
+
+impl KernelCall {
+    /// `grid` and `block` are as the program gave them, `launch` as the kernel sees it.
+    pub(in crate::driver) fn new(
+        function: Arc<Function>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        launch: Launch,
+        attributes: Attributes,
+    ) -> KernelCall {
+        KernelCall(Arc::new(Kept { function, grid, block, launch, pointers: OnceLock::new(), attributes }))
+    }
+
+    /// Whether the kernel is still there.
+    pub(super) fn check(&self) -> Outcome {
+        let function = &self.0.function;
+        if !function.context.is_alive() {
+            return Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        }
+        FUNCTIONS.get(function.handle).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        Ok(())
+    }
+
+    /// Runs it to its end, in the memory of its context and of those that it may reach.
+    pub(super) fn run(&self, state: &State) -> Result<(), Box<Fault>> {
+        let Kept { function, launch, .. } = &*self.0;
+        let memory = function.context.memory.with_peers(function.context.peer_devices());
+        engine::run(&function.kernel, launch, &memory, state.config.workers).map(|_| ())
+    }
+
+    /// The function.
+    pub(in crate::driver) fn function(&self) -> &Arc<Function> {
+        &self.0.function
+    }
+
+    /// Whether all blocks are resident at once.
+    pub(in crate::driver) fn is_cooperative(&self) -> bool {
+        self.0.launch.cooperative
+    }
+
+    /// Whether it may begin before the kernel before it is done.
+    pub(in crate::driver) fn is_programmatic(&self) -> bool {
+        self.0.attributes.programmatic
+    }
+
+    /// The launch attributes.
+    pub(in crate::driver) fn attributes(&self) -> &[CUlaunchAttribute] {
+        &self.0.attributes.all
+    }
+
+    /// Where the parameters are. The program reads them through plain numbers of C.
+    fn pointers(&self) -> &[usize] {
+        self.0.pointers.get_or_init(|| {
+            let start = self.0.launch.parameters.as_ptr().expose_provenance();
+            self.0.function.kernel.parameters.iter().map(|parameter| start + parameter.offset).collect()
+        })
+    }
+
+    /// The parameters as the API tells them. What they point to is the node's, until it is changed.
+    pub(in crate::driver) fn parameters(&self) -> CUDA_KERNEL_NODE_PARAMS {
+        let Kept { function, grid, block, launch, .. } = &*self.0;
+        let pointers = self.pointers();
+        CUDA_KERNEL_NODE_PARAMS {
+            func: to_c(function.handle),
+            gridDimX: grid[0],
+            gridDimY: grid[1],
+            gridDimZ: grid[2],
+            blockDimX: block[0],
+            blockDimY: block[1],
+            blockDimZ: block[2],
+            sharedMemBytes: launch.dynamic_shared,
+            kernelParams: if pointers.is_empty() {
+                std::ptr::null_mut()
+            } else {
+                pointers.as_ptr().cast_mut().cast()
+            },
+            extra: std::ptr::null_mut(),
+            kern: to_c(0),
+            ctx: to_c(function.context.handle),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Memory that graphs allocate, at addresses that are known when the node is made, and what gives memory back.
+//!
+//! A launch allocates what its nodes say, in its order; a free node of this graph or another one, or the program, gives
+//! it back. Here the bytes are there from the making of the node until nobody has it any more: what is counted, refused
+//! and allowed is as with a driver, but a kernel that uses the memory too early or too late is not found out.
+#![allow(unsafe_code)] // Relies on the caller for the lengths of arrays.
+
+use cuda_driver_sys::*;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::Turn;
+use crate::driver::device::checked;
+use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
+use crate::driver::fault::bad_range;
+use crate::driver::memory::allocations::ALLOCATIONS;
+use crate::driver::state::{Call, lock};
+use crate::engine::Fault;
+use crate::memory::{BadRange, Memory};
+
+/// The memory of graphs, by address.
+pub(in crate::driver) struct GraphMemory(Mutex<Table>);
+
+pub(in crate::driver) static GRAPH_MEMORY: GraphMemory =
+    GraphMemory(Mutex::new(Table { blocks: BTreeMap::new(), high: BTreeMap::new() }));
+
+pub(in crate::driver) struct Table {
+    blocks: BTreeMap<u64, Entry>,
+    /// Highest use and reservation of each device since they were reset.
+    pub(in crate::driver) high: BTreeMap<CUdevice, [u64; 2]>,
+}
+
+/// What is known about an allocation.
+struct Entry {
+    device: CUdevice,
+    bytes: u64,
+    /// Kept while it is allocated, though its graph may be gone.
+    live: Option<Arc<Block>>,
+}
+
+/// Bytes at an address; given back when dropped.
+pub(in crate::driver) struct Block {
+    address: u64,
+    bytes: u64,
+    device: CUdevice,
+    memory: Arc<Memory>,
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        lock(&GRAPH_MEMORY.0).blocks.remove(&self.address);
+        // It is live: nobody else frees it.
+        let _ = self.memory.free(self.address);
+    }
+}
+
+/// What a node allocates.
+#[derive(Clone)]
+pub(in crate::driver) struct Alloc {
+    block: Arc<Block>,
+    properties: Properties,
+}
+
+/// The properties of memory as the program gave them.
+#[derive(Clone, Copy)]
+struct Properties(CUmemPoolProps);
+
+// SAFETY: the pointer in them is null or of another system; nobody follows it.
+unsafe impl Send for Properties {}
+// SAFETY: a shared reference only gives copies, which may go to other threads as above.
+unsafe impl Sync for Properties {}
+
+impl Table {
+    /// Bytes of a device: in use, and reserved.
+    pub(in crate::driver) fn count(&self, device: CUdevice) -> [u64; 2] {
+        let of = |entry: &&Entry| entry.device == device;
+        let live = self.blocks.values().filter(of).filter(|entry| entry.live.is_some());
+        [live.map(|entry| entry.bytes).sum(), self.blocks.values().filter(of).map(|entry| entry.bytes).sum()]
+    }
+
+    fn note(&mut self, device: CUdevice) {
+        let now = self.count(device);
+        let high = self.high.entry(device).or_default();
+        high.iter_mut().zip(now).for_each(|(high, now)| *high = now.max(*high));
+    }
+}
+
+impl GraphMemory {
+    /// What is known about all of it.
+    pub(in crate::driver) fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.0)
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        lock(&self.0).blocks.contains_key(&address)
+    }
+
+    pub(in crate::driver) fn is_live(&self, address: u64) -> bool {
+        lock(&self.0).blocks.get(&address).is_some_and(|entry| entry.live.is_some())
+    }
+
+    /// A launch allocates it.
+    pub(in crate::driver) fn set_live(&self, alloc: &Alloc) {
+        let block = &alloc.block;
+        let mut table = lock(&self.0);
+        if let Some(entry) = table.blocks.get_mut(&block.address) {
+            entry.live = Some(Arc::clone(block));
+        }
+        table.note(block.device);
+    }
+
+    /// Gives back what a launch allocated. Work given before may still use it: the answer is held until that is done.
+    pub(in crate::driver) fn release(&self, address: u64) -> Option<Arc<Block>> {
+        lock(&self.0).blocks.get_mut(&address).and_then(|entry| entry.live.take())
+    }
+}
+
+impl Alloc {
+    fn new(call: &Call, properties: &CUmemPoolProps, bytes: usize) -> Outcome<Alloc> {
+        let device = device_of(properties)?;
+        checked(device)?;
+        if bytes == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let memory = Arc::clone(call.state()?.memory_of(device)?);
+        let bytes = bytes as u64;
+        let address = memory.allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let block = Arc::new(Block { address, bytes, device, memory });
+        let mut table = lock(&GRAPH_MEMORY.0);
+        table.blocks.insert(address, Entry { device, bytes, live: None });
+        table.note(device);
+        Ok(Alloc { block, properties: Properties(*properties) })
+    }
+
+    /// Memory of a device.
+    pub(in crate::driver) fn on(call: &Call, device: CUdevice, bytes: usize) -> Outcome<Alloc> {
+        let mut properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            ..Default::default()
+        };
+        properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        properties.location.__bindgen_anon_1.id = device;
+        Alloc::new(call, &properties, bytes)
+    }
+
+    /// What the parameters of a node ask for.
+    pub(in crate::driver) fn read(call: &Call, parameters: &CUDA_MEM_ALLOC_NODE_PARAMS) -> Outcome<Alloc> {
+        // SAFETY: by the function's contract there are that many descriptions.
+        let access = unsafe {
+            let all: In<'_, CUmemAccessDesc> = In::from_c(parameters.accessDescs);
+            all.read_array(parameters.accessDescCount)?
+        };
+        access.iter().try_for_each(|description| device_at(&description.location).map(|_| ()))?;
+        Alloc::new(call, &parameters.poolProps, parameters.bytesize)
+    }
+
+    /// Where it allocates.
+    pub(in crate::driver) fn address(&self) -> u64 {
+        self.block.address
+    }
+
+    /// The parameters as the API tells them.
+    pub(in crate::driver) fn parameters(&self) -> CUDA_MEM_ALLOC_NODE_PARAMS {
+        CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: self.properties.0,
+            accessDescs: std::ptr::null(),
+            accessDescCount: 0,
+            bytesize: self.block.bytes as usize,
+            dptr: self.block.address,
+        }
+    }
+}
+
+/// The device that a location names.
+#[allow(clippy::missing_const_for_fn, reason = "it reads a union")]
+fn device_at(location: &CUmemLocation) -> Outcome<CUdevice> {
+    if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: a location of a device has its number.
+    let device = unsafe { location.__bindgen_anon_1.id };
+    checked(device).map(|_| device)
+}
+
+/// Graphs allocate pinned memory of a device that stays in this process.
+fn device_of(properties: &CUmemPoolProps) -> Outcome<CUdevice> {
+    let pinned = properties.allocType == CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    let local = properties.handleTypes == CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE;
+    if pinned && local { device_at(&properties.location) } else { Err(INVALID_VALUE) }
+}
+
+/// What gives memory back.
+#[derive(Clone)]
+pub(in crate::driver) enum Free {
+    /// Of a graph: its launch gives back, when it begins, what is at that address.
+    OfGraph(u64),
+    /// Of a stream: what a graph allocated is held until its turn.
+    #[expect(dead_code, reason = "it is given back where it is dropped")]
+    Block(Arc<Block>),
+    /// Of a stream: an allocation that is released.
+    Allocation(u64),
+}
+
+impl Free {
+    /// Only what a graph allocates can be freed by one.
+    pub(in crate::driver) fn of_graph(address: u64) -> Outcome<Free> {
+        if GRAPH_MEMORY.contains(address) { Ok(Free::OfGraph(address)) } else { Err(INVALID_VALUE) }
+    }
+
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        let Free::Allocation(address) = *self else { return Ok(()) };
+        let memory = &turn.state.memory;
+        let record = ALLOCATIONS.finish(address);
+        let bytes = memory.find(address).map_or(0, |allocation| allocation.len());
+        if let Some(pool) = record.and_then(|record| record.pool) {
+            pool.give_back(bytes);
+        }
+        let freed = memory.free(address);
+        freed.map_err(|error| {
+            let error = BadRange { address, bytes: 0, description: error.description };
+            bad_range(turn.caller.unwrap_or("memory free node"), &error)
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Work: what streams do and graphs keep. Each kind is written once: what it is checked for, and how it runs.
+
+pub(super) mod copy;
+pub(super) mod ends;
+pub(super) mod event;
+pub(super) mod fill;
+pub(super) mod host;
+pub(super) mod kernel;
+pub(super) mod memory;
+pub(super) mod recorder;
+pub(super) mod values;
+
+use cuda_driver_sys::CUresult;
+
+use super::entry::{NOT_SUPPORTED, Outcome};
+use super::report;
+use super::state::{Call, State};
+use crate::engine::Fault;
+use copy::Copy3d;
+use event::{Points, Signal};
+use fill::Fill;
+use host::HostCall;
+use kernel::KernelCall;
+use memory::{Alloc, Free};
+use values::Batch;
+
+/// A piece of work. Copying one is cheap.
+#[derive(Clone)]
+pub(super) enum Work {
+    Kernel(KernelCall),
+    Copy(Copy3d),
+    Fill(Fill),
+    Host(HostCall),
+    /// Records an event.
+    Record(Signal),
+    /// Waits for an event.
+    Wait(Signal),
+    /// Allocates memory.
+    Alloc(Alloc),
+    /// Gives memory back.
+    Free(Free),
+    /// Waits for numbers in memory and writes them.
+    Values(Batch),
+    /// Nothing: a place where edges meet.
+    Empty,
+}
+
+/// Where and when work is done.
+pub(super) struct Turn {
+    pub(super) state: &'static State,
+    /// Handle of the stream.
+    pub(super) stream: usize,
+    /// The function that gave it to the stream; `None` for what a graph has.
+    pub(super) caller: Option<&'static str>,
+    /// What the event nodes of a graph make and wait for.
+    pub(super) points: Points,
+}
+
+impl Work {
+    /// Whether what a graph keeps can be launched now.
+    pub(super) fn check(&self) -> Outcome {
+        match self {
+            Work::Kernel(kernel) => kernel.check(),
+            Work::Record(signal) | Work::Wait(signal) => signal.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what a stream cannot do by itself: only a graph can record an event when it runs, and wait for one as it is then.
+    pub(super) fn check_stream(&self) -> Outcome {
+        match self {
+            Work::Record(_) | Work::Wait(_) => Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+            _ => Ok(()),
+        }
+    }
+
+    /// As a node has it; refuses what can be no node.
+    pub(super) fn into_node(self, call: &Call) -> Outcome<Work> {
+        match self {
+            Work::Copy(copy) => Ok(Work::Copy(copy.as_node())),
+            Work::Values(_) => {
+                report::line(format_args!("{}: not emulated in a capture", call.name));
+                Err(NOT_SUPPORTED)
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The same, with a copy of what it reads of the caller's.
+    pub(super) fn detached(self) -> Work {
+        match self {
+            Work::Copy(copy) => Work::Copy(copy.detached()),
+            other => other,
+        }
+    }
+
+    /// Does it; in a graph, as the part of that node.
+    pub(super) fn run(&self, node: usize, turn: &Turn) -> Result<(), Box<Fault>> {
+        match self {
+            Work::Kernel(kernel) => kernel.run(turn.state),
+            Work::Copy(copy) => copy.run(turn),
+            Work::Fill(fill) => fill.run(turn),
+            Work::Host(call) => {
+                call.run(turn.stream);
+                Ok(())
+            }
+            Work::Record(_) | Work::Wait(_) => {
+                turn.points.reach(node);
+                Ok(())
+            }
+            Work::Free(free) => free.run(turn),
+            Work::Values(batch) => batch.run(turn),
+            // Memory is there for as long as the graph is.
+            Work::Alloc(_) | Work::Empty => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Waiting for numbers in memory, and writing them.
+
+use cuda_driver_sys::CUstreamWaitValue_flags as Wait;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+
+use super::Turn;
+use crate::driver::context::Context;
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::fault::bad_range;
+use crate::driver::memory::allocations::ALLOCATIONS;
+use crate::driver::state::State;
+use crate::engine::Fault;
+use crate::memory::BadRange;
+
+/// Operations that a stream does one after the other.
+#[derive(Clone)]
+pub(in crate::driver) struct Batch {
+    /// That of the stream: its end is that of the waiting.
+    pub(in crate::driver) context: Arc<Context>,
+    pub(in crate::driver) operations: Vec<Operation>,
+}
+
+impl Batch {
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        let mut operations = self.operations.iter();
+        operations
+            .try_for_each(|operation| operation.run(turn.state, &self.context))
+            .map_err(|error| bad_range(turn.caller.unwrap_or("memory operations"), &error))
+    }
+}
+
+/// A number in memory.
+#[derive(Clone, Copy)]
+pub(in crate::driver) struct Word {
+    address: u64,
+    /// 4 or 8.
+    bytes: usize,
+    value: u64,
+}
+
+/// What a stream does with memory.
+#[derive(Clone, Copy)]
+pub(in crate::driver) enum Operation {
+    /// Waits until the number in memory compares so with the value: the low bits of the flags.
+    Wait(Word, u32),
+    Write(Word),
+    /// Work before it is visible to work after it, as all work here is.
+    Barrier,
+}
+
+/// Between two looks at the memory; a look costs a lock, and nobody tells when it is worth one.
+const FIRST_NAP: Duration = Duration::from_micros(20);
+const LONGEST_NAP: Duration = Duration::from_millis(1);
+
+impl Word {
+    pub(in crate::driver) fn new32(address: u64, value: u32) -> Self {
+        Word { address, bytes: 4, value: value.into() }
+    }
+
+    pub(in crate::driver) fn new64(address: u64, value: u64) -> Self {
+        Word { address, bytes: 8, value }
+    }
+
+    pub(in crate::driver) fn check(&self, state: &State) -> Outcome {
+        let bytes = self.bytes as u64;
+        let good = self.address.is_multiple_of(bytes) && state.is_device_range(self.address, bytes);
+        if good && !self.is_unfit(state) { Ok(()) } else { Err(INVALID_VALUE) }
+    }
+
+    /// Whether it is in memory that a driver refuses here: managed memory, and that of pools (so does an H200 with driver 580).
+    fn is_unfit(&self, state: &State) -> bool {
+        state.memory.find(self.address).is_some_and(|allocation| {
+            let record = ALLOCATIONS.get(allocation.base());
+            allocation.is_managed() || record.is_some_and(|record| record.pool.is_some())
+        })
+    }
+
+    /// What stands in memory.
+    fn read(&self, state: &State) -> Result<u64, BadRange> {
+        let mut bytes = [0; 8];
+        let (low, _) = bytes.split_at_mut(self.bytes);
+        state.memory.read(self.address, low)?;
+        fence(Ordering::Acquire);
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn write(&self, state: &State) -> Result<(), BadRange> {
+        fence(Ordering::Release);
+        let bytes = self.value.to_le_bytes();
+        state.memory.write(self.address, bytes.split_at(self.bytes).0)
+    }
+
+    fn is_met(&self, found: u64, comparison: u32) -> bool {
+        let wrapped = found.wrapping_sub(self.value);
+        let nor = !(found | self.value);
+        match (Wait(comparison), self.bytes) {
+            (Wait::CU_STREAM_WAIT_VALUE_EQ, _) => found == self.value,
+            (Wait::CU_STREAM_WAIT_VALUE_AND, _) => found & self.value != 0,
+            (Wait::CU_STREAM_WAIT_VALUE_NOR, 4) => nor as u32 != 0,
+            (Wait::CU_STREAM_WAIT_VALUE_NOR, _) => nor != 0,
+            // At least as large, counted in a circle.
+            (_, 4) => (wrapped as u32).cast_signed() >= 0,
+            (_, _) => wrapped.cast_signed() >= 0,
+        }
+    }
+}
+
+impl Operation {
+    fn run(self, state: &State, context: &Context) -> Result<(), BadRange> {
+        match self {
+            Operation::Barrier => Ok(()),
+            Operation::Write(word) => word.write(state),
+            Operation::Wait(word, comparison) => {
+                let mut nap = FIRST_NAP;
+                // A fault ends all work, the end of a context that of its streams.
+                while state.fault.check().is_ok() && context.is_alive() {
+                    if word.is_met(word.read(state)?, comparison) {
+                        break;
+                    }
+                    std::thread::sleep(nap);
+                    nap = LONGEST_NAP.min(nap * 2);
+                }
+                Ok(())
+            }
+        }
+    }
+}

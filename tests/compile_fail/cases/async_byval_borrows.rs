@@ -22,8 +22,8 @@ mod borrowed_too_short {
 // A closure that borrows the host, in a launch that runs later.
 fn closure_that_borrows(launch: &mut AsyncKernelLaunch<'_>, data: &[u32; 4]) {
 //~ fn closure_that_borrows<'a>(launch: &mut AsyncKernelLaunch<'a>, data: &'a [u32; 4]) {
-    launch.push_byval(|| data.iter().sum::<u32>());
-    //~ launch.push_byval_borrowed(|| data.iter().sum::<u32>()).push_byval(|| 4u32);
+    launch.byval(&|| data.iter().sum::<u32>());
+    //~ launch.byval_borrowed(&|| data.iter().sum::<u32>()).byval(&|| 4u32);
 }
 
 fn main() {}

@@ -36,8 +36,10 @@ pub mod launch;
 pub mod memory;
 #[cfg(feature = "nvtx")]
 pub mod nvtx;
+mod open_number;
 #[cfg(feature = "async")]
 pub mod operation;
+mod options;
 mod ordering;
 mod show;
 mod trace;

@@ -159,7 +159,7 @@ fn external_memory_is_used() {
     if on_emulator(context) {
         return skipped("the emulator exports no memory");
     }
-    let options = PhysicalOptions { handles: OsHandleKinds::FILE_DESCRIPTOR, ..PhysicalOptions::default() };
+    let options = PhysicalOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     let bytes = options.granularity(context, false).unwrap();
     let memory = PhysicalAllocation::new(context, bytes, options).unwrap();
     let OsHandle::FileDescriptor(descriptor) = memory.export(OsHandleKinds::FILE_DESCRIPTOR).unwrap() else {

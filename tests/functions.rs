@@ -8,7 +8,7 @@ mod references;
 mod skip;
 
 use cuda_launch::module::{CacheConfig, FunctionAttribute as A, KernelEntry, LoadingMode, SharedCarveout};
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{self, CUresult};
 use cuda_launch::{CudaFunction, CudaModule, cuda_launch};
 use references::{Gpu, line};
 use skip::skipped;
@@ -58,7 +58,7 @@ fn attributes_are_read() {
         limits.ptx_version >= (5, 2) && !limits.cluster_size_must_be_set && limits.required_cluster.is_none()
     );
     assert!(limits.to_string().contains("1024 bytes"), "{limits}");
-    let error = f.attribute(A::from_raw(99)).unwrap_err();
+    let error = f.attribute(A::from_raw(sys::CUfunction_attribute(99))).unwrap_err();
     assert_eq!(
         (error.call(), error.code()),
         (Some("cuFuncGetAttribute"), Some(CUresult::CUDA_ERROR_INVALID_VALUE))
@@ -91,7 +91,7 @@ fn attributes_are_set() {
     ] {
         f.set_cache_config(config).unwrap();
     }
-    assert!(f.set_cache_config(CacheConfig::from_raw(7)).is_err());
+    assert!(f.set_cache_config(CacheConfig::from_raw(sys::CUfunc_cache(7))).is_err());
 }
 
 #[test]

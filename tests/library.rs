@@ -175,7 +175,8 @@ fn images_are_checked_before_the_driver_which_takes_anything() {
 #[test]
 fn options_of_a_library() {
     let gpu = Gpu::new();
-    let options = LibraryOptions { jit: JitOptions::new().max_registers(64).line_info(true), preserve: true };
+    let options =
+        LibraryOptions::new().jit(JitOptions::new().max_registers(64).line_info(true)).preserve(true);
     let library = CudaLibrary::load_with(gpu.ctx.driver(), GLOBALS, &options).unwrap();
     assert!(library.kernel("count").unwrap().function(&gpu.ctx).unwrap().registers().unwrap() <= 64);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/globals.ptx");

@@ -335,14 +335,12 @@ fn textures_of_any_description() {
     let floats = [0.0, -1.0, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
     for max_anisotropy in [0, 1, 16, u32::MAX] {
         for (mipmap_bias, clamp) in floats.iter().flat_map(|bias| floats.map(|clamp| (*bias, clamp))) {
-            let descriptor = TextureDescriptor {
-                flags: TextureFlags::from_bits_retain(max_anisotropy),
-                border: [clamp; 4],
-                max_anisotropy,
-                mipmap_bias,
-                mipmap_clamp: [mipmap_bias, clamp],
-                ..Default::default()
-            };
+            let descriptor = TextureDescriptor::new()
+                .flags(TextureFlags::from_bits_retain(max_anisotropy))
+                .border([clamp; 4])
+                .max_anisotropy(max_anisotropy)
+                .mipmap_bias(mipmap_bias)
+                .mipmap_clamp([mipmap_bias, clamp]);
             // Which of them it takes is the driver's to say.
             drop(TextureObject::from_array(&array, &descriptor));
             drop(TextureObject::from_mipmap(&mipmap, &descriptor));

@@ -75,7 +75,7 @@ fn block_sizes_with_memory_that_depends_on_them() {
         "{best:?} {asked:?}"
     );
     assert!(f.max_active_blocks(best.block_threads, best.block_threads as usize * 64).unwrap() > 0);
-    let small = BlockSizeQuery { limit: 100, ..BlockSizeQuery::default() };
+    let small = BlockSizeQuery::new().limit(100);
     assert!(f.max_potential_block_size_with(small, |_| 0).unwrap().block_threads <= 100);
 }
 

@@ -139,13 +139,7 @@ fn objects_of_two_contexts_do_not_meet() {
 }
 
 fn every_attribute(event: &CudaEvent) -> Vec<Attribute<'_>> {
-    let window = AccessPolicyWindow {
-        base: 0x1000,
-        bytes: 4096,
-        hit_ratio: 0.5,
-        hit: AccessProperty::Persisting,
-        miss: AccessProperty::Streaming,
-    };
+    let window = AccessPolicyWindow::new(0x1000, 4096).hit_ratio(0.5).miss(AccessProperty::Streaming);
     vec![
         Attribute::ignore(),
         Attribute::access_policy_window(window),

@@ -64,7 +64,7 @@ fn too_much_and_nothing() {
     let empty = DeviceBuffer::<u8>::uninit_in(&pool, &stream, 0).unwrap();
     assert!(empty.is_empty() && empty.to_host_vec(&stream).unwrap().is_empty());
     // A pool may be limited.
-    let options = PoolOptions { max_bytes: 32 * MIB, ..PoolOptions::default() };
+    let options = PoolOptions::new().max_bytes(32 * MIB);
     let small = MemoryPool::new(stream.context(), options).unwrap();
     DeviceBuffer::<u8>::uninit_in(&small, &stream, 16 * MIB).unwrap();
     let error = DeviceBuffer::<u8>::uninit_in(&small, &stream, 256 * MIB).unwrap_err();
@@ -116,7 +116,7 @@ fn handles_are_exported_where_that_is_possible() {
     let stream = stream();
     // Not for a pool that was not made for it.
     assert!(pool(&stream).export(OsHandleKinds::FILE_DESCRIPTOR).is_err());
-    let options = PoolOptions { handles: OsHandleKinds::FILE_DESCRIPTOR, ..PoolOptions::default() };
+    let options = PoolOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     match MemoryPool::new(stream.context(), options) {
         Ok(pool) => {
             let handle = pool.export(OsHandleKinds::FILE_DESCRIPTOR).unwrap();

@@ -138,7 +138,7 @@ fn a_buffer_of_a_pool_is_opened_by_two_handles() {
         // SAFETY: 1: a buffer of LEN numbers; 2: the other process waits for this one.
         return reads_and_writes(&stream, unsafe { pool.import_buffer(&stream, sent(), LEN) }.unwrap());
     }
-    let options = PoolOptions { handles: OsHandleKinds::FILE_DESCRIPTOR, ..PoolOptions::default() };
+    let options = PoolOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     let pool = MemoryPool::new(context, options);
     if on_emulator(context) {
         return is_refused(pool, "cuMemPoolCreate");
@@ -165,7 +165,7 @@ fn memory_is_mapped_in_two_processes() {
     const TEST: &str = "memory_is_mapped_in_two_processes";
     let stream = stream();
     let context = stream.context();
-    let options = PhysicalOptions { handles: OsHandleKinds::FILE_DESCRIPTOR, ..PhysicalOptions::default() };
+    let options = PhysicalOptions::new().handles(OsHandleKinds::FILE_DESCRIPTOR);
     if child::is_child(TEST) {
         let bytes = options.granularity(context, false).unwrap();
         // SAFETY: as many bytes as the other process took; it waits while this one has them.

@@ -64,7 +64,7 @@ fn pools(ctx: &CudaContext) -> Result<(), Error> {
     pool.reset_high()?;
     a.close()?;
     pool.trim_to(0)?;
-    let small = MemoryPool::new(ctx, PoolOptions { max_bytes: 32 << 20, ..PoolOptions::default() })?;
+    let small = MemoryPool::new(ctx, PoolOptions::new().max_bytes(32 << 20))?;
     let plain = DeviceBuffer::<u32>::uninit_plain(ctx, N)?;
     plain.close()?;
     small.close()

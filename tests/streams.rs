@@ -257,13 +257,10 @@ fn attributes_are_those_that_were_set() {
     assert_eq!(stream.mem_sync_domain().unwrap(), MemSyncDomain::Default);
     assert_eq!(stream.mem_sync_domain_map().unwrap(), (0, 1));
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 16).unwrap();
-    let window = AccessPolicyWindow {
-        base: buffer.cu_deviceptr(),
-        bytes: 1 << 16,
-        hit_ratio: 0.5,
-        hit: AccessProperty::Persisting,
-        miss: AccessProperty::Streaming,
-    };
+    let window = AccessPolicyWindow::new(buffer.cu_deviceptr(), 1 << 16)
+        .hit_ratio(0.5)
+        .hit(AccessProperty::Persisting)
+        .miss(AccessProperty::Streaming);
     stream.set_attribute(Attribute::synchronization_policy(SynchronizationPolicy::Yield)).unwrap();
     stream.set_attribute(Attribute::access_policy_window(window)).unwrap();
     stream.set_attribute(Attribute::mem_sync_domain(MemSyncDomain::Remote)).unwrap();

@@ -16,17 +16,13 @@ use cuda_launch::texture::{
 use cuda_launch::{CudaContext, CudaModule, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, cuda_launch};
 use skip::skipped;
 
-const LINEAR: TextureDescriptor = TextureDescriptor { filter: FilterMode::Linear, ..POINT };
-const POINT: TextureDescriptor = TextureDescriptor {
-    address: [AddressMode::Clamp; 3],
-    filter: FilterMode::Point,
-    flags: TextureFlags::empty(),
-    border: [0.0; 4],
-    max_anisotropy: 0,
-    mipmap_filter: FilterMode::Point,
-    mipmap_bias: 0.0,
-    mipmap_clamp: [0.0, 0.0],
-};
+fn point() -> TextureDescriptor {
+    TextureDescriptor::new()
+}
+
+fn linear() -> TextureDescriptor {
+    point().filter(FilterMode::Linear)
+}
 
 fn open() -> (CudaStream, CudaModule) {
     let ctx = CudaContext::new(0).unwrap();
@@ -63,7 +59,7 @@ fn along(descriptor: TextureDescriptor, values: &[f32], x0: f32, step: f32, n: u
 
 #[test]
 fn point_filtering_takes_the_element_around() {
-    let read = along(POINT, &[10.0, 20.0, 30.0, 40.0], -1.25, 0.5, 14);
+    let read = along(point(), &[10.0, 20.0, 30.0, 40.0], -1.25, 0.5, 14);
     let expected: Vec<f32> =
         (0..14).map(|i| 10.0 * ((-1.25 + 0.5 * i as f32).floor().clamp(0.0, 3.0) + 1.0)).collect();
     assert_eq!(read, expected);
@@ -72,7 +68,7 @@ fn point_filtering_takes_the_element_around() {
 #[test]
 fn linear_filtering_weighs_by_distance() {
     let values = [1.0, 3.0, 7.0, 5.0];
-    let read = along(LINEAR, &values, -0.75, 0.25, 24);
+    let read = along(linear(), &values, -0.75, 0.25, 24);
     let expected: Vec<f32> = (0..24)
         .map(|i| {
             let x = -0.75 + 0.25 * i as f32 - 0.5;
@@ -87,7 +83,7 @@ fn linear_filtering_weighs_by_distance() {
 fn address_modes_outside() {
     let values = [1.0, 2.0, 3.0, 4.0];
     let normalized = TextureFlags::NORMALIZED_COORDINATES;
-    let with = |mode, flags| TextureDescriptor { address: [mode; 3], flags, ..POINT };
+    let with = |mode, flags| point().address([mode; 3]).flags(flags);
     // From two widths before to two after, in the middle of each element.
     let read = |mode| along(with(mode, normalized), &values, -2.0 + 0.125, 0.25, 20);
     let expected =
@@ -95,7 +91,7 @@ fn address_modes_outside() {
     assert_eq!(read(AddressMode::Clamp), expected(|i| i.clamp(0, 3)));
     assert_eq!(read(AddressMode::Wrap), expected(|i| i.rem_euclid(4)));
     assert_eq!(read(AddressMode::Mirror), expected(|i| [0, 1, 2, 3, 3, 2, 1, 0][i.rem_euclid(8) as usize]));
-    let border = TextureDescriptor { border: [9.0; 4], ..with(AddressMode::Border, TextureFlags::empty()) };
+    let border = with(AddressMode::Border, TextureFlags::empty()).border([9.0; 4]);
     assert_eq!(along(border, &values, -1.5, 1.0, 7), [9.0, 9.0, 1.0, 2.0, 3.0, 4.0, 9.0]);
 }
 
@@ -106,7 +102,7 @@ fn a_texture_of_an_array_in_two_dimensions() {
     let texture = {
         let array = array(&stream, ArrayShape::D2 { width: 8, height: 4 }, &values);
         // The texture keeps the array.
-        TextureObject::from_array(&array, &LINEAR).unwrap()
+        TextureObject::from_array(&array, &linear()).unwrap()
     };
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 28).unwrap();
     // SAFETY: the kernel takes a texture, an array of 7 x 4 floats and numbers, and writes one element per thread.
@@ -130,7 +126,7 @@ fn textures_of_pitched_rows_and_of_bytes_as_fractions() {
     let mut rows = PitchedBuffer::<u8>::uninit(&stream, 5, 3).unwrap();
     let values: Vec<u8> = (0..15).map(|i| i * 17).collect();
     rows.copy_from_host(&stream, &values).unwrap();
-    let texture = TextureObject::from_pitched(&rows, &POINT).unwrap();
+    let texture = TextureObject::from_pitched(&rows, &point()).unwrap();
     drop(rows);
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 15).unwrap();
     // SAFETY: the kernel takes a texture, an array of 5 x 3 floats and numbers, and writes one element per thread.
@@ -150,7 +146,7 @@ fn linear_memory_is_fetched_by_index() {
     let (stream, module) = open();
     let values: Vec<[u32; 4]> = (0..20).map(|i| [i, i * i, 7, u32::MAX - i]).collect();
     let memory = DeviceBuffer::from_host(&stream, &values).unwrap();
-    let texture = TextureObject::from_linear(&memory, &POINT).unwrap();
+    let texture = TextureObject::from_linear(&memory, &point()).unwrap();
     drop(memory);
     let mut out = DeviceBuffer::<[u32; 4]>::zeroed(&stream, 20).unwrap();
     // SAFETY: the kernel takes a texture, an array of 20 elements and their number, and writes one element per thread.
@@ -169,7 +165,7 @@ fn volumes_layers_and_levels() {
     let (stream, module) = open();
     let values: Vec<f32> = (0..64).map(|i| i as f32).collect();
     let volume = array(&stream, ArrayShape::D3 { width: 4, height: 4, depth: 4 }, &values);
-    let texture = TextureObject::from_array(&volume, &POINT).unwrap();
+    let texture = TextureObject::from_array(&volume, &point()).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 64).unwrap();
     // SAFETY: the kernel takes a texture and an array of 4 x 4 x 4 floats, and writes one element per thread.
     unsafe {
@@ -182,7 +178,7 @@ fn volumes_layers_and_levels() {
     assert_eq!(out.to_host_vec(&stream).unwrap(), values);
 
     let layers = array(&stream, ArrayShape::Layered2D { width: 4, height: 1, layers: 3 }, &values[..12]);
-    let texture = TextureObject::from_array(&layers, &POINT).unwrap();
+    let texture = TextureObject::from_array(&layers, &point()).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 12).unwrap();
     // SAFETY: the kernel takes a texture and an array of 4 x 3 floats, and writes one element per thread.
     unsafe {
@@ -200,8 +196,7 @@ fn volumes_layers_and_levels() {
         mipmap.level(level).unwrap().copy_from_host(&stream, &vec![10.0 * level as f32; len]).unwrap();
     }
     let flags = TextureFlags::NORMALIZED_COORDINATES;
-    let both =
-        TextureDescriptor { flags, mipmap_filter: FilterMode::Linear, mipmap_clamp: [0.0, 2.0], ..POINT };
+    let both = point().flags(flags).mipmap_filter(FilterMode::Linear).mipmap_clamp([0.0, 2.0]);
     let texture = TextureObject::from_mipmap(&mipmap, &both).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 6).unwrap();
     // SAFETY: the kernel takes a texture, an array of 6 floats and a number, and writes one element per thread.
@@ -261,14 +256,14 @@ fn what_cannot_be_filtered_or_written_is_an_error_before_the_driver() {
     let ctx = CudaContext::new(0).unwrap();
     let shape = ArrayShape::D2 { width: 4, height: 4 };
     let words = CudaArray::<u32>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
-    let error = TextureObject::from_array(&words, &LINEAR).unwrap_err();
+    let error = TextureObject::from_array(&words, &linear()).unwrap_err();
     assert!(error.call().is_none() && error.to_string().contains("linear filtering of u32"), "{error}");
     let error = SurfaceObject::new(&words).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Texture(TextureError::NoSurface)), "{error}");
-    TextureObject::from_array(&words, &POINT).unwrap();
+    TextureObject::from_array(&words, &point()).unwrap();
     let bytes = CudaArray::<[u8; 4]>::new(&ctx, shape, ArrayFlags::empty()).unwrap();
-    TextureObject::from_array(&bytes, &LINEAR).unwrap();
-    let integer = TextureDescriptor { flags: TextureFlags::READ_AS_INTEGER, ..LINEAR };
+    TextureObject::from_array(&bytes, &linear()).unwrap();
+    let integer = linear().flags(TextureFlags::READ_AS_INTEGER);
     assert!(TextureObject::from_array(&bytes, &integer).is_err());
 }
 
@@ -279,7 +274,7 @@ fn a_texture_orders_the_stream_that_reads_it() {
     let (width, height) = (1 << 10, 1 << 8);
     let shape = ArrayShape::D2 { width, height };
     let array = CudaArray::<f32>::new(first.context(), shape, ArrayFlags::empty()).unwrap();
-    let texture = TextureObject::from_array(&array, &POINT).unwrap();
+    let texture = TextureObject::from_array(&array, &point()).unwrap();
     let layout = RowLayout::packed::<f32>(width, height);
     let mut source = DeviceBuffer::<f32>::zeroed(&first, width * height).unwrap();
     let mut out = DeviceBuffer::<f32>::zeroed(&second, 16).unwrap();

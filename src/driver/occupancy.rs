@@ -7,6 +7,7 @@ use bitflags::bitflags;
 use super::block_size::with_callback;
 use super::function::CudaFunction;
 use crate::error::Error;
+use crate::options::options;
 
 bitflags! {
     /// How occupancy is computed.
@@ -40,25 +41,27 @@ pub struct PotentialBlockSize {
     pub min_grid_blocks: u32,
 }
 
-/// The parameters of [`CudaFunction::max_potential_block_size_with`]; all zero by default.
-///
-/// ```
-/// use cuda_launch::module::BlockSizeQuery;
-/// use cuda_launch::CudaContext;
-/// let ctx = CudaContext::new(0)?;
-/// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
-/// // 16 bytes of dynamic shared memory for each thread of a block, and no more than 256 threads.
-/// let query = BlockSizeQuery { limit: 256, ..BlockSizeQuery::default() };
-/// let best = f.max_potential_block_size_with(query, |threads| threads as usize * 16)?;
-/// assert!(best.block_threads <= 256 && best.min_grid_blocks > 0);
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockSizeQuery {
-    /// The maximum number of threads per block; 0 for as many as the kernel and the device allow.
-    pub limit: u32,
-    /// How occupancy is computed.
-    pub flags: OccupancyFlags,
+options! {
+    /// The parameters of [`CudaFunction::max_potential_block_size_with`]; all zero by default.
+    ///
+    /// ```
+    /// use cuda_launch::module::BlockSizeQuery;
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+    /// // 16 bytes of dynamic shared memory for each thread of a block, and no more than 256 threads.
+    /// let query = BlockSizeQuery::new().limit(256);
+    /// let best = f.max_potential_block_size_with(query, |threads| threads as usize * 16)?;
+    /// assert!(best.block_threads <= 256 && best.min_grid_blocks > 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct BlockSizeQuery {
+        /// The maximum number of threads per block; 0 for as many as the kernel and the device allow.
+        pub limit: u32,
+        /// How occupancy is computed.
+        pub flags: OccupancyFlags,
+    }
 }
 
 impl CudaFunction {

@@ -8,46 +8,37 @@ use std::sync::Arc;
 use super::context::CudaContext;
 use super::device::CudaDevice;
 use crate::error::{Error, check};
+use crate::open_number::open_number;
 
-/// A property of a pair of devices: the key of [`CudaDevice::peer_attribute`].
-///
-/// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
-/// `From<CUdevice_P2PAttribute>`.
-///
-/// ```
-/// use cuda_launch::device::PeerAttribute;
-/// use cuda_launch::CudaDevice;
-/// let devices = CudaDevice::all()?;
-/// if let [first, second, ..] = devices.as_slice() {
-///     let reaches = first.peer_attribute(PeerAttribute::ACCESS_SUPPORTED, second)? == 1;
-///     assert_eq!(first.can_access_peer(second)?, reaches);
-/// }
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[doc(alias = "CUdevice_P2PAttribute")]
-pub struct PeerAttribute(CUdevice_P2PAttribute);
+open_number! {
+    /// A property of a pair of devices: the key of [`CudaDevice::peer_attribute`].
+    ///
+    /// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
+    /// `From<CUdevice_P2PAttribute>`.
+    ///
+    /// ```
+    /// use cuda_launch::device::PeerAttribute;
+    /// use cuda_launch::CudaDevice;
+    /// let devices = CudaDevice::all()?;
+    /// if let [first, second, ..] = devices.as_slice() {
+    ///     let reaches = first.peer_attribute(PeerAttribute::ACCESS_SUPPORTED, second)? == 1;
+    ///     assert_eq!(first.can_access_peer(second)?, reaches);
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[doc(alias = "CUdevice_P2PAttribute")]
+    pub struct PeerAttribute(CUdevice_P2PAttribute);
 
-impl PeerAttribute {
     /// The relative speed of the link among all pairs; 0 is the fastest.
-    pub const PERFORMANCE_RANK: Self = Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK);
+    PERFORMANCE_RANK = CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK;
     /// 1 if kernels on the device can access the other's memory.
-    pub const ACCESS_SUPPORTED: Self = Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED);
+    ACCESS_SUPPORTED = CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
     /// 1 if the link supports native atomics.
-    pub const NATIVE_ATOMIC_SUPPORTED: Self =
-        Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
+    NATIVE_ATOMIC_SUPPORTED = CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
     /// 1 if the device can access the other's arrays.
-    pub const CUDA_ARRAY_ACCESS_SUPPORTED: Self =
-        Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED);
+    CUDA_ARRAY_ACCESS_SUPPORTED = CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED;
     /// 1 if the link supports only some native atomics.
-    pub const ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: Self =
-        Self(CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED);
-}
-
-impl From<CUdevice_P2PAttribute> for PeerAttribute {
-    fn from(raw: CUdevice_P2PAttribute) -> Self {
-        Self(raw)
-    }
+    ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED;
 }
 
 impl CudaDevice {
@@ -81,14 +72,16 @@ impl CudaDevice {
         attribute: impl Into<PeerAttribute>,
         peer: &CudaDevice,
     ) -> Result<i32, Error> {
-        let (PeerAttribute(attribute), mut value) = (attribute.into(), 0);
+        let (attribute, mut value) = (attribute.into(), 0);
         let code = if Arc::ptr_eq(self.driver(), peer.driver()) {
             // SAFETY: both are devices of this driver; `value` outlives the call.
-            unsafe { self.driver().cuDeviceGetP2PAttribute(&mut value, attribute, self.raw(), peer.raw()) }
+            unsafe {
+                self.driver().cuDeviceGetP2PAttribute(&mut value, attribute.raw(), self.raw(), peer.raw())
+            }
         } else {
             CUresult::CUDA_ERROR_INVALID_DEVICE
         };
-        check(code, "cuDeviceGetP2PAttribute", || format!("attribute {}, {}", attribute.0, self.pair(peer)))?;
+        check(code, "cuDeviceGetP2PAttribute", || format!("{attribute}, {}", self.pair(peer)))?;
         Ok(value)
     }
 

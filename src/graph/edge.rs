@@ -69,6 +69,7 @@ impl fmt::Debug for Edge {
 
 /// One dependency of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dependency {
     /// The node that comes first.
     pub from: GraphNode,

@@ -17,6 +17,7 @@ use crate::ordering::Submission;
 
 /// What one argument, or one half of a slice, is to the kernel.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ParameterType {
     /// Bytes.
     pub size: usize,
@@ -28,6 +29,7 @@ pub struct ParameterType {
 
 /// What a parameter stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// A value, whole.
     Value,
@@ -47,6 +49,7 @@ pub enum Role {
 
 /// The types of an argument list; the address of a `Signature` identifies it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Signature {
     /// The first parameter.
     pub parameter: ParameterType,
@@ -54,7 +57,19 @@ pub struct Signature {
     pub rest: Option<&'static Signature>,
 }
 
+impl ParameterType {
+    /// A parameter of so many bytes, which stands for a `T` in this role.
+    pub const fn new<T>(size: usize, role: Role) -> Self {
+        Self { size, type_name: type_name::<T>, role }
+    }
+}
+
 impl Signature {
+    /// This parameter, and then the rest.
+    pub const fn new(parameter: ParameterType, rest: Option<&'static Self>) -> Self {
+        Self { parameter, rest }
+    }
+
     /// The parameters of a list in order.
     pub fn parameters(list: Option<&'static Self>) -> impl Iterator<Item = ParameterType> {
         std::iter::successors(list, |s| s.rest).map(|s| s.parameter)
@@ -432,5 +447,5 @@ unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
 }
 
 pub(super) const fn parameter<T>(size: usize, role: Role) -> ParameterType {
-    ParameterType { size, type_name: type_name::<T>, role }
+    ParameterType::new::<T>(size, role)
 }

@@ -129,7 +129,14 @@ pub enum AccessProperty {
 }
 
 /// A range of device memory whose accesses the L2 cache treats specially (`CUaccessPolicyWindow`).
+///
+/// ```
+/// use cuda_launch::launch::{AccessPolicyWindow, AccessProperty};
+/// let window = AccessPolicyWindow::new(0x1000, 4096).hit_ratio(0.6).miss(AccessProperty::Streaming);
+/// assert_eq!((window.hit, window.miss), (AccessProperty::Persisting, AccessProperty::Streaming));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AccessPolicyWindow {
     /// Device address of the first byte.
     pub base: u64,
@@ -141,6 +148,31 @@ pub struct AccessPolicyWindow {
     pub hit: AccessProperty,
     /// What the others do: `Normal` or `Streaming`.
     pub miss: AccessProperty,
+}
+
+impl AccessPolicyWindow {
+    /// `bytes` from the device address `base` on, all of whose accesses are likely to stay in the cache.
+    pub const fn new(base: u64, bytes: usize) -> Self {
+        Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Normal }
+    }
+
+    /// With this share of the accesses as hits.
+    #[must_use]
+    pub const fn hit_ratio(self, hit_ratio: f32) -> Self {
+        Self { hit_ratio, ..self }
+    }
+
+    /// With this for hits.
+    #[must_use]
+    pub const fn hit(self, hit: AccessProperty) -> Self {
+        Self { hit, ..self }
+    }
+
+    /// With this for the other accesses.
+    #[must_use]
+    pub const fn miss(self, miss: AccessProperty) -> Self {
+        Self { miss, ..self }
+    }
 }
 
 impl<'event> Attribute<'event> {

@@ -30,7 +30,6 @@
 //! | `check` | list against the kernel's parameters, dimensions against limits; messages that say what is wrong |
 //! | `submit` | the one place that calls `cuLaunchKernelEx` |
 //! | `record` | what a capture keeps of a launch that is recorded instead of run |
-//! | `words` | the words for arguments, as methods |
 //! | `builder`, `builder_argument` | the builder: the list and the packet gathered one argument at a time |
 //! | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
 //! | `given` | what a launch needs of its arguments, whoever put them together |
@@ -65,7 +64,6 @@ mod stream_attributes;
 pub(crate) mod submit;
 mod timed;
 pub mod typed;
-pub(crate) mod words;
 
 pub use attributes::{
     AccessPolicyWindow, AccessProperty, Attribute, ClusterSchedulingPolicy, MemSyncDomain,

@@ -30,7 +30,7 @@ bitflags! {
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let handles = OsHandleKinds::FILE_DESCRIPTOR;
-/// let pool = MemoryPool::new(&ctx, PoolOptions { handles, ..PoolOptions::default() })?;
+/// let pool = MemoryPool::new(&ctx, PoolOptions::new().handles(handles))?;
 /// let handle = pool.export(OsHandleKinds::FILE_DESCRIPTOR)?;
 /// // Sent to another process, which opens it with `MemoryPool::import`.
 /// # Ok::<(), cuda_launch::Error>(())

@@ -15,26 +15,29 @@ use super::location::{MemoryAccess, MemoryLocation};
 use super::os_handle::OsHandleKinds;
 use crate::driver::{CudaContext, CudaStream, Keep, try_again};
 use crate::error::Error;
+use crate::options::options;
 use crate::ordering::Submission;
 
-/// How a memory pool is created (`CUmemPoolProps`).
-///
-/// ```
-/// use cuda_launch::memory::{MemoryPool, PoolOptions};
-/// use cuda_launch::CudaContext;
-/// let ctx = CudaContext::new(0)?;
-/// let pool = MemoryPool::new(&ctx, PoolOptions { max_bytes: 1 << 30, ..PoolOptions::default() })?;
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[doc(alias = "CUmemPoolProps")]
-pub struct PoolOptions {
-    /// Where its memory is; on the context's device by default.
-    pub location: Option<MemoryLocation>,
-    /// The maximum number of bytes that it may reserve, rounded up by the driver; 0 for no limit.
-    pub max_bytes: usize,
-    /// Kinds of handles with which other processes can open it.
-    pub handles: OsHandleKinds,
+options! {
+    /// How a memory pool is created (`CUmemPoolProps`).
+    ///
+    /// ```
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::new().max_bytes(1 << 30))?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[doc(alias = "CUmemPoolProps")]
+    pub struct PoolOptions {
+        /// Where its memory is; on the context's device by default.
+        pub location: Option<MemoryLocation>,
+        /// The maximum number of bytes that it may reserve, rounded up by the driver; 0 for no limit.
+        pub max_bytes: usize,
+        /// Kinds of handles with which other processes can open it.
+        pub handles: OsHandleKinds,
+    }
 }
 
 /// Memory use of a pool in bytes: now, and the maximum since it was created or the maximum was reset.

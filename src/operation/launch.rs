@@ -10,13 +10,10 @@ use super::future::DeviceFuture;
 use super::typed::{Describe, TypedLaunch};
 use crate::driver::CudaFunction;
 use crate::error::{Error, ErrorKind, OperationError};
-use crate::launch::site::{
-    AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut,
-};
-use crate::launch::stored::{Store, StoredArgument, StoredArguments};
-use crate::launch::words::argument_words;
+use crate::launch::site::AttributeList;
+use crate::launch::stored::{Store, StoredArguments};
 use crate::launch::{Attribute, Dim3, LaunchConfig};
-use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
+use crate::memory::DeviceCopy;
 
 /// A kernel launch that is described now and submitted later, on the stream of its chain.
 ///
@@ -69,24 +66,6 @@ impl<'a> AsyncKernelLaunch<'a> {
             arguments: StoredArguments::new(),
             attributes: Vec::new(),
         }
-    }
-
-    argument_words!(StoredArgument, 'a, '_);
-
-    #[inline(always)]
-    fn append<Kind>(&mut self, argument: impl StoredArgument<'a, Kind>) {
-        argument.store_in(&mut self.arguments);
-    }
-
-    fn append_named<Kind>(&mut self, name: &'a str, argument: impl StoredArgument<'a, Kind>) {
-        let first = self.arguments.count();
-        self.append(argument);
-        self.arguments.name_from(name, first);
-    }
-
-    #[inline(always)]
-    fn append_bits<T: Copy>(&mut self, value: &T) {
-        self.arguments.bits(*value);
     }
 
     /// [`value`](Self::value) of one that is given by value.

@@ -15,7 +15,7 @@
 //! | file | what |
 //! |---|---|
 //! | `device_operation`, `awaitable`, `context` | the trait, the bound of what can be awaited, and what an operation runs in |
-//! | `leaf`, `memory`, `copy`, `launch`, `typed`, `interop`, `graph` | operations that are made of no others |
+//! | `leaf`, `memory`, `copy`, `launch`, `words`, `typed`, `interop`, `graph` | operations that are made of no others |
 //! | `chain`, `zip`, `all`, `tuple`, `shared`, `boxed`, `scheduled`, `result` | operations made of others |
 //! | `policy`, `registry` | which stream and which device |
 //! | `run`, `future`, `block_on`, `scope`, `timeout`, `select` | submitting, and waiting |
@@ -52,6 +52,7 @@ mod sync;
 mod timeout;
 mod tuple;
 mod typed;
+mod words;
 mod zip;
 
 pub use crate::__operation_zip as zip;

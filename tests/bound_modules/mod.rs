@@ -1834,6 +1834,30 @@ pub mod tests_kernels_handwritten_syntax_ptx {
 // Written by `cuda-launch bind`. The image says how many parameters there are
 // and how large; what they mean was read from the code. Compare it with the
 // kernel's source, then change what is wrong.
+#[cuda_launch::cuda_module("tests/kernels/handwritten/words.ptx")]
+pub mod tests_kernels_handwritten_words_ptx {
+    unsafe extern "C" {
+        /// `words`
+        pub fn words(
+            floats: *const f32,
+            floats_len: u64,
+            scaled: *mut f32,
+            scaled_len: u64,
+            numbers: *const u32,
+            counts: *mut u32,
+            pair: [u32; 2],
+            n: u32,
+            factor: f32,
+        );
+
+        /// `rows`
+        pub fn rows(image: &[u32], out: &mut [u32], width: u32);
+    }
+}
+
+// Written by `cuda-launch bind`. The image says how many parameters there are
+// and how large; what they mean was read from the code. Compare it with the
+// kernel's source, then change what is wrong.
 #[cuda_launch::cuda_module("tests/kernels/indices.ptx")]
 pub mod tests_kernels_indices_ptx {
     unsafe extern "C" {
@@ -2874,6 +2898,7 @@ pub const MODULES: &[(&str, Load)] = &[
     ("tests/kernels/handwritten/bounds.ptx", |context| tests_kernels_handwritten_bounds_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/branches.ptx", |context| tests_kernels_handwritten_branches_ptx::load(context).map(drop)),
     ("tests/kernels/handwritten/syntax.ptx", |context| tests_kernels_handwritten_syntax_ptx::load(context).map(drop)),
+    ("tests/kernels/handwritten/words.ptx", |context| tests_kernels_handwritten_words_ptx::load(context).map(drop)),
     ("tests/kernels/indices.ptx", |context| tests_kernels_indices_ptx::load(context).map(drop)),
     ("tests/kernels/integers.ptx", |context| tests_kernels_integers_ptx::load(context).map(drop)),
     ("tests/kernels/library.ptx", |context| tests_kernels_library_ptx::load(context).map(drop)),

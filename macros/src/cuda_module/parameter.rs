@@ -18,7 +18,7 @@ pub(super) enum Kind {
     /// `*const T`, `*mut T`: the address alone.
     Pointer { element: Type, mutable: bool },
     /// `&PitchedBuffer<T>`, `&mut PitchedBuffer<T>`: address and pitch.
-    Rows { ty: Type, element: Type, mutable: bool },
+    Rows { ty: Box<Type>, element: Type, mutable: bool },
     /// `&T`, `&mut T` of a texture, a surface or a tensor map: the handle.
     Object { ty: Type, mutable: bool },
     /// A value, whole.
@@ -37,7 +37,7 @@ impl Kind {
                     Type::Slice(slice) => Ok(Self::Slice { element: (*slice.elem).clone(), mutable }),
                     rows @ Type::Path(path) if last(path) == "PitchedBuffer" => match argument(path) {
                         Some(element) => {
-                            Ok(Self::Rows { ty: rows.clone(), element: element.clone(), mutable })
+                            Ok(Self::Rows { ty: rows.clone().into(), element: element.clone(), mutable })
                         }
                         None => {
                             Err(Error::new_spanned(ty, "say what its elements are: `&PitchedBuffer<f32>`"))

@@ -217,14 +217,24 @@ fn has_length(parameter: &Parameter, contract: &Contract) -> Result<()> {
     if !parameter.kind.is_address() || contract.speaks_of_length(ident) {
         return Ok(());
     }
+    let is_rows = matches!(parameter.kind, Kind::Rows { .. });
+    let what = if is_rows { "rows" } else { "address" };
+    let (of, requires, otherwise) = match (is_rows, parameter.kind.is_written()) {
+        (true, _) => ("their size", format!("{ident}.height() >= .., {ident}.width() >= .."), String::new()),
+        (false, true) => ("its length", format!("{ident}.len() >= .."), slice_instead(ident, "&mut [T]")),
+        (false, false) => ("its length", format!("{ident}.len() >= .."), slice_instead(ident, "&[T]")),
+    };
     let message = format!(
-        "a `safe fn` does not take the address `{ident}` without a contract about its length: the kernel is not told where the memory \
+        "a `safe fn` does not take the {what} `{ident}` without a contract about {of}: the kernel is not told where the memory \
          ends\n\
-         help: say what `{ident}` has to hold, `#[launch_contract(requires = ({ident}.len() >= ..))]`, or take a slice, \
-         `{ident}: {}`, if the kernel does; or declare it as `fn`, whose method is `unsafe`",
-        if parameter.kind.is_written() { "&mut [T]" } else { "&[T]" }
+         help: say what `{ident}` has to hold, `#[launch_contract(requires = ({requires}))]`{otherwise}; or declare it as `fn`, \
+         whose method is `unsafe`"
     );
     Err(Error::new_spanned(ty, message))
+}
+
+fn slice_instead(ident: &Ident, slice: &str) -> String {
+    format!(", or take a slice, `{ident}: {slice}`, if the kernel does")
 }
 
 fn check_signature(signature: &syn::Signature) -> Result<()> {

@@ -16,27 +16,30 @@ use crate::driver::choice::initialise;
 use crate::driver::device::CudaDevice;
 use crate::driver::hold::Hold;
 use crate::error::{Error, check};
+use crate::options::options;
 
-/// How [`CudaDevice::create_context`] creates a context.
-///
-/// ```
-/// use cuda_launch::context::{ContextOptions, ContextSchedule};
-/// use cuda_launch::CudaDevice;
-/// let options = ContextOptions { schedule: ContextSchedule::BlockingSync, ..Default::default() };
-/// let own = CudaDevice::new(0)?.create_context(&options)?;
-/// assert_eq!(own.flags()?.0, ContextSchedule::BlockingSync);
-/// own.close()?;
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContextOptions {
-    /// How threads wait.
-    pub schedule: ContextSchedule,
-    /// Flags.
-    pub flags: ContextFlags,
-    /// Use only about this many multiprocessors; the driver rounds. Requires a device that [supports
-    /// it](CudaDevice::supports_multiprocessor_affinity).
-    pub multiprocessors: Option<u32>,
+options! {
+    /// How [`CudaDevice::create_context`] creates a context.
+    ///
+    /// ```
+    /// use cuda_launch::context::{ContextOptions, ContextSchedule};
+    /// use cuda_launch::CudaDevice;
+    /// let options = ContextOptions::new().schedule(ContextSchedule::BlockingSync);
+    /// let own = CudaDevice::new(0)?.create_context(&options)?;
+    /// assert_eq!(own.flags()?.0, ContextSchedule::BlockingSync);
+    /// own.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ContextOptions {
+        /// How threads wait.
+        pub schedule: ContextSchedule,
+        /// Flags.
+        pub flags: ContextFlags,
+        /// Use only about this many multiprocessors; the driver rounds. Requires a device that [supports
+        /// it](CudaDevice::supports_multiprocessor_affinity).
+        pub multiprocessors: Option<u32>,
+    }
 }
 
 impl CudaDevice {

@@ -8,54 +8,47 @@ use super::CudaContext;
 use super::flags::{ContextFlags, ContextSchedule, join, split};
 use crate::driver::cache_config::CacheConfig;
 use crate::error::Error;
+use crate::open_number::open_number;
 
-/// A limit of a context: the key of [`CudaContext::limit`] and [`CudaContext::set_limit`].
-///
-/// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
-/// `From<CUlimit>`.
-///
-/// ```
-/// use cuda_launch::context::ContextLimit;
-/// use cuda_launch::CudaContext;
-/// let ctx = CudaContext::new(0)?;
-/// ctx.set_limit(ContextLimit::STACK_SIZE, 4096)?;
-/// assert!(ctx.limit(ContextLimit::STACK_SIZE)? >= 4096);
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[doc(alias = "CUlimit")]
-pub struct ContextLimit(CUlimit);
+open_number! {
+    /// A limit of a context: the key of [`CudaContext::limit`] and [`CudaContext::set_limit`].
+    ///
+    /// The names are the driver's without their prefix. It is non-exhaustive: later numbers can be made with
+    /// [`from_raw`](Self::from_raw).
+    ///
+    /// ```
+    /// use cuda_launch::context::ContextLimit;
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// ctx.set_limit(ContextLimit::STACK_SIZE, 4096)?;
+    /// assert!(ctx.limit(ContextLimit::STACK_SIZE)? >= 4096);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[doc(alias = "CUlimit")]
+    pub struct ContextLimit(CUlimit);
 
-impl ContextLimit {
     /// Bytes of stack per thread.
-    pub const STACK_SIZE: Self = Self(CUlimit::CU_LIMIT_STACK_SIZE);
+    STACK_SIZE = CU_LIMIT_STACK_SIZE;
     /// Bytes of the buffer that a kernel's `printf` writes to.
-    pub const PRINTF_FIFO_SIZE: Self = Self(CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE);
+    PRINTF_FIFO_SIZE = CU_LIMIT_PRINTF_FIFO_SIZE;
     /// Bytes of the heap of a kernel's `malloc`; must be set before the first kernel that uses it.
-    pub const MALLOC_HEAP_SIZE: Self = Self(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE);
+    MALLOC_HEAP_SIZE = CU_LIMIT_MALLOC_HEAP_SIZE;
     /// How deeply nested device-side launches can synchronise; not on devices of compute capability 9.0 and later.
-    pub const DEV_RUNTIME_SYNC_DEPTH: Self = Self(CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH);
+    DEV_RUNTIME_SYNC_DEPTH = CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
     /// How many device-side launches can be pending.
-    pub const DEV_RUNTIME_PENDING_LAUNCH_COUNT: Self =
-        Self(CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
+    DEV_RUNTIME_PENDING_LAUNCH_COUNT = CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
     /// Bytes that the L2 cache fetches at a time, at most 128; a hint.
-    pub const MAX_L2_FETCH_GRANULARITY: Self = Self(CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY);
+    MAX_L2_FETCH_GRANULARITY = CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
     /// Bytes of the L2 cache set aside for persisting data.
-    pub const PERSISTING_L2_CACHE_SIZE: Self = Self(CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+    PERSISTING_L2_CACHE_SIZE = CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
     /// Bytes of shared memory per block; read-only.
-    pub const SHMEM_SIZE: Self = Self(CUlimit::CU_LIMIT_SHMEM_SIZE);
+    SHMEM_SIZE = CU_LIMIT_SHMEM_SIZE;
     /// Whether it is a context for graphics; read-only.
-    pub const CIG_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_ENABLED);
+    CIG_ENABLED = CU_LIMIT_CIG_ENABLED;
     /// Whether such a context may fall back to less shared memory.
-    pub const CIG_SHMEM_FALLBACK_ENABLED: Self = Self(CUlimit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED);
+    CIG_SHMEM_FALLBACK_ENABLED = CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED;
     /// Bytes of memory of a block.
-    pub const PER_BLOCK_MEMORY_SIZE: Self = Self(CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE);
-}
-
-impl From<CUlimit> for ContextLimit {
-    fn from(raw: CUlimit) -> Self {
-        Self(raw)
-    }
+    PER_BLOCK_MEMORY_SIZE = CU_LIMIT_PER_BLOCK_MEMORY_SIZE;
 }
 
 impl CudaContext {
@@ -68,10 +61,10 @@ impl CudaContext {
     /// driver does not know.
     #[doc(alias = "cuCtxGetLimit")]
     pub fn limit(&self, limit: impl Into<ContextLimit>) -> Result<usize, Error> {
-        let (ContextLimit(limit), mut value) = (limit.into(), 0);
-        let asked = || format!("limit {}", limit.0);
+        let (limit, mut value) = (limit.into(), 0);
+        let asked = || limit.to_string();
         // SAFETY: the context is current, the output outlives the call.
-        self.call("cuCtxGetLimit", asked, |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit) })?;
+        self.call("cuCtxGetLimit", asked, |driver| unsafe { driver.cuCtxGetLimit(&mut value, limit.raw()) })?;
         Ok(value)
     }
 
@@ -84,12 +77,12 @@ impl CudaContext {
     /// `CUDA_ERROR_INVALID_VALUE` for a value out of range.
     #[doc(alias = "cuCtxSetLimit")]
     pub fn set_limit(&self, limit: impl Into<ContextLimit>, value: usize) -> Result<(), Error> {
-        let ContextLimit(limit) = limit.into();
+        let limit = limit.into();
         // SAFETY: the context is current; limit and value are numbers, which the driver checks.
         self.call(
             "cuCtxSetLimit",
-            || format!("limit {} = {value}", limit.0),
-            |driver| unsafe { driver.cuCtxSetLimit(limit, value) },
+            || format!("{limit} = {value}"),
+            |driver| unsafe { driver.cuCtxSetLimit(limit.raw(), value) },
         )
     }
 
@@ -106,7 +99,7 @@ impl CudaContext {
         self.call("cuCtxGetCacheConfig", String::new, |driver| unsafe {
             driver.cuCtxGetCacheConfig(&mut raw)
         })?;
-        Ok(CacheConfig::from_raw(raw.0))
+        Ok(CacheConfig::from_raw(raw))
     }
 
     /// Sets the cache preference.

@@ -1,70 +1,26 @@
 //! The keys of a device's attributes.
 
 use cuda_driver_sys::CUdevice_attribute;
-use std::fmt;
 
-/// An attribute of a device: the key of [`CudaDevice::attribute`](crate::CudaDevice::attribute).
-///
-/// The names are the driver's without their prefix. It is non-exhaustive: a number newer than CUDA 13.5 can be made
-/// with `From<CUdevice_attribute>`. It prints as the driver's name, or as the number if there is none.
-///
-/// ```
-/// use cuda_launch::device::DeviceAttribute;
-/// use cuda_launch::CudaDevice;
-/// let device = CudaDevice::new(0)?;
-/// assert_eq!(device.attribute(DeviceAttribute::WARP_SIZE)?, 32);
-/// assert_eq!(DeviceAttribute::WARP_SIZE.to_string(), "CU_DEVICE_ATTRIBUTE_WARP_SIZE");
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[doc(alias = "CUdevice_attribute")]
-pub struct DeviceAttribute(CUdevice_attribute);
+use crate::open_number::open_number;
 
-impl From<CUdevice_attribute> for DeviceAttribute {
-    fn from(raw: CUdevice_attribute) -> Self {
-        Self(raw)
-    }
-}
+open_number! {
+    /// An attribute of a device: the key of [`CudaDevice::attribute`](crate::CudaDevice::attribute).
+    ///
+    /// The names are the driver's without their prefix. It is non-exhaustive: a number newer than CUDA 13.5 can be made
+    /// with [`from_raw`](Self::from_raw). It prints as the driver's name, or as the number if there is none.
+    ///
+    /// ```
+    /// use cuda_launch::device::DeviceAttribute;
+    /// use cuda_launch::CudaDevice;
+    /// let device = CudaDevice::new(0)?;
+    /// assert_eq!(device.attribute(DeviceAttribute::WARP_SIZE)?, 32);
+    /// assert_eq!(DeviceAttribute::WARP_SIZE.to_string(), "CU_DEVICE_ATTRIBUTE_WARP_SIZE");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[doc(alias = "CUdevice_attribute")]
+    pub struct DeviceAttribute(CUdevice_attribute);
 
-impl From<DeviceAttribute> for CUdevice_attribute {
-    fn from(attribute: DeviceAttribute) -> Self {
-        attribute.0
-    }
-}
-
-impl fmt::Display for DeviceAttribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "device attribute {}", self.0.0),
-        }
-    }
-}
-
-/// One row an attribute: what it says, our name, the driver's.
-macro_rules! attributes {
-    ($($(#[$doc:meta])* $name:ident = $raw:ident;)*) => {
-        impl DeviceAttribute {
-            /// All that have a name, ascending.
-            pub const ALL: &[DeviceAttribute] = &[$(Self::$name),*];
-
-            $(
-                $(#[$doc])*
-                pub const $name: Self = Self(CUdevice_attribute::$raw);
-            )*
-
-            /// The driver's name of it.
-            fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some(stringify!($raw)),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-attributes! {
     /// Maximum threads in a block.
     MAX_THREADS_PER_BLOCK = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
     /// Maximum threads along x in a block.

@@ -1,43 +1,28 @@
 //! Attributes of functions that can be queried and set.
 
-use cuda_driver_sys::CUfunction_attribute as A;
+use cuda_driver_sys::CUfunction_attribute;
 use std::fmt;
 
 use super::CudaFunction;
 use crate::error::Error;
+use crate::open_number::open_number;
 
-/// An attribute of a function: one of the constants, or any other number that a newer driver knows.
-///
-/// ```
-/// use cuda_launch::module::FunctionAttribute;
-/// use cuda_launch::CudaContext;
-/// let ctx = CudaContext::new(0)?;
-/// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
-/// assert_eq!(f.attribute(FunctionAttribute::MAX_THREADS_PER_BLOCK)?, 1024);
-/// assert!(f.attribute(FunctionAttribute::from_raw(9999)).is_err());
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[doc(alias = "CUfunction_attribute")]
-pub struct FunctionAttribute(u32);
+open_number! {
+    /// An attribute of a function: one of the constants, or any other number that a newer driver knows.
+    ///
+    /// ```
+    /// use cuda_launch::module::FunctionAttribute;
+    /// use cuda_launch::sys::CUfunction_attribute;
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+    /// assert_eq!(f.attribute(FunctionAttribute::MAX_THREADS_PER_BLOCK)?, 1024);
+    /// assert!(f.attribute(FunctionAttribute::from_raw(CUfunction_attribute(9999))).is_err());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[doc(alias = "CUfunction_attribute")]
+    pub struct FunctionAttribute(CUfunction_attribute);
 
-macro_rules! attributes {
-    ($($(#[$doc:meta])* $name:ident = $raw:ident;)*) => {
-        impl FunctionAttribute {
-            $($(#[$doc])* pub const $name: Self = Self(A::$raw.0);)*
-
-            /// The driver's name for it, without the prefix; `None` if this crate does not know it.
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some(stringify!($name)),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-attributes! {
     /// The maximum number of threads per block for this function.
     MAX_THREADS_PER_BLOCK = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
     /// Static shared memory per block, in bytes.
@@ -74,33 +59,6 @@ attributes! {
     DEVICE_NODE_UPDATE_SUPPORTED = CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED;
     /// How much dynamic shared memory a launch may use (CUDA 13.4). Can be set.
     SHARED_MEMORY_MODE = CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
-}
-
-impl FunctionAttribute {
-    /// The attribute with that number.
-    pub const fn from_raw(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// Its number.
-    pub const fn raw(self) -> A {
-        A(self.0)
-    }
-}
-
-impl From<A> for FunctionAttribute {
-    fn from(attribute: A) -> Self {
-        Self(attribute.0)
-    }
-}
-
-impl fmt::Debug for FunctionAttribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "FunctionAttribute({})", self.0),
-        }
-    }
 }
 
 /// How multiprocessors should divide their memory between L1 cache and shared memory.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::kernel::kernel_name;
 use crate::error::{Error, ErrorKind, Unsupported};
+use crate::open_number::driver_number;
 
 /// Options for the driver's compiler: how it compiles the PTX in an image, and how it links.
 ///
@@ -63,12 +64,9 @@ impl JitTarget {
     pub const fn family(self) -> Self {
         Self(self.0 & 0xffff | 0x20000)
     }
-
-    /// The driver's form.
-    pub const fn raw(self) -> CUjit_target {
-        CUjit_target(self.0)
-    }
 }
+
+driver_number!(JitTarget(CUjit_target));
 
 /// `90`, `90a`, `100f`.
 impl std::fmt::Display for JitTarget {

@@ -18,6 +18,7 @@ use super::kernel::kernel_name;
 use super::module::{CudaModule, WeakModule};
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind, GlobalError, check};
+use crate::options::options;
 use crate::trace;
 use cuda_ptx::nearest;
 
@@ -75,25 +76,27 @@ struct InContext {
     module: WeakModule,
 }
 
-/// How a library is loaded.
-///
-/// ```
-/// use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions};
-/// use cuda_launch::CudaContext;
-/// let ctx = CudaContext::new(0)?;
-/// let options = LibraryOptions { jit: JitOptions::new().line_info(true), ..LibraryOptions::default() };
-/// let fill = include_str!("../../examples/kernels/fill.ptx");
-/// let library = CudaLibrary::load_with(ctx.driver(), fill, &options)?;
-/// assert_eq!(library.kernel_names()?, ["fill"]);
-/// # Ok::<(), cuda_launch::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct LibraryOptions {
-    /// Options for the compiler.
-    pub jit: JitOptions,
-    /// Keeps the image in this process as long as the library lives, so that the driver need not copy it.
-    #[doc(alias = "CU_LIBRARY_BINARY_IS_PRESERVED")]
-    pub preserve: bool,
+options! {
+    /// How a library is loaded.
+    ///
+    /// ```
+    /// use cuda_launch::module::{CudaLibrary, JitOptions, LibraryOptions};
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// let options = LibraryOptions::new().jit(JitOptions::new().line_info(true));
+    /// let fill = include_str!("../../examples/kernels/fill.ptx");
+    /// let library = CudaLibrary::load_with(ctx.driver(), fill, &options)?;
+    /// assert_eq!(library.kernel_names()?, ["fill"]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    #[derive(Clone, Debug, Default)]
+    pub struct LibraryOptions {
+        /// Options for the compiler.
+        pub jit: JitOptions,
+        /// Keeps the image in this process as long as the library lives, so that the driver need not copy it.
+        #[doc(alias = "CU_LIBRARY_BINARY_IS_PRESERVED")]
+        pub preserve: bool,
+    }
 }
 
 impl CudaLibrary {

@@ -5,6 +5,7 @@ use cuda_driver_sys::{self as sys, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_m
 
 use super::format::ArrayElement;
 use crate::error::{Error, ErrorKind, TextureError};
+use crate::options::options;
 
 /// What a texture returns for coordinates outside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,32 +75,34 @@ bitflags! {
     }
 }
 
-/// How a texture samples its memory. The default is: clamp, point filter, unnormalized coordinates.
-///
-/// ```
-/// use cuda_launch::texture::{AddressMode, FilterMode, TextureDescriptor};
-/// let smooth = TextureDescriptor { filter: FilterMode::Linear, ..Default::default() };
-/// assert_eq!(smooth.address, [AddressMode::Clamp; 3]);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[doc(alias = "CUDA_TEXTURE_DESC")]
-pub struct TextureDescriptor {
-    /// What is returned outside, for each dimension.
-    pub address: [AddressMode; 3],
-    /// What is returned between elements.
-    pub filter: FilterMode,
-    /// How elements and coordinates are interpreted.
-    pub flags: TextureFlags,
-    /// What `AddressMode::Border` returns: red, green, blue, alpha.
-    pub border: [f32; 4],
-    /// The maximum anisotropy ratio; 0 and 1 for none.
-    pub max_anisotropy: u32,
-    /// What is returned between mipmap levels.
-    pub mipmap_filter: FilterMode,
-    /// Added to the mipmap level that a kernel asks for.
-    pub mipmap_bias: f32,
-    /// The lowest and the highest mipmap level that is read.
-    pub mipmap_clamp: [f32; 2],
+options! {
+    /// How a texture samples its memory. The default is: clamp, point filter, unnormalized coordinates.
+    ///
+    /// ```
+    /// use cuda_launch::texture::{AddressMode, FilterMode, TextureDescriptor};
+    /// let smooth = TextureDescriptor::new().filter(FilterMode::Linear);
+    /// assert_eq!(smooth.address, [AddressMode::Clamp; 3]);
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[doc(alias = "CUDA_TEXTURE_DESC")]
+    pub struct TextureDescriptor {
+        /// What is returned outside, for each dimension.
+        pub address: [AddressMode; 3],
+        /// What is returned between elements.
+        pub filter: FilterMode,
+        /// How elements and coordinates are interpreted.
+        pub flags: TextureFlags,
+        /// What `AddressMode::Border` returns: red, green, blue, alpha.
+        pub border: [f32; 4],
+        /// The maximum anisotropy ratio; 0 and 1 for none.
+        pub max_anisotropy: u32,
+        /// What is returned between mipmap levels.
+        pub mipmap_filter: FilterMode,
+        /// Added to the mipmap level that a kernel asks for.
+        pub mipmap_bias: f32,
+        /// The lowest and the highest mipmap level that is read.
+        pub mipmap_clamp: [f32; 2],
+    }
 }
 
 impl TextureDescriptor {

@@ -5,45 +5,35 @@
 use cuda_driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray_format};
 
 use crate::memory::device_copy::DeviceCopy;
+use crate::open_number::open_number;
 
-/// How the driver stores one channel of an array's element (`CUarray_format`). Non-exhaustive:
-/// [`ArrayFormat::from_raw`] takes values that this version has no name for.
-///
-/// ```
-/// use cuda_launch::texture::{ArrayElement, ArrayFormat};
-/// assert_eq!((<[f32; 4]>::FORMAT, <[f32; 4]>::CHANNELS), (ArrayFormat::F32, 4));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(alias = "CUarray_format")]
-pub struct ArrayFormat(CUarray_format);
+open_number! {
+    /// How the driver stores one channel of an array's element (`CUarray_format`). Non-exhaustive:
+    /// [`ArrayFormat::from_raw`] takes values that this version has no name for.
+    ///
+    /// ```
+    /// use cuda_launch::texture::{ArrayElement, ArrayFormat};
+    /// assert_eq!((<[f32; 4]>::FORMAT, <[f32; 4]>::CHANNELS), (ArrayFormat::F32, 4));
+    /// ```
+    #[doc(alias = "CUarray_format")]
+    pub struct ArrayFormat(CUarray_format);
 
-impl ArrayFormat {
     /// 8 bits, unsigned.
-    pub const U8: Self = Self(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8);
+    U8 = CU_AD_FORMAT_UNSIGNED_INT8;
     /// 16 bits, unsigned.
-    pub const U16: Self = Self(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16);
+    U16 = CU_AD_FORMAT_UNSIGNED_INT16;
     /// 32 bits, unsigned.
-    pub const U32: Self = Self(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32);
+    U32 = CU_AD_FORMAT_UNSIGNED_INT32;
     /// 8 bits, signed.
-    pub const I8: Self = Self(CUarray_format::CU_AD_FORMAT_SIGNED_INT8);
+    I8 = CU_AD_FORMAT_SIGNED_INT8;
     /// 16 bits, signed.
-    pub const I16: Self = Self(CUarray_format::CU_AD_FORMAT_SIGNED_INT16);
+    I16 = CU_AD_FORMAT_SIGNED_INT16;
     /// 32 bits, signed.
-    pub const I32: Self = Self(CUarray_format::CU_AD_FORMAT_SIGNED_INT32);
+    I32 = CU_AD_FORMAT_SIGNED_INT32;
     /// 16-bit float.
-    pub const F16: Self = Self(CUarray_format::CU_AD_FORMAT_HALF);
+    F16 = CU_AD_FORMAT_HALF;
     /// 32-bit float.
-    pub const F32: Self = Self(CUarray_format::CU_AD_FORMAT_FLOAT);
-
-    /// A format by the driver's number.
-    pub const fn from_raw(raw: CUarray_format) -> Self {
-        Self(raw)
-    }
-
-    /// The driver's number of the format.
-    pub const fn raw(self) -> CUarray_format {
-        self.0
-    }
+    F32 = CU_AD_FORMAT_FLOAT;
 }
 
 /// Elements that arrays and textures can have: 1, 2 or 4 channels of one kind.
@@ -100,6 +90,7 @@ elements! { half::f16 => F16 }
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[doc(alias = "CUDA_ARRAY3D_DESCRIPTOR")]
 pub struct ArrayDescriptor {
     /// Elements per row.
@@ -122,7 +113,7 @@ impl ArrayDescriptor {
             width: raw.Width,
             height: raw.Height,
             depth: raw.Depth,
-            format: ArrayFormat(raw.Format),
+            format: ArrayFormat::from_raw(raw.Format),
             channels: raw.NumChannels,
             flags: super::array::ArrayFlags::from_bits_retain(raw.Flags),
         }
@@ -133,7 +124,7 @@ impl ArrayDescriptor {
             Width: self.width,
             Height: self.height,
             Depth: self.depth,
-            Format: self.format.0,
+            Format: self.format.raw(),
             NumChannels: self.channels,
             Flags: self.flags.bits(),
         }

@@ -14,19 +14,22 @@ use crate::error::{AliasedMemory, BadMapping, Error, ErrorKind, failed};
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::{OsHandle, OsHandleKinds};
 use crate::memory::share::{HandleBytes, with_handle};
+use crate::options::options;
 
-/// The properties of memory to be allocated (`CUmemAllocationProp`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[doc(alias = "CUmemAllocationProp")]
-pub struct PhysicalOptions {
-    /// Where it is; on the context's device by default.
-    pub location: Option<MemoryLocation>,
-    /// Kinds of handles with which other processes can open it.
-    pub handles: OsHandleKinds,
-    /// Whether the hardware may compress it.
-    pub compressible: bool,
-    /// Whether other devices on the bus can access it by DMA.
-    pub gpu_direct_rdma: bool,
+options! {
+    /// The properties of memory to be allocated (`CUmemAllocationProp`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[doc(alias = "CUmemAllocationProp")]
+    pub struct PhysicalOptions {
+        /// Where it is; on the context's device by default.
+        pub location: Option<MemoryLocation>,
+        /// Kinds of handles with which other processes can open it.
+        pub handles: OsHandleKinds,
+        /// Whether the hardware may compress it.
+        pub compressible: bool,
+        /// Whether other devices on the bus can access it by DMA.
+        pub gpu_direct_rdma: bool,
+    }
 }
 
 impl PhysicalOptions {

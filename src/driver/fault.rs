@@ -2,11 +2,11 @@
 //! caused it.
 
 use cuda_driver_sys::CUresult;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::kernel::Kernel;
+use super::numbered::Numbered;
 use super::stream::StreamInner;
 use crate::error::{Error, ErrorKind, Faulted, Suspect};
 
@@ -70,7 +70,7 @@ impl Launches {
 pub(super) struct FaultState {
     fault: OnceLock<Faulted>,
     /// Names of the kernels that are looked up now, by number.
-    names: Mutex<BTreeMap<u32, String>>,
+    names: Mutex<Numbered<u32, String>>,
     streams: Mutex<Watched>,
 }
 
@@ -103,7 +103,7 @@ impl FaultState {
 
     /// The kernel is gone.
     pub(super) fn forget(&self, kernel: &Kernel) {
-        locked(&self.names).remove(&kernel.number);
+        locked(&self.names).remove(kernel.number);
     }
 
     /// A stream whose launches are to be named.
@@ -162,7 +162,7 @@ impl FaultState {
                 }
                 named.push(kernel);
                 suspects
-                    .push(names.get(&kernel).map_or(Suspect::Unloaded, |name| Suspect::Kernel(name.clone())));
+                    .push(names.get(kernel).map_or(Suspect::Unloaded, |name| Suspect::Kernel(name.clone())));
             }
         }
         suspects

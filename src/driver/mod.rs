@@ -41,6 +41,7 @@ mod linker;
 #[cfg(feature = "diagnostics")]
 mod logs;
 mod module;
+mod numbered;
 mod occupancy;
 mod open_captures;
 mod packed;

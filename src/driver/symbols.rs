@@ -4,7 +4,6 @@
 //! the handle: the next one goes on from there.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::thread_stream::StreamAccesses;
@@ -14,10 +13,11 @@ pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;
 
 /// The variables that were asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols(Mutex<BTreeMap<Box<str>, Symbol>>);
+pub(crate) struct Symbols(Mutex<Vec<Symbol>>);
 
 #[derive(Debug)]
 struct Symbol {
+    name: Box<str>,
     /// A handle lives.
     taken: bool,
     /// The last owner: it lives on where a graph uses the variable.
@@ -34,10 +34,11 @@ impl Symbols {
         make: impl FnOnce(Option<StreamAccesses>) -> AnyHome,
     ) -> Option<AnyHome> {
         let mut symbols = self.symbols();
-        let Some(symbol) = symbols.get_mut(name) else {
+        let Some(symbol) = find(&mut symbols, name) else {
             let home = make(None);
-            let symbol = Symbol { taken: true, home: Arc::downgrade(&home), accesses: None };
-            symbols.insert(name.into(), symbol);
+            let symbol =
+                Symbol { name: name.into(), taken: true, home: Arc::downgrade(&home), accesses: None };
+            symbols.push(symbol);
             return Some(home);
         };
         if symbol.taken {
@@ -55,20 +56,25 @@ impl Symbols {
 
     /// The handle is gone.
     pub(crate) fn give_back(&self, name: &str) {
-        if let Some(symbol) = self.symbols().get_mut(name) {
+        if let Some(symbol) = find(&mut self.symbols(), name) {
             symbol.taken = false;
         }
     }
 
     /// The owner is gone, and leaves what it knows.
     pub(crate) fn leave(&self, name: &str, accesses: StreamAccesses) {
-        if let Some(symbol) = self.symbols().get_mut(name) {
+        if let Some(symbol) = find(&mut self.symbols(), name) {
             symbol.accesses = Some(accesses);
         }
     }
 
-    fn symbols(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Symbol>> {
-        // Nothing below the lock panics; a poisoned lock would still hold a whole map.
+    fn symbols(&self) -> MutexGuard<'_, Vec<Symbol>> {
+        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// A program asks for few variables, each once.
+fn find<'a>(symbols: &'a mut [Symbol], name: &str) -> Option<&'a mut Symbol> {
+    symbols.iter_mut().find(|symbol| *symbol.name == *name)
 }

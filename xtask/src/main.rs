@@ -11,6 +11,7 @@ mod flakes;
 mod gate;
 mod gpu;
 mod mutants;
+mod package;
 mod skipped;
 mod tool;
 mod wheels;

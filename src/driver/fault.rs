@@ -94,6 +94,12 @@ impl FaultState {
         }
     }
 
+    /// Whether a kernel of this context faulted.
+    #[inline(always)]
+    pub(super) fn is_known(&self) -> bool {
+        self.fault.get().is_some()
+    }
+
     /// A number for a kernel, and its name for as long as it is looked up.
     pub(super) fn name(&self, kernel: &str) -> u32 {
         let number = KERNELS.fetch_add(1, Ordering::Relaxed);

@@ -7,13 +7,16 @@
 /// ```
 #[must_use]
 pub fn nearest(name: &str, names: &[&str]) -> Vec<String> {
-    let mut scored: Vec<(usize, &str)> = names
+    let scored = names
         .iter()
         .map(|n| if n.contains(name) { (0, *n) } else { (distance(name, n), *n) })
-        .filter(|(d, n)| *d <= name.len().max(n.len()) / 2)
-        .collect();
-    scored.sort();
-    scored.into_iter().take(3).map(|(_, n)| n.to_string()).collect()
+        .filter(|(d, n)| *d <= name.len().max(n.len()) / 2);
+    let mut best: Vec<(usize, &str)> = Vec::new();
+    for one in scored {
+        best.insert(best.partition_point(|other| *other < one), one);
+        best.truncate(3);
+    }
+    best.into_iter().map(|(_, n)| n.to_string()).collect()
 }
 
 /// Levenshtein distance in bytes.

@@ -2,11 +2,11 @@
 //! caused it.
 
 use cuda_driver_sys::CUresult;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::kernel::Kernel;
+use super::numbered::Numbered;
 use super::stream::StreamInner;
 use crate::error::{Error, ErrorKind, Faulted, Suspect};
 
@@ -70,7 +70,7 @@ impl Launches {
 pub(super) struct FaultState {
     fault: OnceLock<Faulted>,
     /// Names of the kernels that are looked up now, by number.
-    names: Mutex<BTreeMap<u32, String>>,
+    names: Mutex<Numbered<u32, String>>,
     streams: Mutex<Watched>,
 }
 
@@ -94,6 +94,12 @@ impl FaultState {
         }
     }
 
+    /// Whether a kernel of this context faulted.
+    #[inline(always)]
+    pub(super) fn is_known(&self) -> bool {
+        self.fault.get().is_some()
+    }
+
     /// A number for a kernel, and its name for as long as it is looked up.
     pub(super) fn name(&self, kernel: &str) -> u32 {
         let number = KERNELS.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +109,7 @@ impl FaultState {
 
     /// The kernel is gone.
     pub(super) fn forget(&self, kernel: &Kernel) {
-        locked(&self.names).remove(&kernel.number);
+        locked(&self.names).remove(kernel.number);
     }
 
     /// A stream whose launches are to be named.
@@ -162,7 +168,7 @@ impl FaultState {
                 }
                 named.push(kernel);
                 suspects
-                    .push(names.get(&kernel).map_or(Suspect::Unloaded, |name| Suspect::Kernel(name.clone())));
+                    .push(names.get(kernel).map_or(Suspect::Unloaded, |name| Suspect::Kernel(name.clone())));
             }
         }
         suspects

@@ -12,7 +12,6 @@
 use cuda_driver_sys::{CUDA_HOST_NODE_PARAMS, CUresult, Driver};
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::without_provenance_mut;
@@ -21,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use super::context::CudaContext;
+use super::numbered::Numbered;
 use super::stream::CudaStream;
 use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, NotInCapture};
 
@@ -78,7 +78,7 @@ impl Place {
 }
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
-static ENTRIES: Mutex<BTreeMap<usize, Entry>> = Mutex::new(BTreeMap::new());
+static ENTRIES: Mutex<Numbered<usize, Entry>> = Mutex::new(Numbered::new());
 static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
 /// How many panics wait to be raised, so that a wait without any takes no lock.
 static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -183,7 +183,7 @@ impl CudaStream {
         let given = self.context().call(name, String::new, |driver| call(driver, number));
         if given.is_err() {
             // The lock is not held while the function is dropped: its drop may do anything.
-            let refused = locked(&ENTRIES).remove(&number);
+            let refused = locked(&ENTRIES).remove(number);
             drop(refused);
         }
         given
@@ -239,7 +239,7 @@ impl GraphFunction {
 
 impl Drop for GraphFunction {
     fn drop(&mut self) {
-        locked(&ENTRIES).remove(&self.number);
+        locked(&ENTRIES).remove(self.number);
         // Where this happens has nothing to do with the function: a panic of its end must not keep other ends from happening.
         drop_quietly(self.function.take());
         drop_quietly(self.take_panic());
@@ -250,13 +250,13 @@ impl Drop for GraphFunction {
 extern "C" fn run(data: *mut c_void) {
     inside(|| {
         let mut entries = locked(&ENTRIES);
-        if let Some(Entry::Again(function)) = entries.get(&data.addr()) {
+        if let Some(Entry::Again(function)) = entries.get(data.addr()) {
             let function = function.upgrade();
             // Called and, where the graphs have let go meanwhile, dropped outside of the lock.
             drop(entries);
             return function.iter().for_each(|function| function.call());
         }
-        let entry = entries.remove(&data.addr());
+        let entry = entries.remove(data.addr());
         drop(entries);
         if let Some(Entry::Once(pending)) = entry {
             pending.run();
@@ -352,11 +352,8 @@ fn raise<T>(wanted: impl FnOnce() -> T, is: impl Fn(&Place, &T) -> bool) -> Resu
 #[cold]
 pub(super) fn reclaim(context: usize) {
     let behind = |entry: &Entry| matches!(entry, Entry::Once(pending) if pending.place.context == context);
-    let mut entries = locked(&ENTRIES);
-    let numbers: Vec<usize> =
-        entries.iter().filter(|(_, entry)| behind(entry)).map(|(number, _)| *number).collect();
-    let dropped: Vec<_> = numbers.iter().filter_map(|number| entries.remove(number)).collect();
-    drop(entries);
+    // Dropped outside of the lock: it may do anything.
+    let dropped = locked(&ENTRIES).take_if(behind);
     if dropped.is_empty() || !WATCHES.get() {
         return drop_all(dropped);
     }

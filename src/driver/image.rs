@@ -4,7 +4,6 @@
 
 use cuda_driver_sys::{CUmodule, CUresult};
 use cuda_ptx::image::{Arch, Image as Checked, Kernel as ImageKernel};
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 
 use super::context::CudaContext;
@@ -26,7 +25,8 @@ pub(super) struct Signature {
 /// What an image says of its kernels.
 #[derive(Debug, Default)]
 pub(super) struct Signatures {
-    kernels: BTreeMap<String, Signature>,
+    /// In the order of their names.
+    kernels: Vec<(String, Signature)>,
     /// Variables of global and constant memory, and whether they are constants.
     variables: Vec<(String, bool)>,
     /// Whether the image lists all its kernels.
@@ -35,11 +35,12 @@ pub(super) struct Signatures {
 
 impl Signatures {
     pub(super) fn get(&self, name: &str) -> Option<&Signature> {
-        self.kernels.get(name)
+        let place = self.kernels.binary_search_by(|(kernel, _)| kernel.as_str().cmp(name)).ok()?;
+        self.kernels.get(place).map(|(_, signature)| signature)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.kernels.keys().map(String::as_str)
+        self.kernels.iter().map(|(name, _)| name.as_str())
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
@@ -178,7 +179,10 @@ impl<'a> Image<'a> {
             },
             other => (other.kernels().ok().map(|list| list.iter().map(signature).collect()), Vec::new()),
         };
-        Signatures { complete: kernels.is_some(), kernels: kernels.unwrap_or_default(), variables }
+        let complete = kernels.is_some();
+        let mut kernels: Vec<(String, Signature)> = kernels.unwrap_or_default();
+        kernels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Signatures { complete, kernels, variables }
     }
 }
 
@@ -216,7 +220,7 @@ fn log_line(log: &str) -> Option<u32> {
     rest[..digits].parse().ok()
 }
 
-fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> BTreeMap<String, Signature> {
+fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> Vec<(String, Signature)> {
     let entries =
         module.functions.iter().filter(|f| f.kind == cuda_ptx::FunctionKind::Entry && f.body.is_some());
     let describe = |f: &cuda_ptx::Function<'_>| Signature {

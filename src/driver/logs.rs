@@ -4,7 +4,6 @@
 
 use cuda_driver_sys::{CUlogIterator, CUlogLevel, CUlogsCallbackHandle, Driver};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
 use std::fmt;
 use std::path::Path;
@@ -14,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::choice::initialise;
 use super::host_call;
+use super::numbered::Numbered;
 use crate::error::{Error, ErrorKind, check};
 
 /// The severity (`CUlogLevel`).
@@ -32,7 +32,7 @@ type Listener = dyn FnMut(LogLevel, &str) + Send;
 
 /// The listeners, by the number that the driver has for each. So a listener that is gone is not found, and one that is
 /// being called while it is taken off lives until it returns.
-static LISTENERS: Mutex<BTreeMap<usize, Arc<Mutex<Listener>>>> = Mutex::new(BTreeMap::new());
+static LISTENERS: Mutex<Numbered<usize, Arc<Mutex<Listener>>>> = Mutex::new(Numbered::new());
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// A function that the driver calls for each line of its log, until this is dropped.
@@ -101,7 +101,7 @@ impl LogListener {
 
     fn end(&mut self) -> Result<(), Error> {
         // Dropped after the lock: it is the program's code.
-        let listener = listeners().remove(&self.number);
+        let listener = listeners().remove(self.number);
         drop(listener);
         if self.raw.is_null() {
             return Ok(());
@@ -126,7 +126,7 @@ impl fmt::Debug for LogListener {
     }
 }
 
-fn listeners() -> std::sync::MutexGuard<'static, BTreeMap<usize, Arc<Mutex<Listener>>>> {
+fn listeners() -> std::sync::MutexGuard<'static, Numbered<usize, Arc<Mutex<Listener>>>> {
     // Nothing panics while it is locked.
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -149,7 +149,7 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
     };
     // A panic must not reach the driver, which is C.
     host_call::inside(|| {
-        let Some(listener) = listeners().get(&number.addr()).cloned() else { return };
+        let Some(listener) = listeners().get(number.addr()).cloned() else { return };
         host_call::quietly(|| {
             let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
             (*listener)(level, text.trim_end_matches(['\0', '\n']));

@@ -30,6 +30,7 @@ mod linker;
 #[cfg(feature = "diagnostics")]
 mod logs;
 mod module;
+mod numbered;
 mod occupancy;
 mod packed;
 mod park;

@@ -6,7 +6,6 @@
 //! the handle: the next one goes on from there.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::stream::thread::StreamAccesses;
@@ -16,10 +15,11 @@ pub(crate) type AnyHome = Arc<dyn Any + Send + Sync>;
 
 /// The variables that were asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols(Mutex<BTreeMap<u64, Symbol>>);
+pub(crate) struct Symbols(Mutex<Vec<Symbol>>);
 
 #[derive(Debug)]
 struct Symbol {
+    address: u64,
     /// A handle lives.
     taken: bool,
     /// The last owner: it lives on where a graph uses the variable.
@@ -36,10 +36,10 @@ impl Symbols {
         make: impl FnOnce(Option<StreamAccesses>) -> AnyHome,
     ) -> Option<AnyHome> {
         let mut symbols = self.symbols();
-        let Some(symbol) = symbols.get_mut(&address) else {
+        let Some(symbol) = find(&mut symbols, address) else {
             let home = make(None);
-            let symbol = Symbol { taken: true, home: Arc::downgrade(&home), accesses: None };
-            symbols.insert(address, symbol);
+            let symbol = Symbol { address, taken: true, home: Arc::downgrade(&home), accesses: None };
+            symbols.push(symbol);
             return Some(home);
         };
         if symbol.taken {
@@ -57,20 +57,25 @@ impl Symbols {
 
     /// The handle is gone.
     pub(crate) fn give_back(&self, address: u64) {
-        if let Some(symbol) = self.symbols().get_mut(&address) {
+        if let Some(symbol) = find(&mut self.symbols(), address) {
             symbol.taken = false;
         }
     }
 
     /// The owner is gone, and leaves what it knows.
     pub(crate) fn leave(&self, address: u64, accesses: StreamAccesses) {
-        if let Some(symbol) = self.symbols().get_mut(&address) {
+        if let Some(symbol) = find(&mut self.symbols(), address) {
             symbol.accesses = Some(accesses);
         }
     }
 
-    fn symbols(&self) -> MutexGuard<'_, BTreeMap<u64, Symbol>> {
-        // Nothing below the lock panics; a poisoned lock would still hold a whole map.
+    fn symbols(&self) -> MutexGuard<'_, Vec<Symbol>> {
+        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// A program asks for few variables, each once.
+fn find(symbols: &mut [Symbol], address: u64) -> Option<&mut Symbol> {
+    symbols.iter_mut().find(|symbol| symbol.address == address)
 }

@@ -9,6 +9,7 @@ mod device;
 mod event;
 mod graph;
 mod hint;
+mod kept;
 mod kinds;
 mod memory;
 mod module;
@@ -18,6 +19,8 @@ mod region;
 mod state;
 mod texture;
 mod typed;
+
+use kept::Kept;
 
 pub use callback::{HostPanic, InHostCallback};
 pub use capture::CaptureError;
@@ -53,7 +56,7 @@ pub use typed::{ArtifactRefusal, ContractError, NoArtifact, ObjectError};
 /// assert!(error.to_string().contains("device 99"));
 /// ```
 pub struct Error {
-    kind: Box<ErrorKind>,
+    kind: Kept,
 }
 
 impl Error {
@@ -252,7 +255,7 @@ impl Error {
 impl From<ErrorKind> for Error {
     #[cold]
     fn from(kind: ErrorKind) -> Self {
-        Self { kind: Box::new(kind) }
+        Self { kind: Kept::new(kind) }
     }
 }
 
@@ -264,14 +267,15 @@ impl From<LoadError> for Error {
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.kind.fmt(f)
+        self.kind().fmt(f)
     }
 }
 
-// `fn main() -> Result<(), Error>` prints Debug: people should read the message there, not a tree of structs.
+// `fn main() -> Result<(), Error>` and `dbg!` print Debug: people should read the message there, not a tree of structs, which
+// `kind` has. The code that prints trees is large, and in no program that does not ask for it.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if f.alternate() { self.kind.fmt(f) } else { write!(f, "{}", self.kind) }
+        write!(f, "{}", self.kind())
     }
 }
 

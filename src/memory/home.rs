@@ -139,9 +139,9 @@ impl Home {
     /// Waits for the streams that use it, and where one of them cannot be waited for, for the context, as often as a capture of
     /// another thread forbids that. Last, it is taken off the driver.
     pub(super) fn end_loan(&mut self) -> Result<(), Error> {
-        let all = *self.taken.get_mut() || *self.escaped.get_mut();
         let waited = loop {
-            match self.accesses.end(&self.context, all) {
+            // What is lent is given out as views alone, never as an address: no other work can use it.
+            match self.accesses.end(&self.context, false) {
                 // This thread's own capture would not end.
                 Err(error)
                     if error.is_not_in_capture() && self.context.may_give_back("cuMemFree").is_ok() =>

@@ -43,9 +43,11 @@ macro_rules! define {
             const MISSING: Table = Table { $($name: missing::$name),* };
         }
 
+        /// Every name, each with its NUL, one behind the other: pointers to 500 texts would be relocated at each start.
+        const NAMES: &str = concat!($(stringify!($name), "\0"),*);
+
         /// Every function of the table, ascending by name.
-        pub const FUNCTIONS: &[FunctionInfo] =
-            &[$(FunctionInfo { symbol: symbol(concat!(stringify!($name), "\0")), since: $since }),*];
+        pub const FUNCTIONS: &[FunctionInfo] = &placed([$((stringify!($name).len(), $since)),*]);
     };
 }
 crate::for_each_function!(define);
@@ -54,8 +56,9 @@ crate::for_each_function!(define);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FunctionInfo {
-    // The name alone, once: a second one would be 30 KiB in every program.
-    symbol: &'static CStr,
+    /// Where in [`NAMES`] its name is.
+    start: u16,
+    len: u8,
     /// The driver version that introduced the symbol, in the format of `cuDriverGetVersion`: 12040 is 12.4.
     pub since: u32,
 }
@@ -63,25 +66,33 @@ pub struct FunctionInfo {
 impl FunctionInfo {
     /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`.
     pub const fn name(&self) -> &'static str {
-        match self.symbol.to_str() {
-            Ok(name) => name,
-            // Names in C are ASCII.
-            Err(_) => "",
-        }
+        let (_, from) = NAMES.split_at(self.start as usize);
+        from.split_at(self.len as usize).0
     }
 
     /// [`name`](Self::name) as C wants it.
     pub const fn symbol(&self) -> &'static CStr {
-        self.symbol
+        let (_, from) = NAMES.as_bytes().split_at(self.start as usize);
+        match CStr::from_bytes_with_nul(from.split_at(self.len as usize + 1).0) {
+            Ok(symbol) => symbol,
+            // None: a NUL is behind each name, and cannot be in an identifier.
+            Err(_) => c"",
+        }
     }
 }
 
-/// The text has its NUL at the end; another one cannot be in an identifier.
-const fn symbol(text: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(text.as_bytes()) {
-        Ok(symbol) => symbol,
-        Err(_) => c"",
+/// The functions, from the lengths of their names in [`NAMES`] and the versions that brought them.
+const fn placed<const N: usize>(rows: [(usize, u32); N]) -> [FunctionInfo; N] {
+    let mut functions = [FunctionInfo { start: 0, len: 0, since: 0 }; N];
+    let (mut index, mut start) = (0, 0);
+    while index < N {
+        let (len, since) = rows[index];
+        assert!(start <= u16::MAX as usize && len <= u8::MAX as usize);
+        functions[index] = FunctionInfo { start: start as u16, len: len as u8, since };
+        start += len + 1;
+        index += 1;
     }
+    functions
 }
 
 /// Functions that took a new name while nothing changed for their callers: where a driver lacks the first, the second does
@@ -112,7 +123,7 @@ impl Table {
         let mut present: Present = [0; COUNT.div_ceil(64)];
         let slots: *mut *const c_void = (&raw mut table).cast();
         for (index, function) in FUNCTIONS.iter().enumerate() {
-            let mut address = lookup(function.symbol);
+            let mut address = lookup(function.symbol());
             if let Some((_, older)) =
                 OLDER.iter().find(|(newer, _)| address.is_null() && *newer == function.name())
             {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, build, cost, features, flakes, gpu, imports, skipped};
+use crate::{Result, bindgen, build, cost, features, flakes, gpu, imports, package, skipped};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -118,6 +118,7 @@ const STEPS: &[Step] = &[
     Step::new("oldest", "the libraries compile with the Rust that the manifests promise", oldest)
         .needs("that toolchain", || toolchain(OLDEST_RUST, &["--version"])),
     Step::new("build", "crates and size of a program without features, within their limits", build::check),
+    Step::new("package", "what is published has what belongs there, and nothing else", package::check),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
         .needs("valgrind", || answers("valgrind", &["--version"])),
     Step::new(
@@ -142,6 +143,12 @@ const STEPS: &[Step] = &[
         tsan,
     )
     .needs("a nightly toolchain with rust-src", || toolchain("nightly", &["miri", "--version"]))
+    .on_request(),
+    Step::new(
+        "publish",
+        "all packages build as users get them (asks crates.io, uploads nothing)",
+        package::publish,
+    )
     .on_request(),
     Step::new("flakes", "all tests ten times, beside four busy processes for each core", || {
         flakes::flakes(flakes::ROUNDS)

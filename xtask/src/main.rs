@@ -13,6 +13,7 @@ mod gate;
 mod gpu;
 mod imports;
 mod mutants;
+mod package;
 mod skipped;
 mod tool;
 mod wheels;

@@ -4,6 +4,7 @@ use std::fmt;
 use super::elf::{Elf, OSABI_CUDA_13, SECTION_INFO};
 use super::info::{Record, attribute, records};
 use super::kernel::{Kernel, KernelParameter};
+use super::order::in_order;
 use super::{Arch, ImageError};
 
 /// Type of the section `.nv.compat`.
@@ -102,8 +103,7 @@ impl<'a> Cubin<'a> {
     /// in the file has been checked, and no relocations are applied: those of a loadable cubin concern addresses.
     #[must_use]
     pub fn debug_section(&self, name: &str) -> Option<&'a [u8]> {
-        let place = self.debug_sections.binary_search_by_key(&name, |(own, _)| *own).ok()?;
-        self.debug_sections.get(place).map(|(_, data)| *data)
+        self.debug_sections.iter().find(|(own, _)| *own == name).map(|(_, data)| *data)
     }
 
     /// Its kernels, in the order of the symbol table.
@@ -134,13 +134,10 @@ fn debug(elf: &Elf<'_>) -> DebugInfo {
     }
 }
 
-/// Those of DWARF, each name once: a file may have as many sections as it has room for.
+/// Those of DWARF.
 fn debug_sections<'a>(elf: &Elf<'a>) -> Vec<(&'a str, &'a [u8])> {
     let dwarf = elf.sections.iter().filter(|section| section.name.starts_with(".debug_"));
-    let mut named: Vec<_> = dwarf.map(|section| (section.name, section.data)).collect();
-    named.sort_by_key(|(name, _)| *name);
-    named.dedup_by_key(|(name, _)| *name);
-    named
+    dwarf.map(|section| (section.name, section.data)).collect()
 }
 
 /// The architecture stands in `e_flags`, in one of two ways told apart by `EI_OSABI`.
@@ -164,9 +161,10 @@ fn needs_own_arch(elf: &Elf<'_>) -> Result<bool, ImageError> {
 }
 
 fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
-    let (mut registers, mut frames) = (HashMap::new(), HashMap::new());
+    // Both by the index of the function's symbol.
+    let (mut registers, mut frames) = (vec![None; elf.symbols.len()], vec![None; elf.symbols.len()]);
     // Attributes of a function by the index of the section that has its code.
-    let mut functions = HashMap::new();
+    let mut functions: Vec<_> = elf.sections.iter().map(|_| None).collect();
     for section in elf.sections.iter().filter(|s| s.kind == SECTION_INFO) {
         let records = records(section.data, section.offset)?;
         if section.name == ".nv.info" {
@@ -177,10 +175,12 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
                     _ => continue,
                 };
                 let [symbol, count] = record.words()?;
-                table.insert(symbol as usize, count);
+                if let Some(place) = table.get_mut(symbol as usize) {
+                    *place = Some(count);
+                }
             }
-        } else {
-            functions.insert(section.info, records);
+        } else if let Some(place) = functions.get_mut(section.info as usize) {
+            *place = Some(records);
         }
     }
     let shared = SharedMemory::of(elf);
@@ -190,10 +190,10 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
             continue;
         }
         let mut kernel = Kernel::named(symbol.name);
-        kernel.registers = registers.get(&index).copied();
-        kernel.local_memory = Some(frames.get(&index).copied().unwrap_or(0));
+        kernel.registers = registers[index];
+        kernel.local_memory = Some(frames[index].unwrap_or(0));
         kernel.shared_memory = Some(shared.of_kernel(symbol.name));
-        if let Some(records) = functions.remove(&symbol.section) {
+        if let Some(records) = functions[symbol.section as usize].take() {
             describe(&mut kernel, &records)?;
         }
         kernels.push(kernel);
@@ -251,7 +251,8 @@ fn describe(kernel: &mut Kernel<'_>, info: &[Record<'_>]) -> Result<(), ImageErr
             _ => {}
         }
     }
-    parameters.sort_by_key(|(ordinal, ..)| *ordinal);
+    let ordinals = parameters.iter().map(|(ordinal, ..)| (u64::from(*ordinal), 0));
+    let parameters: Vec<_> = in_order(ordinals).into_iter().map(|at| parameters[at]).collect();
     for (expected, (ordinal, parameter, record)) in parameters.iter().enumerate() {
         let end = u64::from(parameter.offset) + u64::from(parameter.size);
         if *ordinal as usize != expected || parameter.size == 0 || end > u64::from(kernel.parameter_bytes) {

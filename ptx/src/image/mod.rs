@@ -24,6 +24,7 @@ mod fatbin;
 mod info;
 mod kernel;
 mod lz4;
+mod order;
 #[cfg(feature = "zstd")]
 mod zstd;
 

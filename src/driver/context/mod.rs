@@ -291,7 +291,22 @@ impl CudaContext {
     /// Like [`bind`](Self::bind), for the driver function `call`, which an error may name.
     #[inline]
     pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
-        self.bind().or_else(|error| host_call::refuse(call).and(Err(error)))
+        if self.inner.fault.is_known() {
+            return self.enter_slowly(call, None);
+        }
+        let (code, is_current) = self.inner.current();
+        if is_current { Ok(()) } else { self.enter_slowly(call, Some(code)) }
+    }
+
+    /// What is not in every function that calls the driver: another context is current, or the answer is an error.
+    #[cold]
+    #[inline(never)]
+    fn enter_slowly(&self, call: &'static str, code: Option<CUresult>) -> Result<(), Error> {
+        let bound = match code {
+            Some(code) => self.inner.bind_slow(code),
+            None => self.inner.fault.check(),
+        };
+        bound.or_else(|error| host_call::refuse(call).and(Err(error)))
     }
 
     /// Makes the context current, calls the driver and checks its answer: what every call on an object of this context
@@ -315,10 +330,16 @@ impl CudaContext {
         asked: impl FnOnce() -> String,
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
+        self.enter_to_release(name)?;
+        // Whoever drops something does not know who captures: it must not break a capture of other code either.
+        self.traced(name, asked, |driver| outside_captures(self, || call(driver)))
+    }
+
+    /// Fails only where nothing can be released.
+    fn enter_to_release(&self, name: &'static str) -> Result<(), Error> {
         match self.enter(name) {
             Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
-            // Whoever drops something does not know who captures: it must not break a capture of other code either.
-            _ => self.traced(name, asked, |driver| outside_captures(self, || call(driver))),
+            _ => Ok(()),
         }
     }
 
@@ -462,10 +483,17 @@ impl ContextInner {
     #[inline]
     fn bind(&self) -> Result<(), Error> {
         self.fault.check()?;
+        let (code, is_current) = self.current();
+        if is_current { Ok(()) } else { self.bind_slow(code) }
+    }
+
+    /// Whether it is current on this thread, and what the driver answered.
+    #[inline]
+    fn current(&self) -> (CUresult, bool) {
         let mut current = std::ptr::null_mut();
         // SAFETY: `current` outlives the call.
         let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
-        if code == CUresult::SUCCESS && current == self.raw { Ok(()) } else { self.bind_slow(code) }
+        (code, code == CUresult::SUCCESS && current == self.raw)
     }
 
     #[cold]

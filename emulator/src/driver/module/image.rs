@@ -5,11 +5,9 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
-use cuda_ptx::image::{Compression, Entry, EntryKind, Fatbin, Image, ImageKind};
-use ruzstd::decoding::StreamingDecoder;
+use cuda_ptx::image::{Entry, EntryKind, Fatbin, Image, ImageErrorKind, ImageKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
-use std::io::Read;
 
 use super::log::Refusal;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
@@ -88,8 +86,14 @@ fn fatbin<'a>(start: *const u8) -> Result<Cow<'a, str>, Refusal> {
         bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(CUresult::CUDA_ERROR_INVALID_IMAGE)?;
     // SAFETY: by its own header the fatbin is that long.
     let bytes: &[u8] = unsafe { std::slice::from_raw_parts(start, bytes) };
-    let fatbin = Fatbin::read(bytes)
-        .map_err(|error| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, error.to_string()))?;
+    // Contents are decompressed here too, within limits, and found whole.
+    let fatbin = Fatbin::read(bytes).map_err(|error| {
+        let code = match error.kind() {
+            ImageErrorKind::TooLarge => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+            _ => CUresult::CUDA_ERROR_INVALID_IMAGE,
+        };
+        Refusal::new(code, error.to_string())
+    })?;
     let fits = |entry: &&Entry<'_>| entry.kind() == EntryKind::Ptx && entry.arch().sm <= 90;
     let best = fatbin.entries().iter().filter(fits).max_by_key(|entry| entry.arch().sm);
     let entry = best.ok_or_else(|| {
@@ -99,30 +103,11 @@ fn fatbin<'a>(start: *const u8) -> Result<Cow<'a, str>, Refusal> {
     plain(entry).map(Cow::Owned)
 }
 
-/// Largest text taken out of a compressed entry.
-const LARGEST: u64 = 256 << 20;
-
 /// The text of an entry.
 fn plain(entry: &Entry<'_>) -> Result<String, Refusal> {
     let corrupt =
         || Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "error   : a corrupt entry in the fatbin".into());
-    let mut text = match entry.compression() {
-        None => return Ok(entry.ptx().map_err(|_| corrupt())?.to_owned()),
-        Some(_) if entry.size() > LARGEST => return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY.into()),
-        Some(Compression::Lz4) => {
-            let mut text = vec![0; entry.size() as usize];
-            let bytes =
-                lz4_flex::block::decompress_into(entry.payload(), &mut text).map_err(|_| corrupt())?;
-            text.truncate(bytes);
-            text
-        }
-        Some(Compression::Zstd) => {
-            let mut text = Vec::new();
-            let frame = StreamingDecoder::new(entry.payload()).map_err(|_| corrupt())?;
-            frame.take(entry.size()).read_to_end(&mut text).map_err(|_| corrupt())?;
-            text
-        }
-    };
+    let mut text = entry.content().map_err(|_| corrupt())?.into_owned();
     text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
     match Image::identify(&text) {
         Ok(ImageKind::Ptx) => String::from_utf8(text).map_err(|_| corrupt()),

@@ -2,6 +2,7 @@
 
 use super::strings::Strings;
 use super::{Bytes, ImageError, Section};
+use crate::image::order::in_order;
 
 const HEADER: u64 = 64;
 const SECTION_HEADER: u64 = 64;
@@ -69,7 +70,7 @@ pub(super) fn read(bytes: Bytes<'_>) -> Result<Tables<'_>, ImageError> {
     let mut parts = vec![Part { start: 0, end: HEADER, what: "ELF header", role: Role::Header, field: 0 }];
     let sections = read_sections(bytes, &mut parts)?;
     check_segments(bytes, &mut parts)?;
-    let extent = check_overlap(parts)?;
+    let extent = check_overlap(&parts)?;
     Ok(Tables { sections, extent })
 }
 
@@ -210,11 +211,11 @@ fn check_segments(bytes: Bytes<'_>, parts: &mut Vec<Part<'_>>) -> Result<(), Ima
 /// Headers and what is followed lie alone: something in their place means that an offset or a count is wrong, and
 /// that the work of reading the file would not be bounded by its length. Sections of plain contents may share them,
 /// also with one other section, as those of newer architectures do. Returns the end of the last part.
-fn check_overlap(mut parts: Vec<Part<'_>>) -> Result<usize, ImageError> {
-    parts.sort_by_key(|part| (part.start, part.end));
+fn check_overlap(parts: &[Part<'_>]) -> Result<usize, ImageError> {
+    let order = in_order(parts.iter().map(|part| (part.start, part.end)));
     // Of what came before: the parts that reach farthest.
-    let (mut any, mut followed) = (parts[0], parts[0]);
-    for &part in &parts[1..] {
+    let (mut any, mut followed) = (parts[order[0]], parts[order[0]]);
+    for part in order[1..].iter().map(|at| parts[*at]) {
         let other = if part.role == Role::Contents { followed } else { any };
         let twins = (part.start, part.end) == (other.start, other.end)
             && matches!(

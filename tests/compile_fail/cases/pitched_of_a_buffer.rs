@@ -1,6 +1,9 @@
+// `pitched` takes rows, which a buffer has not.
+
 use cuda_launch::*;
 
-fn launch(module: &CudaModule, stream: &CudaStream, x: &memory::PitchedBuffer<f32>) -> Result<(), Error> {
+fn launch(module: &CudaModule, stream: &CudaStream, x: &DeviceBuffer<f32>) -> Result<(), Error> {
+//~ fn launch(module: &CudaModule, stream: &CudaStream, x: &memory::PitchedBuffer<f32>) -> Result<(), Error> {
     // SAFETY: compiled, never run.
     unsafe {
         cuda_launch! {
@@ -12,3 +15,5 @@ fn launch(module: &CudaModule, stream: &CudaStream, x: &memory::PitchedBuffer<f3
         }
     }
 }
+
+fn main() {}

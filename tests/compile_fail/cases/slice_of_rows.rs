@@ -1,3 +1,5 @@
+// Rows are not one slice, because of what is between them.
+
 use cuda_launch::*;
 
 fn launch(module: &CudaModule, stream: &CudaStream, x: &memory::PitchedBuffer<f32>) -> Result<(), Error> {
@@ -8,7 +10,10 @@ fn launch(module: &CudaModule, stream: &CudaStream, x: &memory::PitchedBuffer<f3
             module: module,
             stream: stream,
             config: LaunchConfig::for_num_elems(100),
-            args: [pitched(x)],
+            args: [slice(x)],
+            //~ args: [pitched(x)],
         }
     }
 }
+
+fn main() {}

@@ -1,10 +1,15 @@
+// Rows are passed by reference.
+
 use cuda_launch::cuda_module;
 
-#[cuda_module("tests/compile_fail/images/numbers.ptx")]
+#[cuda_module("images/numbers.ptx")]
 mod kernels {
     use cuda_launch::memory::PitchedBuffer;
 
     unsafe extern "C" {
-        pub fn of_u64(image: &PitchedBuffer<u32>);
+        pub fn of_u64(image: PitchedBuffer<u32>);
+        //~ pub fn of_u64(image: &PitchedBuffer<u32>);
     }
 }
+
+fn main() {}

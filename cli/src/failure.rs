@@ -1,6 +1,6 @@
 //! What goes wrong, and the exit codes.
 
-use cuda_launch::error::CompileError;
+use cuda_launch::error::{CompileError, GlobalError};
 use cuda_launch::{Error, ErrorKind};
 use cuda_ptx::image::ImageError;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ impl Tried {
             (io::ErrorKind::IsADirectory, _) => "it is a folder: name a file in it".into(),
             (io::ErrorKind::NotADirectory, _) => {
                 let file = path.ancestors().skip(1).find(|part| part.is_file()).unwrap_or(path);
-                format!("{} is a file, and no folder: correct the path", file.display())
+                format!("{} is a file, not a folder: correct the path", file.display())
             }
             (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge, _) => {
                 "make room, or write to another disk".into()
@@ -79,7 +79,7 @@ impl Tried {
     /// The part of a path that is not there.
     fn missing(self, path: &Path) -> String {
         if path.is_symlink() {
-            return "it is a link to a file that does not exist: correct the link".into();
+            return "it is a dangling symbolic link: correct it".into();
         }
         let exists = |part: &Path| part.as_os_str().is_empty() || part.exists();
         let absent = path.ancestors().take_while(|part| !exists(part)).last().unwrap_or(path);
@@ -154,6 +154,7 @@ impl From<Error> for Failure {
         let exit = match error.kind() {
             ErrorKind::Launch(_)
             | ErrorKind::Kernel(_)
+            | ErrorKind::Global(GlobalError::NotFound { .. })
             | ErrorKind::Arguments(_)
             | ErrorKind::Attribute(_) => Exit::Usage,
             ErrorKind::Compile(CompileError::Refused(_)) => Exit::File,

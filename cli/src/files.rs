@@ -24,11 +24,8 @@ pub(crate) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, Failu
     if data.len() <= limit && bytes.len() as u64 <= limit {
         return Ok(bytes);
     }
-    let next = if data.is_file() {
-        "name a smaller file"
-    } else {
-        "save what it should give as a file, and name that"
-    };
+    let next =
+        if data.is_file() { "name a smaller file" } else { "save its output as a file, and name that" };
     let message = format!("{}: over the limit of {limit} bytes for {what}\n  help: {next}", path.display());
     Err(Failure::new(Exit::File, message))
 }

@@ -98,9 +98,9 @@ fn arguments_that_do_not_fit_are_refused() {
             "parameter 1 is .f32",
         ),
         (SAXPY, &["--arg", "u64:1", "--arg", "f32:2", "--arg", "u64:0", "--arg", "u64:0"], 2, "saxpy"),
-        (SAXPY, &["--arg", "u99:1"], 2, "no type `u99`"),
+        (SAXPY, &["--arg", "u99:1"], 2, "unknown type `u99`"),
         (SAXPY, &["--arg", "u8:256"], 2, "does not fit in u8"),
-        (SAXPY, &["--arg", "out:f32:x"], 2, "no count of elements"),
+        (SAXPY, &["--arg", "out:f32:x"], 2, "not a number of elements"),
         (SAXPY, &["--arg", "in:f32:@/no/such/file.bin"], 3, "/no/such/file.bin"),
         (
             SAXPY,

@@ -31,15 +31,15 @@ fn errors_say_what_was_tried_and_what_to_do() {
         (words(&["inspect", &deep]), "cannot read", format!("{here} has no folder `no`")),
         (words(&["inspect", &format!("{here}/x.ptx")]), "cannot read", "has no such file `x.ptx`".into()),
         (words(&["inspect", "no-such.ptx"]), "cannot read", "has no such file `no-such.ptx`".into()),
-        (words(&["inspect", &below]), "cannot read", format!("{file} is a file, and no folder")),
+        (words(&["inspect", &below]), "cannot read", format!("{file} is a file, not a folder")),
         (words(&["inspect", &here]), "cannot read", "it is a folder".into()),
         (words(&["occupancy", &deep, "k"]), "cannot read", "has no folder `no`".into()),
         (words(&["bind", VECADD, "-o", &deep]), "cannot write", "has no folder `no`: make it".into()),
-        (words(&["bind", VECADD, "-o", &below]), "cannot write", "is a file, and no folder".into()),
+        (words(&["bind", VECADD, "-o", &below]), "cannot write", "is a file, not a folder".into()),
         (words(&["bind", VECADD, "-o", &here]), "cannot write", "it is a folder".into()),
         (words(&["occupancy", VECADD, "vecadd", "--svg", &deep]), "cannot write", "make it".into()),
         (run_from(&deep), "cannot read", "has no folder `no`".into()),
-        (run_from(&below), "cannot read", "is a file, and no folder".into()),
+        (run_from(&below), "cannot read", "is a file, not a folder".into()),
         (run_to(&deep), "cannot write", "has no folder `no`: make it".into()),
         (run_to(&here), "cannot write", "it is a folder".into()),
     ];
@@ -53,7 +53,7 @@ fn errors_say_what_was_tried_and_what_to_do() {
     // An `@` with nothing behind it is the command line's mistake.
     for spec in ["in:f32:@", "inout:f32:@", "out:f32:4@", "inout:f32:1@"] {
         let found = run(&["run", VECADD, "vecadd", "--arg", spec]);
-        assert!(found.code == 2 && found.says(spec) && found.says("named after `@`"), "{}", found.err);
+        assert!(found.code == 2 && found.says(spec) && found.says("a file name after `@`"), "{}", found.err);
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -80,7 +80,7 @@ fn blocks_are_launched_in_clusters() {
             "no dimension of a cluster may be 0",
         ),
         (CLUSTERS, "pass_on", "--grid 32 --cluster 32 --arg out:u32:6", 2, "clusters of more than 16"),
-        (CLUSTERS, "pass_on", "--cluster two --arg out:u32:6", 2, "`two` is no number"),
+        (CLUSTERS, "pass_on", "--cluster two --arg out:u32:6", 2, "`two` is not a number"),
         (CLUSTERS, "pass_on", "--cluster 1,1,1,2 --arg out:u32:6", 2, "at most three dimensions"),
         (
             CLUSTERS,
@@ -237,15 +237,21 @@ fn arrays_and_bytes_are_passed_by_value() {
     refused(&[
         (PARAMETERS, FOUR, "--arg i32:1,2,3 --arg out:i32:4", 2, "argument 0 is 12 bytes"),
         (PARAMETERS, FOUR, "--arg i32:1,2,3,4,5 --arg out:i32:4", 2, "parameter 0 is 16 bytes"),
-        (PARAMETERS, FOUR, "--arg i32:1,2,3,4x --arg out:i32:4", 2, "`4x` is no whole number"),
-        (PARAMETERS, FOUR, "--arg i32: --arg out:i32:4", 2, "no numbers"),
-        (PARAMETERS, FOUR, "--arg i32:1,,3 --arg out:i32:4", 2, "no number before a comma"),
-        (PARAMETERS, FOUR, "--arg i32:4*1 --arg out:i32:4", 2, "`4*1` is no whole number"),
+        (PARAMETERS, FOUR, "--arg i32:1,2,3,4x --arg out:i32:4", 2, "`4x` is not an integer"),
+        (PARAMETERS, FOUR, "--arg i32: --arg out:i32:4", 2, "expected numbers"),
+        (PARAMETERS, FOUR, "--arg i32:1,,3 --arg out:i32:4", 2, "expected a number before the comma"),
+        (PARAMETERS, FOUR, "--arg i32:4*1 --arg out:i32:4", 2, "`4*1` is not an integer"),
         (PARAMETERS, "one_array_u8x3", "--arg u8:256,0,7 --arg out:u8:3", 2, "256 does not fit in u8"),
         (PARAMETERS, "one_f32", "--arg f32:1,2 --arg out:f32:1", 2, "the kernel's parameter 0 is 4 bytes"),
-        (PARAMETERS, FOUR, "--arg hex:0100000 --arg out:i32:4", 2, "`0100000` is no list of bytes in hex"),
-        (PARAMETERS, FOUR, "--arg hex:zz --arg out:i32:4", 2, "`zz` is no list of bytes in hex"),
-        (PARAMETERS, FOUR, "--arg hex: --arg out:i32:4", 2, "no value of 0 bytes"),
+        (
+            PARAMETERS,
+            FOUR,
+            "--arg hex:0100000 --arg out:i32:4",
+            2,
+            "`0100000` is not a list of bytes in hexadecimal",
+        ),
+        (PARAMETERS, FOUR, "--arg hex:zz --arg out:i32:4", 2, "`zz` is not a list of bytes in hexadecimal"),
+        (PARAMETERS, FOUR, "--arg hex: --arg out:i32:4", 2, "needs at least one byte"),
         (PARAMETERS, FOUR, "--arg hex:01 --arg out:i32:4", 2, "argument 0 is 1 byte"),
     ]);
 }

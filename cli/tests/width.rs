@@ -99,8 +99,8 @@ fn the_table_of_a_mismatch_keeps_its_columns() {
             (vec!["u8:1,2", "f32:2", &long, "out:f32:3"], 0, "help: write u32:VALUE"),
             (vec!["u32:1", "hex:00ff00", &long, "out:f32:3"], 1, "help: write f32:VALUE"),
             (vec!["u32:1", "f32:2", "f32:3", &long], 2, "help: write in:f32:DATA"),
-            (vec!["u32:1", "f32:2", &long], 3, "help: give an --arg for each parameter"),
-            (vec!["u32:1", "f32:2", "in:f32[]:1", &long], 4, "help: give an --arg for each parameter"),
+            (vec!["u32:1", "f32:2", &long], 3, "help: give one --arg per parameter"),
+            (vec!["u32:1", "f32:2", "in:f32[]:1", &long], 4, "help: give one --arg per parameter"),
         ] {
             let error = mismatch(columns, &arguments);
             let rows: Vec<&str> = error.lines().skip_while(|line| !line.trim().starts_with('#')).collect();

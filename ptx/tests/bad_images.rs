@@ -62,10 +62,10 @@ fn refused(bytes: &[u8], at: usize, values: &[u8], kind: ImageErrorKind, offset:
 fn nothing_like_an_image() {
     let cases: [(&[u8], &str); 17] = [
         (b"", "the image is empty"),
-        (b"\0", "like none of them"),
-        (b"\x7f", "like none of them"),
-        (b"\x7fEL", "like none of them"),
-        (b"\x7fELG", "like none of them"),
+        (b"\0", "the bytes match none of these"),
+        (b"\x7f", "the bytes match none of these"),
+        (b"\x7fEL", "the bytes match none of these"),
+        (b"\x7fELG", "the bytes match none of these"),
         (b"hello", "does not begin with `.version`"),
         (b".target sm_90", "does not begin with `.version`"),
         (b"// only a comment\n", "does not begin with `.version`"),
@@ -134,7 +134,7 @@ fn flips_that_were_given_to_a_driver() {
     let m = &Map::new("basic.sm_90.cubin");
     let end = m.bytes.len();
     let flip = |at, value: u8, kind, offset, message| refused(&m.bytes, at, &[value], kind, offset, message);
-    flip(0x00, 0x00, Unrecognized, 0, "like none"); // INVALID_IMAGE
+    flip(0x00, 0x00, Unrecognized, 0, "match none"); // INVALID_IMAGE
     flip(0x04, 0x01, Corrupt, 4, "64-bit little-endian"); // UNKNOWN
     flip(0x10, 0xff, Corrupt, 16, "ELF type 255"); // loaded
     flip(0x12, 0x3e, Corrupt, 18, "machine 62; a cubin has 190"); // INVALID_IMAGE
@@ -142,7 +142,7 @@ fn flips_that_were_given_to_a_driver() {
     flip(0x2b, 0xff, Truncated, end, "section table"); // crash
     flip(0x34, 0xff, Corrupt, 52, "size of an ELF header is 255"); // loaded
     flip(0x3c, 0xff, Truncated, end, "section table"); // crash
-    flip(0x3e, 0xff, Corrupt, 62, "section 255 of 18 holds no names"); // crash
+    flip(0x3e, 0xff, Corrupt, 62, "section 255 of 18 is not a table of section names"); // crash
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn section_headers() {
     refuse(symbols + 40, &[99], Corrupt, symbols + 40, "links section 99");
     refuse(symbols + 44, &[14], Corrupt, symbols + 44, "first global symbol is 14, but the table has 13");
     refuse(symbols + 56, &[23], Corrupt, symbols + 56, "have 23 bytes instead of 24");
-    refuse(symbols + 32, &[0x37], Corrupt, symbols + 32, "no multiple of 24");
+    refuse(symbols + 32, &[0x37], Corrupt, symbols + 32, "not a multiple of 24");
     let relocations = m.header(".rela.debug_frame");
     refuse(relocations + 40, &[2], Corrupt, relocations + 40, "not a symbol table");
     refuse(relocations + 44, &[18], Corrupt, relocations + 44, "belongs to section 18");
@@ -277,7 +277,7 @@ fn symbols_relocations_and_notes() {
     refuse(note + 4, &[0x99], note, "reaches beyond its section");
     refuse(note + 4, &[0x84], note + 44, "has no string at 96");
     let other = m.contents(".note.nv.cuinfo");
-    refuse(other + 4, &[0], other + 24, "a note of `.note.nv.cuinfo` is cut");
+    refuse(other + 4, &[0], other + 24, "a note of `.note.nv.cuinfo` is truncated");
     refuse(note + 24 + 8, &[0xff, 0xff], note + 24 + 8, "has no string at 65535");
     // A name that is no UTF-8.
     let name = m.contents(".strtab") + u32_at(&m.bytes, table);
@@ -324,7 +324,7 @@ fn fatbin_headers() {
     let refuse =
         |at, values: &[u8], kind, offset, message: &str| refused(&good, at, values, kind, offset, message);
     let end = good.len();
-    refuse(0, &[0x51], Unrecognized, 0, "like none of them");
+    refuse(0, &[0x51], Unrecognized, 0, "the bytes match none of these");
     refuse(4, &[2], Corrupt, 4, "fatbin of version 2");
     refuse(6, &[8], Corrupt, 6, "fatbin header of 8 bytes");
     refuse(8, &[0xff; 8], Truncated, end, "fatbin reaches to byte 18446744073709551615");
@@ -362,7 +362,7 @@ fn fatbin_headers() {
     refuse(second + 64, &[0xff], Corrupt, second + 64, "options of 0 bytes at 255");
     refuse(second + 68, &[9], Corrupt, second + 64, "options of 9 bytes at 72 of an entry's header of 80");
     // Both kinds of entry are what they say.
-    refuse(16, &[1], Corrupt, 80, "says PTX but holds something else");
+    refuse(16, &[1], Corrupt, 80, "is marked as PTX but holds something else");
     refuse(second, &[2], Corrupt, second + 80, "no ELF");
     refuse(second + 80 + 8, b"x", Unrecognized, second + 80, "does not begin with `.version`");
     refuse(second + 80 + 100, &[0xff], Corrupt, second + 80 + 100, "not UTF-8");

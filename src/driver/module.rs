@@ -86,6 +86,14 @@ impl CudaContext {
     ///
     /// Driver call: `cuModuleLoadDataEx`, asking for both compiler logs.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
+    /// assert!(module.load_function("fill").is_ok());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Image`] for bytes that are not a complete image, [`ErrorKind::Compiler`] with the log and the line
     /// that it points at if the driver rejects them.
@@ -97,6 +105,16 @@ impl CudaContext {
     /// Loads a kernel image from memory with options for the compiler, and returns the compiler's report.
     ///
     /// Driver call: `cuModuleLoadDataEx`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::module::JitOptions;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let ptx = include_str!("../../examples/kernels/fill.ptx");
+    /// let (module, report) = ctx.load_module_with(ptx, &JitOptions::new().max_registers(32))?;
+    /// println!("{}{}", report.error_log, module.origin());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`CudaContext::load_module`], and [`Error::is_unsupported`] for an option that is newer than the driver.
@@ -110,6 +128,15 @@ impl CudaContext {
     }
 
     /// Loads a kernel image from a file; see [`CudaContext::load_module`].
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/fill.ptx");
+    /// let module = ctx.load_module_from_file(path)?;
+    /// assert_eq!(module.kernel_names().collect::<Vec<_>>(), ["fill"]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::File`] if it cannot be read, and those of [`CudaContext::load_module`].
@@ -209,6 +236,16 @@ impl CudaModule {
     ///
     /// Driver calls, the first time for a name: `cuModuleGetFunction`, `cuFuncGetParamInfo`, `cuFuncGetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// let fill = module.load_function("fill")?;
+    /// assert_eq!(fill.name(), "fill");
+    /// assert!(module.load_function("filled").unwrap_err().to_string().contains("fill"), "a suggestion");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Kernel`] with the nearest names if there is none.
     #[doc(alias = "cuModuleGetFunction")]
@@ -240,6 +277,14 @@ impl CudaModule {
     /// The names of the kernels, if the image lists them (PTX and cubins do).
     ///
     /// No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// assert_eq!(module.kernel_names().collect::<Vec<_>>(), ["fill"]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.inner.signatures.names()
     }
@@ -260,16 +305,40 @@ impl CudaModule {
     }
 
     /// What the driver's compiler reported about an image that it accepted; often nothing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// println!("{}", module.info_log());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn info_log(&self) -> &str {
         &self.inner.info_log
     }
 
     /// The file it was loaded from, the path that a typed module names, or "image in memory".
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// assert!(module.origin().ends_with("fill.ptx"));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn origin(&self) -> &str {
         &self.inner.origin
     }
 
     /// The context.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// assert_eq!(module.context().ordinal(), ctx.ordinal());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn context(&self) -> &CudaContext {
         &self.inner.context
     }
@@ -282,6 +351,14 @@ impl CudaModule {
     /// Unloads the module now if this is the last handle to it and its functions, and reports any error.
     ///
     /// Driver call: `cuModuleUnload`, for the last handle.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// module.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the handle is released in any case.

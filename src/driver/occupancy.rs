@@ -136,6 +136,16 @@ impl CudaFunction {
     ///
     /// Driver call: `cuOccupancyMaxPotentialBlockSize`, with `dynamic_shared` bytes for a block of any size.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, LaunchConfig, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// let (_blocks, threads) = f.max_potential_block_size(0)?;
+    /// let config = LaunchConfig::covering((1000, 1, 1), (threads, 1, 1));
+    /// assert_eq!(config.block_dim.0, threads);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
@@ -201,6 +211,15 @@ impl CudaFunction {
     /// have.
     ///
     /// Driver call: `cuOccupancyAvailableDynamicSMemPerBlock`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// let bytes = f.available_dynamic_shared_memory(2, 256)?; // with two blocks per multiprocessor
+    /// assert!(bytes > 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` if that many blocks do not fit.

@@ -61,11 +61,25 @@ pub struct Error {
 
 impl Error {
     /// What kind of error this is, with its values.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let error = load_kernel_module(&ctx, "no such file").unwrap_err();
+    /// println!("{error}: {:?}", error.kind());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
     /// The driver's result code, if a driver call failed.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, sys::CUresult};
+    /// let error = CudaContext::new(99).unwrap_err();
+    /// assert!(error.code().is_none_or(|code| code != CUresult::SUCCESS));
+    /// ```
     pub fn code(&self) -> Option<CUresult> {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.code),
@@ -88,6 +102,15 @@ impl Error {
     }
 
     /// The name of the driver function that failed, if one was called.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let error = DeviceBuffer::<u8>::uninit(&stream, 1 << 60).unwrap_err();
+    /// assert!(error.call().is_none_or(|call| call.starts_with("cuMemAlloc")));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn call(&self) -> Option<&'static str> {
         match self.kind() {
             ErrorKind::Driver(e) => Some(e.call),
@@ -102,12 +125,36 @@ impl Error {
     }
 
     /// The argument list does not fit the kernel's parameters; nothing was launched.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, LaunchConfig, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// // SAFETY: nothing is launched: fill has three parameters.
+    /// let error = unsafe { stream.launch_builder(&f).launch(LaunchConfig::for_num_elems(1)) }.unwrap_err();
+    /// assert!(error.is_argument_mismatch());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_argument_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Arguments(_))
     }
 
     /// The kernel or the device does not allow the grid, block, cluster, shared memory or an attribute, or the launch
     /// contract of a typed kernel is not met; nothing was launched.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// # let mut x = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+    /// let config = LaunchConfig::new((1, 1, 1), (4096, 1, 1)); // no device has such blocks
+    /// // SAFETY: nothing is launched.
+    /// let error = unsafe { stream.launch_builder(&f).arg(&mut x).arg(&1u32).arg(&7u32).launch(config) }.unwrap_err();
+    /// assert!(error.is_launch_refused());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_launch_refused(&self) -> bool {
         matches!(
             self.kind(),
@@ -121,11 +168,31 @@ impl Error {
     }
 
     /// Objects of two different contexts, or of two different drivers, were used in one call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::context::ContextOptions;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let other = ctx.device().create_context(&ContextOptions::default())?.new_stream()?;
+    /// assert!(x.to_host_vec(&other).unwrap_err().is_context_mismatch());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_context_mismatch(&self) -> bool {
         matches!(self.kind(), ErrorKind::Context(_))
     }
 
     /// A stream capture does not allow the call, or was broken by it.
+    ///
+    /// ```
+    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let error = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| stream.synchronize()).unwrap_err();
+    /// assert!(error.is_capture_error());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_capture_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::Capture(_) | ErrorKind::NotInCapture(_))
             || self.code().is_some_and(|code| (900..=908).contains(&code.0))
@@ -142,16 +209,46 @@ impl Error {
     }
 
     /// The time between two events was requested, but one of them was never recorded or is not done.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let (start, end) = (ctx.new_timing_event()?, ctx.new_timing_event()?);
+    /// assert!(start.elapsed_ms(&end).unwrap_err().is_event_unfit(), "never recorded");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_event_unfit(&self) -> bool {
         matches!(self.kind(), ErrorKind::Event(_))
     }
 
     /// A host function of a stream panicked.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// stream.call_host(|| panic!("a bug"))?;
+    /// assert!(stream.synchronize().unwrap_err().is_host_panic());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_host_panic(&self) -> bool {
         matches!(self.kind(), ErrorKind::HostPanic(_))
     }
 
     /// The call was made inside a host function of a stream.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let inner = stream.clone();
+    /// stream.call_host(move || drop(sender.send(inner.synchronize())))?;
+    /// stream.synchronize()?;
+    /// assert!(receiver.recv().unwrap().unwrap_err().is_in_host_callback());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_in_host_callback(&self) -> bool {
         matches!(self.kind(), ErrorKind::InHostCallback(_))
     }
@@ -167,11 +264,28 @@ impl Error {
     }
 
     /// No driver could be loaded or none has a device.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// match CudaContext::new(0) {
+    ///     Err(error) if error.is_no_driver() => println!("on the CPU, then: {error}"),
+    ///     other => drop(other?),
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_no_driver(&self) -> bool {
         matches!(self.kind(), ErrorKind::NoDriver(_) | ErrorKind::Load(_))
     }
 
     /// No kernel, global variable or module file has this name.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let module = load_kernel_module(&ctx, "fill")?;
+    /// assert!(module.load_function("fil").unwrap_err().is_not_found());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_not_found(&self) -> bool {
         matches!(
             self.kind(),
@@ -180,6 +294,13 @@ impl Error {
     }
 
     /// The image could not be parsed or assembled.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert!(ctx.load_module("hello").unwrap_err().is_invalid_image());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_invalid_image(&self) -> bool {
         matches!(self.kind(), ErrorKind::Image { .. } | ErrorKind::Compiler(_) | ErrorKind::Artifacts(_))
     }
@@ -196,12 +317,29 @@ impl Error {
     }
 
     /// Device memory ran out, or a size overflowed.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert!(DeviceBuffer::<u8>::uninit(&stream, 1 << 60).unwrap_err().is_out_of_memory());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self.kind(), ErrorKind::Capacity { .. })
             || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
     /// A copy, range or cast is out of bounds for its memory; nothing was submitted.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert!(x.get(3..9).unwrap_err().is_out_of_bounds());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_out_of_bounds(&self) -> bool {
         use ErrorKind as K;
         matches!(self.kind(), K::Region(_) | K::Length(_) | K::Range(_) | K::Cast(_))
@@ -214,6 +352,18 @@ impl Error {
 
     /// The driver or the device is too old for the request, or does not support it: a program may do without, or take
     /// another way. A mistake in the request itself, such as an attribute that launches do not have, does not count.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::stream::HostWait;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// match stream.call_host_with(HostWait::Spin, || ()) {
+    ///     Err(error) if error.is_unsupported() => stream.call_host(|| ())?, // an older driver
+    ///     other => other?,
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_unsupported(&self) -> bool {
         use ErrorKind as K;
         matches!(
@@ -226,6 +376,17 @@ impl Error {
     }
 
     /// A kernel faulted: from now on every driver call in this process fails with the same code.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// match stream.synchronize() {
+    ///     Err(error) if error.is_sticky() => std::process::exit(1), // CUDA is of no more use to this process
+    ///     other => other?,
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(CUresult::is_sticky)
     }
@@ -236,17 +397,48 @@ impl Error {
     }
 
     /// A stream cannot do this while it is being captured; the capture continues.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// // SAFETY: 1, 2: nothing is captured.
+    /// assert!(unsafe { stream.end_capture() }.is_err());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_not_in_capture(&self) -> bool {
         matches!(self.kind(), ErrorKind::NotInCapture(_))
     }
 
     /// The work of an operation was not done within the time limit; it continues.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::value;
+    /// use std::time::Duration;
+    /// let slow = value(1).timeout(Duration::from_secs(60));
+    /// assert!(!slow.sync().is_err_and(|error| error.is_timed_out()));
+    /// ```
     #[cfg(feature = "async")]
     pub fn is_timed_out(&self) -> bool {
         matches!(self.kind(), ErrorKind::Operation(OperationError::TimedOut { .. }))
     }
 
     /// The host may not currently access memory that it shares with the device.
+    ///
+    /// ```
+    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let pinned = PinnedBuffer::from_slice(&ctx, &[1u32; 4], PinnedFlags::empty())?;
+    /// let mut x = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+    /// let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| x.view_mut().copy_from_pinned(stream, &pinned))?;
+    /// assert!(pinned.as_slice().unwrap_err().is_host_access(), "the graph may run at any time");
+    /// drop(graph);
+    /// pinned.as_slice()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_host_access(&self) -> bool {
         matches!(self.kind(), ErrorKind::HostAccess(_))
     }

@@ -211,6 +211,22 @@ impl CudaStream {
     ///
     /// Driver call: `cuStreamBeginCapture`.
     ///
+    /// ```
+    /// use cuda_launch::{CaptureMode, CudaContext, DeviceBuffer};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// // SAFETY: 1, 2: ended below, and `x` lives on.
+    /// let capturing = unsafe { stream.begin_capture(CaptureMode::ThreadLocal) }?;
+    /// x.view_mut().fill(&capturing, 7.0)?;
+    /// // SAFETY: as above.
+    /// let graph = unsafe { capturing.end_capture() }?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [7.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver: the legacy stream cannot be captured, nor one that is already being captured.
     ///

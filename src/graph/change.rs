@@ -72,6 +72,21 @@ impl GraphExec {
     ///
     /// Driver call: `cuGraphExecMemsetNodeSetParams`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::{InstantiateFlags, MemsetNode};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let node = graph.add_memset(&[], MemsetNode::new(&mut x, 1.0)?)?;
+    /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    /// exec.set_memset(node, MemsetNode::new(&mut x, 2.0)?)?;
+    /// exec.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [2.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The node is not a memset node of this graph, the memory belongs to another context, or any error returned by
     /// the driver.
@@ -94,6 +109,20 @@ impl GraphExec {
     /// Gives a host node another function; see [`CudaGraph::add_host`].
     ///
     /// Driver call: `cuGraphExecHostNodeSetParams`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let node = graph.add_host(&[], || println!("one"))?;
+    /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    /// exec.set_host(node, || println!("another"))?;
+    /// exec.launch(&stream)?;
+    /// stream.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The node is not a host node of this graph, or any error returned by the driver.
@@ -183,6 +212,22 @@ impl GraphExec {
     /// Enables or disables a kernel, memcpy or memset node.
     ///
     /// Driver call: `cuGraphNodeSetEnabled`, in drivers since CUDA 11.6.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::{InstantiateFlags, MemsetNode};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let node = graph.add_memset(&[], MemsetNode::new(&mut x, 1.0)?)?;
+    /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    /// exec.set_enabled(node, false)?;
+    /// assert!(!exec.is_enabled(node)?);
+    /// exec.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The node is not part of this graph, or any error returned by the driver: nodes of other kinds cannot be

@@ -40,6 +40,12 @@ unsafe impl<T: DeviceCopy> Sync for Elements<T> {}
 
 impl<T: DeviceCopy> HostMemory<T> {
     /// Takes ownership of these elements.
+    ///
+    /// ```
+    /// use cuda_launch::graph::HostMemory;
+    /// let memory = HostMemory::new(vec![1.0f32; 4]);
+    /// assert_eq!(memory.len(), 4);
+    /// ```
     pub fn new(elements: Vec<T>) -> Self {
         Self { elements: Arc::new(Elements(elements.into_iter().map(UnsafeCell::new).collect())) }
     }
@@ -138,6 +144,20 @@ unsafe impl Sync for CopyNode {}
 impl CopyNode {
     /// From host memory to device memory of the same length. No driver call.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::{CopyNode, HostMemory, InstantiateFlags};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let host = HostMemory::new(vec![5.0f32; 4]);
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// graph.add_copy(&[], CopyNode::host_to_device(&host, &mut x)?)?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [5.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ.
     pub fn host_to_device<T: DeviceCopy>(
@@ -153,6 +173,22 @@ impl CopyNode {
 
     /// From device memory to host memory of the same length. No driver call.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::{CopyNode, HostMemory, InstantiateFlags};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let host = HostMemory::new(vec![0.0f32; 4]);
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// graph.add_copy(&[], CopyNode::device_to_host(&x, &host)?)?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// stream.synchronize()?;
+    /// // SAFETY: 1: the graph is done.
+    /// assert_eq!(unsafe { host.to_vec() }, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ.
     pub fn device_to_host<T: DeviceCopy>(
@@ -167,6 +203,20 @@ impl CopyNode {
     }
 
     /// From device memory to other device memory of the same length and context. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::{CopyNode, InstantiateFlags};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut y = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// graph.add_copy(&[], CopyNode::device_to_device(&x, &mut y)?)?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// assert_eq!(y.to_host_vec(&stream)?, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The lengths or the contexts differ.

@@ -85,6 +85,17 @@ impl CudaGraph {
     ///
     /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::Edge;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let (first, second) = (graph.add_host(&[], || ())?, graph.add_host(&[], || ())?);
+    /// graph.add_dependency(first, second, Edge::FULL)?;
+    /// assert_eq!(graph.dependencies()?.len(), 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A node is not part of this graph, or any error returned by the driver: the dependency already exists, creates a
     /// cycle, or is of a kind that the nodes do not support.
@@ -107,6 +118,18 @@ impl CudaGraph {
     /// relies on the order: see duty 1 of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::Edge;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let first = graph.add_host(&[], || ())?;
+    /// let second = graph.add_host(&[first], || ())?;
+    /// graph.remove_dependency(first, second, Edge::FULL)?;
+    /// assert!(graph.dependencies()?.is_empty());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A node is not part of this graph, or any error returned by the driver: there is no such dependency.

@@ -14,6 +14,21 @@ impl CudaGraph {
     ///
     /// Driver call: `cuGraphAddEventRecordNode`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// use std::sync::Arc;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = Arc::new(ctx.new_event()?);
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let work = graph.add_host(&[], || ())?;
+    /// graph.add_event_record(&[work], &event)?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// event.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The event belongs to another context, a node in `after` is not part of this graph, or any error returned by the
     /// driver.
@@ -35,6 +50,19 @@ impl CudaGraph {
     /// Adds a node that waits until the work before `event`, as recorded when the graph is launched, is done.
     ///
     /// The event may belong to another context of the same driver. Driver call: `cuGraphAddEventWaitNode`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use std::sync::Arc;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = Arc::new(ctx.new_event()?);
+    /// event.record(&stream)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let there = graph.add_event_wait(&[], &event)?;
+    /// graph.add_host(&[there], || println!("after what the event stands for"))?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The event belongs to another driver, a node in `after` is not part of this graph, or any error returned by the

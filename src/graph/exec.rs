@@ -82,6 +82,19 @@ impl CudaGraph {
     ///
     /// Driver call: `cuGraphInstantiateWithParams`, or `cuGraphInstantiateWithFlags` in drivers before CUDA 12.0.
     ///
+    /// ```
+    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| x.view_mut().set_zero(stream))?;
+    /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    /// exec.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [0.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_graph_error`], which names the offending node, if the driver reports it.
     #[doc(alias = "cuGraphInstantiate")]
@@ -154,6 +167,20 @@ impl GraphExec {
     /// Driver calls: `cuGraphLaunch`; where another stream used a buffer last, `cuEventRecord` there and `cuStreamWaitEvent`
     /// here.
     ///
+    /// ```
+    /// use cuda_launch::{CaptureMode, CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| x.view_mut().set_zero(stream))?;
+    /// let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    /// for _ in 0..3 {
+    ///     exec.launch(&stream)?;
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers do not
     /// launch graphs into a capture: make the graph a node with [`CudaGraph::add_child`].
@@ -207,6 +234,17 @@ impl GraphExec {
     ///
     /// Driver call: `cuGraphUpload`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut exec = CudaGraph::new(&ctx)?.instantiate(InstantiateFlags::empty())?;
+    /// exec.upload(&stream)?; // so that the first launch costs no more than the others
+    /// exec.launch(&stream)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream belongs to another context or is being captured, or any error returned by the driver.
     #[doc(alias = "cuGraphUpload")]
@@ -225,6 +263,17 @@ impl GraphExec {
     ///
     /// Driver call: `cuStreamSynchronize`, if the graph was launched; `cuCtxSynchronize` if that was on another thread's
     /// [per-thread stream](CudaContext::per_thread_stream).
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut exec = CudaGraph::new(&ctx)?.instantiate(InstantiateFlags::empty())?;
+    /// exec.launch(&stream)?;
+    /// exec.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The first fault of work in the context, which is sticky.
@@ -272,6 +321,14 @@ impl GraphExec {
     /// Destroys the executable graph now, and reports any error; does not wait.
     ///
     /// Driver call: `cuGraphExecDestroy`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// use cuda_launch::graph::InstantiateFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// CudaGraph::new(&ctx)?.instantiate(InstantiateFlags::empty())?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; it is released in any case.

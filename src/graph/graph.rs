@@ -72,6 +72,15 @@ impl CudaGraph {
     ///
     /// Driver call: `cuGraphCreate`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let first = graph.add_host(&[], || println!("first"))?;
+    /// graph.add_host(&[first], || println!("second"))?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
@@ -113,6 +122,13 @@ impl CudaGraph {
     }
 
     /// The context.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(CudaGraph::new(&ctx)?.context().ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn context(&self) -> &CudaContext {
         &self.family.context
     }
@@ -123,12 +139,30 @@ impl CudaGraph {
     }
 
     /// The nodes, in the order in which they were added. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let node = graph.add_empty(&[])?;
+    /// assert_eq!(graph.nodes(), [node]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[doc(alias = "cuGraphGetNodes")]
     pub fn nodes(&self) -> Vec<GraphNode> {
         lock(&self.table).live().map(|(node, _)| node).collect()
     }
 
     /// What a node does. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let node = graph.add_host(&[], || ())?;
+    /// println!("{:?}", graph.kind(node)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The node is not part of this graph, or was removed.
@@ -149,6 +183,16 @@ impl CudaGraph {
     /// node.
     ///
     /// Driver call: `cuGraphDestroyNode`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let node = graph.add_empty(&[])?;
+    /// graph.remove(node)?;
+    /// assert!(graph.nodes().is_empty());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The node is not part of this graph; it is a conditional node, and one of its graphs is still in use; or any
@@ -199,6 +243,16 @@ impl CudaGraph {
     ///
     /// Driver call: `cuGraphAddEmptyNode`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// let (left, right) = (graph.add_host(&[], || ())?, graph.add_host(&[], || ())?);
+    /// let both = graph.add_empty(&[left, right])?; // a barrier
+    /// graph.add_host(&[both], || println!("after both"))?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A node in `after` is not part of this graph, or any error returned by the driver.
     #[doc(alias = "cuGraphAddEmptyNode")]
@@ -213,6 +267,15 @@ impl CudaGraph {
     /// A copy of the graph. Its nodes have the same numbers: see [`CudaGraph::copy_of`].
     ///
     /// Driver calls: `cuGraphClone`, `cuGraphNodeFindInClone`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// graph.add_empty(&[])?;
+    /// assert_eq!(graph.try_clone()?.nodes().len(), 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver: graphs with memory allocation nodes cannot be cloned.
@@ -256,6 +319,13 @@ impl CudaGraph {
     /// Destroys the graph now, if nothing that was instantiated from it is left, and reports any error.
     ///
     /// Driver call: `cuGraphDestroy`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph};
+    /// # let ctx = CudaContext::new(0)?;
+    /// CudaGraph::new(&ctx)?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the graph is released in any case.

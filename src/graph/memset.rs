@@ -71,6 +71,19 @@ impl CudaGraph {
     ///
     /// Driver call: `cuGraphAddMemsetNode`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer};
+    /// use cuda_launch::graph::{InstantiateFlags, MemsetNode};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = CudaGraph::new(&ctx)?;
+    /// graph.add_memset(&[], MemsetNode::new(&mut x, 2.5)?)?;
+    /// graph.instantiate(InstantiateFlags::empty())?.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [2.5; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The memory belongs to another context, a node in `after` is not part of this graph, or any error returned by the
     /// driver.

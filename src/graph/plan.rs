@@ -72,6 +72,17 @@ impl LaunchPlan {
     /// Driver calls: those of [`CudaGraph::capture`] and [`CudaGraph::instantiate`]; for each launch with named arguments
     /// `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchPlan};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut plan = LaunchPlan::record(&ctx, |stream| x.view_mut().set_zero(stream))?;
+    /// plan.launch(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [0.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`CudaGraph::capture`] and [`CudaGraph::instantiate`].
     pub fn record(
@@ -247,6 +258,18 @@ impl LaunchPlan {
     /// Driver calls: `cuGraphExecKernelNodeSetParams_v2` for each launch with an argument set since the last replay, then those
     /// of [`GraphExec::launch`].
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchPlan};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut plan = LaunchPlan::record(&ctx, |stream| x.view_mut().set_zero(stream))?;
+    /// for _ in 0..3 {
+    ///     plan.launch(&stream)?; // one driver call
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver.
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
@@ -273,6 +296,17 @@ impl LaunchPlan {
     }
 
     /// Waits for the last replay; see [`GraphExec::synchronize`].
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchPlan};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut plan = LaunchPlan::record(&ctx, |stream| x.view_mut().set_zero(stream))?;
+    /// plan.launch(&stream)?;
+    /// plan.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The first fault of work in the context, which is sticky.

@@ -61,6 +61,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// buffer. If memory runs out, and something dropped earlier was waiting for work that is done by now, that is
     /// freed and the call is retried.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut x = DeviceBuffer::<f32>::uninit(&stream, 4)?;
+    /// x.copy_from_host(&stream, &[1.0, 2.0, 3.0, 4.0])?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for
     /// elements whose alignment exceeds that of the driver's memory, which is at least 256 bytes.
@@ -114,6 +123,14 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], and `cuMemsetD8Async` on `stream`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert_eq!(DeviceBuffer::<u32>::zeroed(&stream, 3)?.to_host_vec(&stream)?, [0; 3]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn zeroed(stream: &CudaStream, len: usize) -> Result<Self, Error> {
@@ -125,6 +142,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates as many elements as `source` has and copies them; returns when the copy is complete.
     ///
     /// Driver calls: as [`DeviceBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0])?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [1.0, 2.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or any error returned by the driver.
@@ -163,6 +189,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let host: Vec<f32> = x.to_host_vec(&stream)?;
+    /// assert_eq!(host, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also
     /// reported here.
@@ -173,6 +209,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Copies `source` over all elements; returns when the copy is complete. Calls and errors as
     /// [`DeviceViewMut::copy_from_host`].
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.copy_from_host(&stream, &[5.0; 4])?;
+    /// assert!(x.copy_from_host(&stream, &[5.0; 3]).is_err(), "of another length");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
@@ -182,6 +228,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Copies all elements to `destination`; returns when the copy is complete. Calls and errors as
     /// [`DeviceView::copy_to_host`].
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut host = [0.0; 4];
+    /// x.copy_to_host(&stream, &mut host)?;
+    /// assert_eq!(host, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
@@ -189,16 +246,44 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// All elements, for reading.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.view().slice(1..3).len(), 2);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
     /// All elements, for writing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.view_mut().set_zero(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [0.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
 
     /// The elements of `range`, for reading.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.slice(2..).to_host_vec(&stream)?, [3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Panics
     /// If the range is not inside the buffer, as with slices; [`DeviceBuffer::try_slice`] does not panic.
@@ -208,11 +293,30 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// The elements of `range`, for reading; `None` if it is not inside the buffer.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert!(x.try_slice(..5).is_none() && x.try_slice(..4).is_some());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn try_slice(&self, range: impl RangeBounds<usize>) -> Option<DeviceView<'_, T>> {
         self.view().try_slice(range)
     }
 
     /// The elements of `range`, for writing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.slice_mut(..2).set_zero(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [0.0, 0.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Panics
     /// If the range is not inside the buffer, as with slices; [`DeviceBuffer::try_slice_mut`] does not panic.
@@ -222,11 +326,33 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// The elements of `range`, for writing; `None` if it is not inside the buffer.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// if let Some(mut tail) = x.try_slice_mut(3..) {
+    ///     tail.set_zero(&stream)?;
+    /// }
+    /// assert_eq!(x.to_host_vec(&stream)?[3], 0.0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn try_slice_mut(&mut self, range: impl RangeBounds<usize>) -> Option<DeviceViewMut<'_, T>> {
         self.view_mut().try_slice(range)
     }
 
     /// The first `mid` elements and the rest, for reading.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let (left, right) = x.split_at(1);
+    /// assert_eq!((left.len(), right.len()), (1, 3));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Panics
     /// If `mid` is past the end, as with slices.
@@ -236,6 +362,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// The first `mid` elements and the rest, for writing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let (mut left, right) = x.split_at_mut(2);
+    /// left.copy_from_device(&stream, &right)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [3.0, 4.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Panics
     /// If `mid` is past the end, as with slices.
@@ -256,6 +393,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// to streams of the context before the buffer was dropped, in stream order; the host does not wait. For work that
     /// this crate does not see, from raw driver calls and other libraries, use
     /// [`cu_deviceptr`](DeviceBuffer::cu_deviceptr).
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.as_device_ptr().addr() % 256, 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePtr<T> {
         self.take_address();
@@ -263,6 +409,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// The address for a kernel to write to; 0 for an empty buffer. See [`DeviceBuffer::as_device_ptr`].
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.as_mut_device_ptr().addr(), x.as_device_ptr().addr());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[inline]
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
         self.take_address();
@@ -273,6 +428,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// Work that is given the address is not tracked: order it yourself. Once this method has been called, dropping the
     /// buffer blocks the host until all work in the context is done.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_ne!(x.cu_deviceptr(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[inline]
     pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
         self.home.escape();
@@ -280,22 +444,57 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// The number of elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert!(DeviceBuffer::<f32>::uninit(&stream, 0)?.is_empty());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size in bytes.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.byte_len(), 16);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The context.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.context().ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[inline]
     pub fn context(&self) -> &CudaContext {
         self.home.context()
@@ -305,6 +504,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// Driver calls: `cuMemFreeAsync`, and an event and a wait for each stream but one that used it; `cuMemFree` on a device
     /// without memory pools. A graph that uses the buffer keeps the memory allocated.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.close()?; // a drop would do it as well, and could not say what went wrong
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the buffer is released in any case.

@@ -94,6 +94,17 @@ impl Word {
         }
     }
 
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.slice_mut(2..).fill(&stream, 0.5)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [1.0, 2.0, 0.5, 0.5]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Safety
     /// 1. `target` has `count` words of device memory of the current context.
     unsafe fn fill(self, driver: &Driver, target: u64, count: usize, stream: CUstream) -> CUresult {
@@ -182,6 +193,15 @@ impl<T: FillElement> DeviceBuffer<T> {
     ///
     /// Driver calls: those of [`DeviceBuffer::uninit`] and
     /// [`DeviceBuffer::fill`].
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let x = DeviceBuffer::filled(&stream, 4, 7u16)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [7; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or any error returned by the driver.

@@ -104,6 +104,16 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     ///
     /// Driver calls: as [`ManagedBuffer::uninit`], and `cuMemsetD8Async`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let x = ManagedBuffer::<f32>::zeroed(&stream, 4, ManagedAttach::Global)?;
+    /// assert_eq!(x.as_slice()?, [0.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`ManagedBuffer::uninit`], or the stream captures.
     pub fn zeroed(stream: &CudaStream, len: usize, attach: ManagedAttach) -> Result<Self, Error> {
@@ -117,6 +127,16 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     ///
     /// Driver calls: as [`ManagedBuffer::uninit`], `cuMemcpyHtoDAsync`, `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let x = ManagedBuffer::from_slice(&stream, &[1u32, 2, 3], ManagedAttach::Global)?;
+    /// assert_eq!(x.as_slice()?, [1, 2, 3]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`ManagedBuffer::uninit`], or the stream captures.
     pub fn from_slice(stream: &CudaStream, source: &[T], attach: ManagedAttach) -> Result<Self, Error> {
@@ -129,6 +149,17 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// The elements, for reading; waits for the stream that writes them.
     ///
     /// Driver calls: `cuStreamSynchronize` if a stream wrote them.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut x = ManagedBuffer::<u32>::zeroed(&stream, 4, ManagedAttach::Global)?;
+    /// x.view_mut().fill(&stream, 7)?;
+    /// assert_eq!(x.as_slice()?, [7; 4]); // waits for the fill
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_host_access`] on a device without concurrent access, and while a graph uses the memory; or a fault
@@ -144,6 +175,17 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// The elements, for writing; waits for all streams that use them.
     ///
     /// Driver calls: `cuStreamSynchronize` for each stream that used them.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut x = ManagedBuffer::<u32>::zeroed(&stream, 4, ManagedAttach::Global)?;
+    /// x.as_mut_slice()?[2] = 5;
+    /// assert_eq!(x.view().to_host_vec(&stream)?, [0, 0, 5, 0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`ManagedBuffer::as_slice`].
@@ -171,11 +213,32 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     }
 
     /// All elements, for reading.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let x = ManagedBuffer::from_slice(&stream, &[1u32, 2, 3], ManagedAttach::Global)?;
+    /// assert_eq!(x.view().slice(1..).to_host_vec(&stream)?, [2, 3]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, &self.home)
     }
 
     /// All elements, for writing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut x = ManagedBuffer::<u32>::zeroed(&stream, 4, ManagedAttach::Global)?;
+    /// x.view_mut().slice(..2).fill(&stream, 1)?;
+    /// assert_eq!(x.as_slice()?, [1, 1, 0, 0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, &self.home)
     }
@@ -230,6 +293,16 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Sets who may use the memory from now on, in stream order on `stream`; for devices without concurrent access.
     ///
     /// Driver call: `cuStreamAttachMemAsync`; none for an empty buffer.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut x = ManagedBuffer::<u32>::zeroed(&stream, 4, ManagedAttach::Global)?;
+    /// x.attach(&stream, ManagedAttach::Global)?; // every stream may use it
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver. Drivers differ in whether memory may
@@ -311,6 +384,15 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     }
 
     /// The number of elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert_eq!(ManagedBuffer::<u32>::zeroed(&stream, 4, ManagedAttach::Global)?.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.len
     }
@@ -326,6 +408,15 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     }
 
     /// Frees the memory now, after all work on the device, and reports any error. Driver call: `cuMemFree`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, ManagedBuffer};
+    /// use cuda_launch::memory::ManagedAttach;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// ManagedBuffer::<u32>::zeroed(&stream, 4, ManagedAttach::Global)?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the buffer is released in any case.

@@ -109,6 +109,16 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     ///
     /// Driver call: `cuMemAllocPitch`, none if there are no elements. The stream tells the context.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let image = PitchedBuffer::<f32>::uninit(&stream, 100, 50)?;
+    /// assert!(image.pitch() >= 400);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`], also if the number of elements overflows; [`Error::is_misaligned`] for elements
     /// whose alignment exceeds that of the driver's memory or of its rows; or any error returned by the driver.
@@ -152,6 +162,16 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     ///
     /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
+    /// image.copy_from_host(&stream, &[1, 2, 3, 4, 5, 6])?; // without padding
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
@@ -164,6 +184,19 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     ///
     /// Driver calls: `cuMemcpy2DAsync`, `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
+    /// image.fill(&stream, 9)?;
+    /// let mut host = [0; 6];
+    /// image.copy_to_host(&stream, &mut host)?;
+    /// assert_eq!(host, [9; 6]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     pub fn copy_to_host(&self, stream: &CudaStream, target: &mut [T]) -> Result<(), Error> {
@@ -173,6 +206,17 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     }
 
     /// All elements, row by row without gaps. Calls and errors are those of [`PitchedBuffer::copy_to_host`].
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
+    /// image.fill(&stream, 9)?;
+    /// assert_eq!(image.to_host_vec(&stream)?, [9; 6]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver.
@@ -186,6 +230,17 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// Sets every element to `value`, on `stream`; does not wait, and leaves the padding between rows unchanged.
     ///
     /// Driver call: `cuMemsetD2D8Async`, `cuMemsetD2D16Async` or `cuMemsetD2D32Async`, as wide as the element.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<f32>::uninit(&stream, 3, 2)?;
+    /// image.fill(&stream, 0.5)?;
+    /// assert_eq!(image.to_host_vec(&stream)?, [0.5; 6]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver.
@@ -206,11 +261,35 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     }
 
     /// The elements of row `y`, for reading; `None` if there is no such row.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
+    /// image.copy_from_host(&stream, &[1, 2, 3, 4, 5, 6])?;
+    /// assert_eq!(image.row(1).unwrap().to_host_vec(&stream)?, [4, 5, 6]);
+    /// assert!(image.row(2).is_none());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn row(&self, y: usize) -> Option<DeviceView<'_, T>> {
         (y < self.height).then(|| DeviceView::new(self.row_address(y), self.width, &self.home))
     }
 
     /// The elements of row `y`, for writing; `None` if there is no such row.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 3, 2)?;
+    /// image.fill(&stream, 0)?;
+    /// image.row_mut(0).unwrap().fill(&stream, 7)?;
+    /// assert_eq!(image.to_host_vec(&stream)?, [7, 7, 7, 0, 0, 0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn row_mut(&mut self, y: usize) -> Option<DeviceViewMut<'_, T>> {
         (y < self.height).then(|| DeviceViewMut::new(self.row_address(y), self.width, &self.home))
     }
@@ -220,6 +299,20 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     }
 
     /// What [`CudaStream::copy_region`] reads.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{CopyTarget, Extent, PitchedBuffer, RowLayout};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 4, 4)?;
+    /// image.fill(&stream, 7)?;
+    /// let mut corner = [0; 4];
+    /// let mut target = CopyTarget::host(&mut corner, RowLayout::packed::<u8>(2, 2));
+    /// stream.copy_region(&image.as_source().at(2, 2, 0), &mut target, Extent::rows(2, 2))?;
+    /// assert_eq!(corner, [7; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn as_source(&self) -> CopySource<'_, T> {
         CopySource::new(Place::Device(self.address), self.bounds(), Owner::Home(&self.home))
     }
@@ -254,6 +347,16 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     }
 
     /// From the start of one row to the start of the next, in bytes.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let image = PitchedBuffer::<f32>::uninit(&stream, 3, 2)?;
+    /// assert!(image.pitch() >= 12 && image.pitch() % 4 == 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn pitch(&self) -> usize {
         self.pitch
     }

@@ -122,6 +122,16 @@ impl MemoryPool {
     ///
     /// Driver call: `cuMemPoolCreate`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// let x = DeviceBuffer::<f32>::uninit_in(&pool, &stream, 1000)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support pools, or not with such handles, or any error returned
     /// by the driver.
@@ -155,6 +165,16 @@ impl MemoryPool {
     /// The default pool of the context's device.
     ///
     /// Driver call: `cuDeviceGetDefaultMemPool`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::MemoryPool;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::default_of(&ctx)?;
+    /// pool.set_release_threshold(u64::MAX)?; // freed memory stays with the process
+    /// # pool.set_release_threshold(0)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support pools.
@@ -204,6 +224,14 @@ impl MemoryPool {
     }
 
     /// The context that it was made with.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::MemoryPool;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(MemoryPool::default_of(&ctx)?.context().ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn context(&self) -> &CudaContext {
         &self.inner.context
     }
@@ -229,6 +257,14 @@ impl MemoryPool {
     ///
     /// Driver call: `cuMemPoolTrimTo`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::MemoryPool;
+    /// # let ctx = CudaContext::new(0)?;
+    /// MemoryPool::default_of(&ctx)?.trim_to(0)?; // gives cached memory back to the system
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuMemPoolTrimTo")]
@@ -242,6 +278,17 @@ impl MemoryPool {
     }
 
     /// How many bytes are in use and reserved. Driver call: `cuMemPoolGetAttribute`, four times.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// let x = DeviceBuffer::<u8>::uninit_in(&pool, &stream, 1000)?;
+    /// assert!(pool.memory_use()?.used >= 1000);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -257,6 +304,16 @@ impl MemoryPool {
 
     /// Resets the maximum to the current use. Driver call: `cuMemPoolSetAttribute`, twice.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// pool.reset_high()?;
+    /// assert_eq!(pool.memory_use()?.used_high, 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn reset_high(&self) -> Result<(), Error> {
@@ -265,6 +322,14 @@ impl MemoryPool {
     }
 
     /// The number of bytes that the pool keeps reserved when its memory is freed. Driver call: `cuMemPoolGetAttribute`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(MemoryPool::new(&ctx, PoolOptions::default())?.release_threshold()?, 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -275,6 +340,16 @@ impl MemoryPool {
     /// Sets how many bytes the pool keeps reserved when its memory is freed; the rest is returned to the device at the
     /// next synchronisation. Driver call: `cuMemPoolSetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// pool.set_release_threshold(64 << 20)?;
+    /// assert_eq!(pool.release_threshold()?, 64 << 20);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
@@ -284,6 +359,15 @@ impl MemoryPool {
 
     /// Whether freed memory may be reused in that way. Driver call: `cuMemPoolGetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions, PoolReuse};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// println!("{}", pool.reuse(PoolReuse::Opportunistic)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn reuse(&self, way: PoolReuse) -> Result<bool, Error> {
@@ -292,6 +376,16 @@ impl MemoryPool {
 
     /// Sets whether freed memory may be reused in that way. Driver call: `cuMemPoolSetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions, PoolReuse};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// pool.set_reuse(PoolReuse::Opportunistic, false)?; // the same addresses in each run
+    /// assert!(!pool.reuse(PoolReuse::Opportunistic)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn set_reuse(&self, way: PoolReuse, allowed: bool) -> Result<(), Error> {
@@ -299,6 +393,15 @@ impl MemoryPool {
     }
 
     /// What a device may do with the pool's memory. Driver call: `cuMemPoolGetAccess`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// assert_eq!(pool.access(MemoryLocation::Device(0))?, MemoryAccess::ReadWrite);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -361,6 +464,14 @@ impl MemoryPool {
     /// Destroys the pool now if this is the last handle, no buffer from it is alive and this crate created it, and
     /// reports any error. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// MemoryPool::new(&ctx, PoolOptions::default())?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuMemPoolDestroy")]
@@ -374,6 +485,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// The pool may belong to another device that the stream's device can access. Driver call:
     /// `cuMemAllocFromPoolAsync`; none for an empty buffer.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::{MemoryPool, PoolOptions};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let pool = MemoryPool::new(&ctx, PoolOptions::default())?;
+    /// let x = DeviceBuffer::<f32>::uninit_in(&pool, &stream, 1000)?;
+    /// assert_eq!(x.len(), 1000);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver; the stream

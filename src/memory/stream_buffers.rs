@@ -26,6 +26,15 @@ impl CudaStream {
 
     /// [`DeviceBuffer::from_host`] on this stream: a copy of `source` on the device, complete when this returns.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let x = stream.clone_htod(&[1u32, 2, 3])?;
+    /// assert_eq!(x.len(), 3);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or any error returned by the driver.
     pub fn clone_htod<T: DeviceCopy>(
@@ -47,6 +56,15 @@ impl CudaStream {
     }
 
     /// [`DeviceBuffer::to_host_vec`] on this stream: a copy of a buffer or view on the host, after all work that writes it.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(stream.clone_dtoh(&x.slice(..2))?, [1.0, 2.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also

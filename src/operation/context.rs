@@ -83,6 +83,14 @@ impl ExecutionContext {
     /// The first time, the policy chooses it. Driver calls then: what the policy does; in a branch of a chain that has used its
     /// stream also `cuEventRecord` there and `cuStreamWaitEvent` here.
     ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::{value, with_context};
+    /// let stream = with_context(|cx| value(cx.stream().is_ok()));
+    /// assert!(stream.sync()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The device cannot be opened, or the policy has no stream to give.
     #[inline]
@@ -122,6 +130,13 @@ impl ExecutionContext {
 
     /// The ordinal of the device that the chain runs on.
     ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::{value, with_context};
+    /// assert_eq!(with_context(|cx| value(cx.device().ok())).sync()?, Some(0));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`stream`](Self::stream).
     pub fn device(&self) -> Result<u32, Error> {
@@ -133,6 +148,17 @@ impl ExecutionContext {
     ///
     /// For what the work uses and that does not order itself, such as host memory. If the driver cannot tell any more when the
     /// work is done, it is never dropped.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::{value, with_context};
+    /// let op = with_context(|cx| {
+    ///     cx.keep(vec![1u8; 100]); // until the chain's work is done
+    ///     value(())
+    /// });
+    /// op.sync()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn keep<T: Send + 'static>(&self, what: T) {
         self.rest().kept.borrow_mut().push(Box::new(what));
     }

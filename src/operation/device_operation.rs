@@ -92,11 +92,25 @@ pub trait DeviceOperation: Send + Sized {
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error>;
 
     /// Turns the output into something else, while the work is being submitted.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::zeroed;
+    /// assert_eq!(zeroed::<u32>(4).map(|buffer| buffer.len()).sync()?, 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn map<T: Send, F: FnOnce(Self::Output) -> T + Send>(self, f: F) -> Map<Self, F> {
         Map::new(self, f)
     }
 
     /// Looks at the output while the work is being submitted.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::value;
+    /// assert_eq!(value(1).inspect(|x| println!("{x}")).sync()?, 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn inspect<F: FnOnce(&Self::Output) + Send>(self, f: F) -> Inspect<Self, F> {
         Inspect::new(self, f)
     }
@@ -116,6 +130,14 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// As [`and_then`](Self::and_then), with the context that the chain runs in.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::value;
+    /// let device = value(()).and_then_with_context(|cx, ()| value(cx.device().ok()));
+    /// assert_eq!(device.sync()?, Some(0));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn and_then_with_context<Next, F>(self, f: F) -> AndThenWithContext<Self, F>
     where
         Next: DeviceOperation,
@@ -125,6 +147,15 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// The output in an `Arc`, for several users.
+    ///
+    /// ```
+    /// use cuda_launch::{DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::zeroed;
+    /// use std::sync::Arc;
+    /// let weights: Arc<DeviceBuffer<f32>> = zeroed::<f32>(4).arc().sync()?;
+    /// assert_eq!(weights.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[allow(clippy::type_complexity)] // A name for it would say less.
     fn arc(self) -> Map<Self, fn(Self::Output) -> Arc<Self::Output>>
     where
@@ -134,6 +165,15 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// An operation that can be cloned: it runs once, with the first clone that runs, and all give the same output.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::lazy;
+    /// let once = lazy(|| println!("once")).shared();
+    /// once.clone().sync()?;
+    /// once.sync()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn shared(self) -> Shared<Self>
     where
         Self::Output: Sync,
@@ -157,6 +197,13 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// The first part of the output; the rest is dropped.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::value;
+    /// assert_eq!(value((1, "two")).first().sync()?, 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn first(self) -> First<Self>
     where
         Self::Output: Tuple,
@@ -165,6 +212,13 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// The last part of the output; the rest is dropped.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::value;
+    /// assert_eq!(value((1, "two")).last().sync()?, "two");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn last(self) -> Last<Self>
     where
         Self::Output: Tuple,
@@ -203,6 +257,13 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// Runs it on a stream of this device: see [`device_policy`](super::device_policy).
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::zeroed;
+    /// assert_eq!(zeroed::<u32>(4).on_device(0).sync()?.context().ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn on_device(self, device: u32) -> Scheduled<Self> {
         Scheduled::new(self, Source::Device(device))
     }
@@ -212,6 +273,14 @@ pub trait DeviceOperation: Send + Sized {
     /// It may be called anywhere, also inside an executor, whose thread it then blocks.
     ///
     /// Driver calls: those of the work, then `cuStreamSynchronize`, if a stream was used.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::zeroed;
+    /// let buffer = zeroed::<u32>(4).sync()?;
+    /// assert_eq!(buffer.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Whatever stands against submitting the work, and faults of it.
@@ -223,6 +292,16 @@ pub trait DeviceOperation: Send + Sized {
     ///
     /// Driver calls: those of the work, then `cuStreamSynchronize`, if the stream was used.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceOperation};
+    /// use cuda_launch::operation::zeroed;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let buffer = zeroed::<u32>(4).sync_on(&stream)?;
+    /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`sync`](Self::sync); the stream captures.
     fn sync_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
@@ -233,6 +312,17 @@ pub trait DeviceOperation: Send + Sized {
     /// Submits it to this stream and returns the output, on which the device may still work; does not wait.
     ///
     /// No event is recorded; on a stream that captures the work is recorded.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceOperation};
+    /// use cuda_launch::operation::zeroed;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// // SAFETY: 1: it borrows nothing.
+    /// let buffer = unsafe { zeroed::<u32>(4).async_on(&stream) }?;
+    /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 4]); // waits
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Whatever stands against submitting the work.
@@ -276,6 +366,18 @@ pub trait DeviceOperation: Send + Sized {
     ///
     /// The work is recorded in the context of the default device; [`graph_in`](Self::graph_in) names another one.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::memset;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = memset(x, 7.0f32).graph()?;
+    /// graph.launch_on(&stream)?;
+    /// assert_eq!(graph.into_output().to_host_vec(&stream)?, [7.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// What cannot be recorded, such as an allocation: [`Error::is_capture_error`] names the call. Those of
     /// [`LaunchPlan::record`](crate::LaunchPlan::record).
@@ -289,6 +391,18 @@ pub trait DeviceOperation: Send + Sized {
 
     /// As [`graph`](Self::graph), in this context.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::memset;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = memset(x, 7.0f32).graph_in(&ctx)?;
+    /// graph.replay().sync()?;
+    /// assert_eq!(graph.output().to_host_vec(&stream)?, [7.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`graph`](Self::graph).
     fn graph_in(self, context: &CudaContext) -> Result<OperationGraph<Self::Output>, Error>
@@ -299,6 +413,15 @@ pub trait DeviceOperation: Send + Sized {
     }
 
     /// Limits the wait for it: after this time it ends with an error ([`Error::is_timed_out`]), and the work goes on.
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::zeroed;
+    /// use std::time::Duration;
+    /// let buffer = zeroed::<u32>(4).timeout(Duration::from_secs(60)).sync()?;
+    /// assert_eq!(buffer.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn timeout(self, limit: Duration) -> Timeout<Self>
     where
         Self: 'static,
@@ -310,6 +433,16 @@ pub trait DeviceOperation: Send + Sized {
     ///
     /// Operations of this crate can be awaited as they are; those of your own by this, by [`boxed`](Self::boxed), or as they are
     /// where they implement `IntoFuture` ([`Awaitable`](super::Awaitable) shows how).
+    ///
+    /// ```
+    /// use cuda_launch::DeviceOperation;
+    /// use cuda_launch::operation::{block_on, value};
+    /// fn double(x: u32) -> impl DeviceOperation<Output = u32> {
+    ///     value(2 * x)
+    /// }
+    /// assert_eq!(block_on(async { double(21).future().await })?, 42);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn future(self) -> DeviceFuture<Self>
     where
         Self: 'static,

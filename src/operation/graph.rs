@@ -78,6 +78,18 @@ impl<T> OperationGraph<T> {
     ///
     /// Driver calls: those of [`LaunchPlan::launch`].
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::memset;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = memset(x, 7.0f32).graph()?;
+    /// graph.launch_on(&stream)?;
+    /// assert_eq!(graph.output().to_host_vec(&stream)?, [7.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream is of another context, or any error returned by the driver.
     pub fn launch_on(&mut self, stream: &CudaStream) -> Result<(), Error> {
@@ -86,6 +98,18 @@ impl<T> OperationGraph<T> {
 
     /// A replay as an operation without output. It can be awaited although it borrows: the graph keeps what it uses until it is
     /// done.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::{block_on, memset};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = memset(x, 7.0f32).graph()?;
+    /// block_on(graph.replay())?;
+    /// assert_eq!(graph.output().to_host_vec(&stream)?, [7.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn replay(&mut self) -> Replay<'_> {
         Replay(&mut self.plan)
     }
@@ -96,11 +120,33 @@ impl<T> OperationGraph<T> {
     }
 
     /// The same, to be changed: copies into its buffers are ordered against replays.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::memset;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut graph = memset(x, 7.0f32).graph()?;
+    /// graph.output_mut().copy_from_host(&stream, &[1.0; 4])?; // before the next replay
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn output_mut(&mut self) -> &mut T {
         &mut self.output
     }
 
     /// Gives up the graph for the output. Replays that run are not waited for; buffers are ordered after them.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+    /// use cuda_launch::operation::memset;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let buffer = memset(x, 7.0f32).graph()?.into_output();
+    /// assert_eq!(buffer.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn into_output(self) -> T {
         self.output
     }

@@ -37,6 +37,16 @@ pub fn from_event<T: Send>(event: CudaEvent, value: T) -> After<CudaEvent, T> {
 /// thread which runs it.
 ///
 /// Driver calls, when it runs: `cuEventRecord`, `cuStreamWaitEvent`.
+///
+/// ```
+/// use cuda_launch::{CudaContext, DeviceBuffer, DeviceOperation};
+/// use cuda_launch::operation::from_stream;
+/// # let ctx = CudaContext::new(0)?;
+/// # let stream = ctx.new_stream()?;
+/// let buffer = DeviceBuffer::<u32>::zeroed(&stream, 3)?; // or work of another library
+/// assert_eq!(from_stream(&stream, buffer).sync()?.len(), 3);
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 pub fn from_stream<T: Send>(stream: &CudaStream, value: T) -> After<CudaStream, T> {
     After { earlier: stream.clone(), value }
 }

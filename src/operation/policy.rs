@@ -131,6 +131,14 @@ impl RoundRobin {
     }
 
     /// The streams.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::operation::RoundRobin;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(RoundRobin::new(&ctx, 4)?.streams().len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn streams(&self) -> &[CudaStream] {
         &self.streams
     }

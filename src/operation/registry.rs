@@ -81,11 +81,22 @@ fn already() -> Result<(), Error> {
 }
 
 /// The device that operations run on: the task's own ([`with_device`], [`task_on_device`]), else the process's.
+///
+/// ```
+/// use cuda_launch::operation::default_device;
+/// assert_eq!(default_device(), 0);
+/// ```
 pub fn default_device() -> u32 {
     TASK.get().unwrap_or_else(|| DEFAULT.load(Ordering::Relaxed))
 }
 
 /// Makes `device` the one that operations of the process run on, where a task has not chosen another.
+///
+/// ```
+/// use cuda_launch::operation::set_default_device;
+/// set_default_device(0)?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 ///
 /// # Errors
 /// There are fewer devices, or [`init_device_contexts`] was told of fewer and this one was not in use before.

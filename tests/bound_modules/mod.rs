@@ -239,7 +239,7 @@ pub mod ptx_tests_data_archs_ptx {
         );
 
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
+        /// Blocks must have exactly (32, 4, 1) threads.
         pub fn shaped(out: *mut u32);
     }
 }
@@ -251,13 +251,13 @@ pub mod ptx_tests_data_archs_ptx {
 pub mod ptx_tests_data_archs_sm_100_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -269,13 +269,13 @@ pub mod ptx_tests_data_archs_sm_100_cubin {
 pub mod ptx_tests_data_archs_sm_103_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -287,13 +287,13 @@ pub mod ptx_tests_data_archs_sm_103_cubin {
 pub mod ptx_tests_data_archs_sm_110_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -305,13 +305,13 @@ pub mod ptx_tests_data_archs_sm_110_cubin {
 pub mod ptx_tests_data_archs_sm_120_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -323,13 +323,13 @@ pub mod ptx_tests_data_archs_sm_120_cubin {
 pub mod ptx_tests_data_archs_sm_121_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -341,13 +341,13 @@ pub mod ptx_tests_data_archs_sm_121_cubin {
 pub mod ptx_tests_data_archs_sm_75_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -359,13 +359,13 @@ pub mod ptx_tests_data_archs_sm_75_cubin {
 pub mod ptx_tests_data_archs_sm_80_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -377,13 +377,13 @@ pub mod ptx_tests_data_archs_sm_80_cubin {
 pub mod ptx_tests_data_archs_sm_86_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -395,13 +395,13 @@ pub mod ptx_tests_data_archs_sm_86_cubin {
 pub mod ptx_tests_data_archs_sm_87_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -413,13 +413,13 @@ pub mod ptx_tests_data_archs_sm_87_cubin {
 pub mod ptx_tests_data_archs_sm_88_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -431,13 +431,13 @@ pub mod ptx_tests_data_archs_sm_88_cubin {
 pub mod ptx_tests_data_archs_sm_89_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -449,13 +449,13 @@ pub mod ptx_tests_data_archs_sm_89_cubin {
 pub mod ptx_tests_data_archs_sm_90_cubin {
     unsafe extern "C" {
         /// `shaped`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `mixed`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn mixed(p0: u8, p1: u16, p2: [u8; 12], p3: u64, p4: u32, p5: [u64; 4], p6: u32);
     }
 }
@@ -467,35 +467,35 @@ pub mod ptx_tests_data_archs_sm_90_cubin {
 pub mod ptx_tests_data_attributes_sm_90_cubin {
     unsafe extern "C" {
         /// `small`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn small(p0: u8, p1: u8, p2: [u8; 3], p3: u16, p4: [u8; 12], p5: [u64; 2], p6: u64);
 
         /// `shaped`
-        /// Blocks have (32, 2, 1) threads, and no others.
+        /// Blocks must have exactly (32, 2, 1) threads.
         /// Clusters have (2, 1, 1) blocks.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn shaped(p0: u64);
 
         /// `clusters`
         /// Clusters have (4, 2, 1) blocks.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn clusters(p0: u64);
 
         /// `bounds`
         /// Blocks have at most 192 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn bounds(p0: u64);
 
         /// `registers`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn registers(p0: u64);
 
         /// `aligned`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn aligned(p0: u32, p1: [u64; 8], p2: u32, p3: u64);
 
         /// `large`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn large(p0: [u8; 4500], p1: u32, p2: u64);
 
         /// `nothing`
@@ -579,11 +579,11 @@ pub mod ptx_tests_data_basic_rdc_cubin {
     unsafe extern "C" {
         /// `scale`
         /// Blocks have at most 256 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn scale(p0: u64, p1: u64, p2: u32, p3: u8, p4: u16);
 
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64);
     }
 }
@@ -611,11 +611,11 @@ pub mod ptx_tests_data_basic_sm_100a_cubin {
     unsafe extern "C" {
         /// `scale`
         /// Blocks have at most 256 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn scale(p0: u64, p1: u64, p2: u32, p3: u8, p4: u16);
 
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64);
     }
 }
@@ -628,11 +628,11 @@ pub mod ptx_tests_data_basic_sm_75_cubin {
     unsafe extern "C" {
         /// `scale`
         /// Blocks have at most 256 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn scale(p0: u64, p1: u64, p2: u32, p3: u8, p4: u16);
 
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64);
     }
 }
@@ -645,11 +645,11 @@ pub mod ptx_tests_data_basic_sm_90_cubin {
     unsafe extern "C" {
         /// `scale`
         /// Blocks have at most 256 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn scale(p0: u64, p1: u64, p2: u32, p3: u8, p4: u16);
 
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64);
     }
 }
@@ -662,11 +662,11 @@ pub mod ptx_tests_data_basic_sm_90a_cubin {
     unsafe extern "C" {
         /// `scale`
         /// Blocks have at most 256 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn scale(p0: u64, p1: u64, p2: u32, p3: u8, p4: u16);
 
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64);
     }
 }
@@ -716,7 +716,7 @@ pub mod ptx_tests_data_cluster_ptx {
         pub fn grid_wide(p0: *mut u32);
 
         /// `fixed_block`
-        /// Blocks have (64, 2, 1) threads, and no others.
+        /// Blocks must have exactly (64, 2, 1) threads.
         /// Clusters have (1, 1, 1) blocks.
         pub fn fixed_block(p0: *mut f32);
     }
@@ -737,7 +737,7 @@ pub mod ptx_tests_data_cluster_sm_100_ptx {
         pub fn grid_wide(p0: *mut u32);
 
         /// `fixed_block`
-        /// Blocks have (64, 2, 1) threads, and no others.
+        /// Blocks must have exactly (64, 2, 1) threads.
         /// Clusters have (1, 1, 1) blocks.
         pub fn fixed_block(p0: *mut f32);
     }
@@ -750,19 +750,19 @@ pub mod ptx_tests_data_cluster_sm_100_ptx {
 pub mod ptx_tests_data_cluster_sm_90_cubin {
     unsafe extern "C" {
         /// `fixed_block`
-        /// Blocks have (64, 2, 1) threads, and no others.
+        /// Blocks must have exactly (64, 2, 1) threads.
         /// Clusters have (1, 1, 1) blocks.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn fixed_block(p0: u64);
 
         /// `grid_wide`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn grid_wide(p0: u64);
 
         /// `ring`
         /// Blocks have at most 128 threads.
         /// Clusters have (2, 1, 1) blocks.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn ring(p0: u64, p1: u32);
     }
 }
@@ -906,11 +906,11 @@ pub mod ptx_tests_data_features_sm_100_ptx {
 pub mod ptx_tests_data_features_sm_90_cubin {
     unsafe extern "C" {
         /// `indirect`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn indirect(p0: u64, p1: u32);
 
         /// `print_it`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn print_it(p0: u32);
 
         /// `tiled<double, 8>(double const*, double*, int)`
@@ -918,11 +918,11 @@ pub mod ptx_tests_data_features_sm_90_cubin {
         pub fn tiled_double_8(p0: *const f64, p1: *mut f64, p2: i32);
 
         /// `switched`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn switched(p0: u64, p1: u32);
 
         /// `reduce`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn reduce(p0: u64, p1: u64, p2: u32);
 
         /// `tiled<float, 16>(float const*, float*, int)`
@@ -930,11 +930,11 @@ pub mod ptx_tests_data_features_sm_90_cubin {
         pub fn tiled_float_16(p0: *const f32, p1: *mut f32, p2: i32);
 
         /// `recursive`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn recursive(p0: u64);
 
         /// `structs`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn structs(
             p0: u32,
             p1: [u64; 4],
@@ -959,7 +959,7 @@ pub mod ptx_tests_data_legacy_ptx {
         pub fn k(p: *mut u32, q: u32, r: [u128; 3]);
 
         /// `m`
-        /// Blocks have (32, 4, 1) threads, and no others.
+        /// Blocks must have exactly (32, 4, 1) threads.
         pub fn m(p: *mut u32);
     }
 }
@@ -971,13 +971,13 @@ pub mod ptx_tests_data_legacy_ptx {
 pub mod ptx_tests_data_legacy_sm_50_cubin {
     unsafe extern "C" {
         /// `m`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn m(p0: u64);
 
         /// `k`
         /// Blocks have at most 128 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn k(p0: u64, p1: u32, p2: [u8; 48]);
     }
 }
@@ -989,13 +989,13 @@ pub mod ptx_tests_data_legacy_sm_50_cubin {
 pub mod ptx_tests_data_legacy_sm_90a_cubin {
     unsafe extern "C" {
         /// `m`
-        /// Blocks have (32, 4, 1) threads, and no others.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// Blocks must have exactly (32, 4, 1) threads.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn m(p0: u64);
 
         /// `k`
         /// Blocks have at most 128 threads.
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn k(p0: u64, p1: u32, p2: [u8; 48]);
     }
 }
@@ -1352,12 +1352,12 @@ pub mod tests_kernels_clang_vecadd_ptx {
 pub mod tests_kernels_clusters_ptx {
     unsafe extern "C" {
         /// `required_64_2`
-        /// Blocks have (64, 2, 1) threads, and no others.
+        /// Blocks must have exactly (64, 2, 1) threads.
         /// Clusters have (1, 1, 1) blocks.
         pub fn required_64_2(p0: *mut u32);
 
         /// `blocks_are_clusters`
-        /// Blocks have (64, 1, 1) threads, and no others.
+        /// Blocks must have exactly (64, 1, 1) threads.
         /// Clusters have (2, 1, 1) blocks.
         pub fn blocks_are_clusters(p0: *mut u32);
 
@@ -1789,11 +1789,11 @@ pub mod tests_kernels_handwritten_addresses_ptx {
 pub mod tests_kernels_handwritten_bounds_ptx {
     unsafe extern "C" {
         /// `required_64`
-        /// Blocks have (64, 1, 1) threads, and no others.
+        /// Blocks must have exactly (64, 1, 1) threads.
         pub fn required_64(out: *mut u32);
 
         /// `required_16_4`
-        /// Blocks have (16, 4, 1) threads, and no others.
+        /// Blocks must have exactly (16, 4, 1) threads.
         pub fn required_16_4(out: *mut u32);
 
         /// `max_8_8`
@@ -2760,7 +2760,7 @@ pub mod tests_kernels_vecadd_plain_fatbin {
 pub mod tests_kernels_vecadd_sm80_cubin {
     unsafe extern "C" {
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64, p4: u64, p5: u64);
     }
 }
@@ -2772,7 +2772,7 @@ pub mod tests_kernels_vecadd_sm80_cubin {
 pub mod tests_kernels_vecadd_sm90_cubin {
     unsafe extern "C" {
         /// `vecadd`
-        /// The image tells the size of some parameters, and no more: their types here are a guess.
+        /// The image records only the size of some parameters: their types here are a guess.
         pub fn vecadd(p0: u64, p1: u64, p2: u64, p3: u64, p4: u64, p5: u64);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cargo::{answers, cargo, root, run};
 use crate::wheels::Wheels;
-use crate::{Result, bindgen, build, cost, features, flakes, gpu, imports, package, skipped};
+use crate::{Result, bindgen, build, cost, examples, features, flakes, gpu, imports, package, skipped};
 
 /// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
 const MIRI: &[&[&str]] = &[
@@ -106,6 +106,8 @@ const STEPS: &[Step] = &[
         .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
     Step::new("clippy", "clippy without a warning, also without features", clippy),
     Step::new("doc", "rustdoc without a warning", doc),
+    Step::new("examples", "enough public items have an example", examples::check)
+        .needs("a nightly toolchain", || toolchain("nightly", &["--version"])),
     Step::new("bindgen", "sys/src/generated/ is what bindgen.toml makes", || {
         bindgen::run(bindgen::Mode::Check)
     })

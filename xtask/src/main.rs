@@ -6,6 +6,7 @@ mod bindgen;
 mod build;
 mod cargo;
 mod cost;
+mod examples;
 mod failure;
 mod features;
 mod flakes;
@@ -25,6 +26,7 @@ usage: cargo xtask <chore>
 
   bindgen [--check]   make sys/src/generated/ from bindgen.toml; with --check, only fail if it would change
   cost                count the instructions of a launch with callgrind; fail over the limits
+  examples            count the public items whose documentation has an example; fail below the least share (needs nightly)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine
                       with a GPU and no toolchain
   gpu --compilers [NAME...]
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["cost"] => cost::run(),
+        ["examples"] => examples::check(),
         ["gpu"] => gpu::bundle(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
         ["mutants", options @ ..] => mutants::run(options),

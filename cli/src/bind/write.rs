@@ -65,8 +65,7 @@ fn about(kernel: &Kernel) -> Vec<String> {
         Some(source) => format!("`{}`", source.escape_debug()),
         None => format!("`{}`", kernel.name.escape_debug()),
     });
-    lines
-        .extend(kernel.required_threads.map(|n| format!("Blocks have {} threads, and no others.", shape(n))));
+    lines.extend(kernel.required_threads.map(|n| format!("Blocks must have exactly {} threads.", shape(n))));
     lines.extend(kernel.max_threads.map(|n| format!("Blocks have at most {} threads.", volume(n))));
     lines.extend(kernel.cluster.map(|n| format!("Clusters have {} blocks.", shape(n))));
     if kernel.requires_cluster && kernel.cluster.is_none() {
@@ -77,9 +76,8 @@ fn about(kernel: &Kernel) -> Vec<String> {
     }
     let unknown = |signature: &Signature| signature.0.iter().any(|p| p.meaning == Meaning::Unknown);
     if kernel.signature.as_ref().is_some_and(unknown) {
-        lines.push(
-            "The image tells the size of some parameters, and no more: their types here are a guess.".into(),
-        );
+        lines
+            .push("The image records only the size of some parameters: their types here are a guess.".into());
     }
     lines
 }

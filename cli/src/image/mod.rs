@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::signature::Signature;
+use crate::signature::{Scalar, Signature};
 use source::Source;
 
 /// Bytes of the largest file that is read; what it holds compressed may be as long again.
@@ -58,6 +58,8 @@ pub(crate) struct Part {
     /// `__constant__` variables, in bytes.
     pub(crate) constant_bytes: Option<u64>,
     pub(crate) variables: Vec<Variable>,
+    /// Those that other modules cannot name; a driver finds them all the same.
+    pub(crate) internal: Vec<Variable>,
     pub(crate) kernels: Vec<Kernel>,
 }
 
@@ -78,6 +80,14 @@ pub(crate) struct Variable {
     pub(crate) space: &'static str,
     pub(crate) ty: String,
     pub(crate) bytes: u64,
+}
+
+impl Variable {
+    /// The type of its elements, where PTX says more than that they are bytes: compilers declare arrays as `.b8`.
+    pub(crate) fn scalar(&self) -> Option<Scalar> {
+        let name = self.ty.split('[').next()?.rsplit('.').next()?;
+        Scalar::of_ptx(name).filter(|_| name != "b8" || !self.ty.contains('['))
+    }
 }
 
 /// A kernel. `None` where the image does not say.
@@ -148,6 +158,11 @@ impl File {
             }
         }
         kernels
+    }
+
+    /// The variables of all images.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.parts.iter().flat_map(|part| part.variables.iter().chain(&part.internal))
     }
 
     /// The kernel of this name, also as it stood in the source.

@@ -20,6 +20,7 @@ pub(super) fn read(text: &str, left: &mut Symbols) -> Result<Part, ImageError> {
     let mut kernels = kernels(&module)?;
     Sections::of_ptx(&module).describe(&mut kernels);
     let variables = module.variables.iter();
+    let stored = variables.clone().filter(|v| matches!(v.space, Space::Global | Space::Const));
     let bytes =
         |space| variables.clone().filter(|v| v.space == space).fold(0u64, |n, v| n.saturating_add(v.size()));
     Ok(Part {
@@ -29,7 +30,8 @@ pub(super) fn read(text: &str, left: &mut Symbols) -> Result<Part, ImageError> {
         bytes: text.len(),
         debug: debug(&module, text),
         constant_bytes: Some(bytes(Space::Const)),
-        variables: variables.clone().filter(|v| is_found(v)).map(variable).collect(),
+        variables: stored.clone().filter(|v| v.linkage != Linkage::Internal).map(variable).collect(),
+        internal: stored.filter(|v| v.linkage == Linkage::Internal).map(variable).collect(),
         kernels,
         ..Part::default()
     })
@@ -43,11 +45,6 @@ fn debug(module: &Module<'_>, text: &str) -> Debug {
     } else {
         Debug::Lines
     }
-}
-
-/// Can a program look it up?
-fn is_found(variable: &cuda_ptx::Variable<'_>) -> bool {
-    matches!(variable.space, Space::Global | Space::Const) && variable.linkage != Linkage::Internal
 }
 
 fn variable(variable: &cuda_ptx::Variable<'_>) -> Variable {

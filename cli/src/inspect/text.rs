@@ -98,7 +98,7 @@ fn resources(kernel: &Kernel) -> Vec<String> {
     facts.extend(kernel.max_threads.map(|n| format!("at most {} threads per block", volume(n))));
     facts.extend(kernel.min_blocks.map(|n| format!("{} per multiprocessor", count(n as usize, "block"))));
     facts.extend(kernel.cluster.map(|n| format!("clusters of {} blocks", shape(n))));
-    facts.extend(kernel.max_cluster_blocks.map(|n| format!("at most {n} blocks a cluster")));
+    facts.extend(kernel.max_cluster_blocks.map(|n| format!("at most {n} blocks per cluster")));
     facts.extend((kernel.requires_cluster && kernel.cluster.is_none()).then(|| "needs a cluster".to_owned()));
     facts.extend(kernel.grid_counts_clusters.then(|| "grids count clusters".to_owned()));
     facts

@@ -22,21 +22,21 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Its name, mangled or as in the source
     kernel: String,
-    /// Threads of a block, for the plot over shared memory [default: the size that
+    /// Threads per block, for the plot over shared memory [default: the size that
     /// fills a multiprocessor best]
     #[arg(long)]
     block: Option<u32>,
     /// Bytes of dynamic shared memory, for the plot over block sizes
     #[arg(long, default_value_t = 0)]
     shared: u32,
-    /// Computes for this architecture, without a driver: sm_86; the image must tell
-    /// the registers, or --registers
+    /// Computes for this architecture, without a driver: sm_86; the image must record
+    /// the registers, or give --registers
     #[arg(long)]
     arch: Option<String>,
-    /// Registers of a thread, instead of what image or driver say
+    /// Registers per thread, instead of those of the image or driver
     #[arg(long)]
     registers: Option<u32>,
-    /// Writes both plots to this file too
+    /// Also writes both plots to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]

@@ -68,7 +68,7 @@ fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: boo
     let own = part.and_then(|part| part.kernels.iter().find(|own| own.name == kernel.name));
     if own.is_none() && !has_registers {
         return Err(Failure::usage(
-            "PTX does not tell the registers: give --registers with --arch, or let a driver compile it",
+            "PTX does not record register counts: give --registers with --arch, or let a driver compile it",
         ));
     }
     let arch = arch

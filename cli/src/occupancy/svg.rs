@@ -21,8 +21,8 @@ pub(super) fn draw(answer: &Answer) -> String {
          <rect width=\"720\" height=\"540\" fill=\"white\"/>\n",
     );
     svg += &label(LEFT, 24.0, "start", &format!("Occupancy of {kernel} on {origin}"));
-    svg += &plot(60.0, &blocks, &format!("threads of a block ({shared} bytes of dynamic shared memory)"));
-    svg += &plot(300.0, &bytes, &format!("bytes of dynamic shared memory ({block} threads of a block)"));
+    svg += &plot(60.0, &blocks, &format!("threads per block ({shared} bytes of dynamic shared memory)"));
+    svg += &plot(300.0, &bytes, &format!("bytes of dynamic shared memory ({block} threads per block)"));
     for (index, limiter) in
         [Limiter::Threads, Limiter::Blocks, Limiter::Registers, Limiter::Shared].into_iter().enumerate()
     {

@@ -66,12 +66,12 @@ impl FromStr for Argument {
     }
 }
 
-fn scalar(name: &str) -> Result<Scalar, String> {
-    Scalar::of_rust(name).ok_or_else(|| format!("no type `{name}`; there are {}", Scalar::names()))
+pub(super) fn scalar(name: &str) -> Result<Scalar, String> {
+    Scalar::of_rust(name).ok_or_else(|| format!("unknown type `{name}`; the types are {}", Scalar::names()))
 }
 
-fn memory(direction: Direction, rest: &str) -> Result<Form, String> {
-    let (ty, rest) = rest.split_once(':').ok_or("expected a type and then data, as in:f32:1,2,3")?;
+pub(super) fn memory(direction: Direction, rest: &str) -> Result<Form, String> {
+    let (ty, rest) = rest.split_once(':').ok_or("expected a type and then data, as in in:f32:1,2,3")?;
     let (name, with_length) = ty.strip_suffix("[]").map_or((ty, false), |name| (name, true));
     let scalar = scalar(name)?;
     let (from, save) = match (rest.strip_prefix('@'), direction) {
@@ -88,20 +88,35 @@ fn memory(direction: Direction, rest: &str) -> Result<Form, String> {
     };
     let unnamed = |path: &Path| path.as_os_str().is_empty();
     if matches!(&from, Source::File(path) if unnamed(path)) || save.is_some_and(str::is_empty) {
-        return Err("a file has to be named after `@`".into());
+        return Err(UNNAMED.into());
     }
     let source = match (direction, from) {
         (Direction::Out, Source::Text(text)) => {
             let count = text.trim().parse();
-            Source::Count(count.map_err(|_| format!("`{text}` is no count of elements, as in out:f32:1024"))?)
+            Source::Count(
+                count.map_err(|_| format!("`{text}` is not a number of elements, as in out:f32:1024"))?,
+            )
         }
-        (Direction::Out, _) => return Err("an out has a count of elements; inout starts with a file".into()),
+        (Direction::Out, _) => {
+            return Err("`out` takes a number of elements; use `inout` to start from a file".into());
+        }
         (_, from) => from,
     };
     Ok(Form::Memory { direction, scalar, with_length, source, save: save.map(PathBuf::from) })
 }
 
-fn hex(text: &str) -> Result<Vec<u8>, String> {
+const UNNAMED: &str = "expected a file name after `@`";
+
+/// `TYPE`, or `TYPE@FILE`: the type, and where it is saved.
+pub(super) fn saved(text: &str) -> Result<(&str, Option<PathBuf>), String> {
+    match text.split_once('@') {
+        Some((_, "")) => Err(UNNAMED.into()),
+        Some((name, path)) => Ok((name, Some(path.into()))),
+        None => Ok((text, None)),
+    }
+}
+
+pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<char> = text.chars().filter(|c| *c != '_').collect();
     let byte = |pair: &[char]| match pair {
         [high, low] => Some((high.to_digit(16)? * 16 + low.to_digit(16)?) as u8),
@@ -111,7 +126,7 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
         .chunks(2)
         .map(byte)
         .collect::<Option<_>>()
-        .ok_or_else(|| format!("`{text}` is no list of bytes in hex, as hex:00ff"))
+        .ok_or_else(|| format!("`{text}` is not a list of bytes in hexadecimal, as in hex:00ff"))
 }
 
 /// Number and sizes of the parameters, and what sizes do not show: floats for integers.
@@ -124,7 +139,7 @@ pub(super) fn compare(inputs: &[Input<'_>], kernel: &Kernel) -> Result<(), Failu
     };
     if given.len() != wanted.len() {
         let (name, has, makes) = (&kernel.name, count(wanted.len(), "parameter"), given.len());
-        let help = "give an --arg for each parameter; TYPE[] makes two, an address and a length";
+        let help = "give one --arg per parameter; TYPE[] makes two: an address and a length";
         return refuse(
             given.len().min(wanted.len()),
             format!("kernel `{name}` has {has}, the arguments make {makes}"),

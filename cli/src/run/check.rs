@@ -88,7 +88,8 @@ pub(super) fn run(launcher: &Launcher, inputs: &[Input<'_>]) -> Result<(Finished
     if let [first, other] = runs.as_slice() {
         for (argument, input) in inputs.iter().enumerate() {
             let Some((_, scalar)) = input.memory() else { continue };
-            let outputs = [first, other].map(|run| run.get(argument).map_or(&[][..], Vec::as_slice));
+            let outputs =
+                [first, other].map(|run| run.arguments.get(argument).map_or(&[][..], Vec::as_slice));
             found.outputs.extend(compare(argument, outputs, scalar.size()));
         }
     }

@@ -4,6 +4,8 @@ use serde_json::json;
 use std::path::Path;
 
 use super::argument::{Argument, Direction, Form, Source};
+use super::global::Variable;
+use super::launch::Outputs;
 use super::npy;
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -24,15 +26,11 @@ impl<'a> Input<'a> {
         let usage = |message: String| Failure::usage(format!("argument `{}`: {message}", argument.text));
         let bytes = match &argument.form {
             Form::Raw(bytes) if bytes.is_empty() => {
-                return Err(usage("no value of 0 bytes is passed; write hex:00ff".into()));
+                return Err(usage("a value needs at least one byte, as in hex:00ff".into()));
             }
             Form::Raw(bytes) => bytes.clone(),
             Form::Value { scalar, numbers } => parse_list(numbers, *scalar).map_err(usage)?,
-            Form::Memory { scalar, source, .. } => match source {
-                Source::File(path) => read(path, *scalar)?,
-                Source::Text(text) => parse(text, *scalar).map_err(usage)?,
-                Source::Count(count) => zeros(*count, *scalar).map_err(usage)?,
-            },
+            Form::Memory { scalar, source, .. } => contents(source, *scalar, usage)?,
         };
         Ok(Self { argument, bytes })
     }
@@ -54,6 +52,24 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Numbers from the command line or a file; `wrong` says whose they are.
+pub(super) fn contents(
+    source: &Source,
+    scalar: Scalar,
+    wrong: impl Fn(String) -> Failure,
+) -> Result<Vec<u8>, Failure> {
+    match source {
+        Source::File(path) => read(path, scalar),
+        Source::Text(text) => parse(text, scalar).map_err(wrong),
+        Source::Count(count) => zeros(*count, scalar).map_err(wrong),
+    }
+}
+
+/// Whether a file is bytes that say nothing of a type.
+pub(super) fn is_raw(path: &Path) -> bool {
+    !matches!(extension(path), "npy" | "txt")
+}
+
 fn length(count: usize, scalar: Scalar) -> Result<usize, String> {
     let bytes = count.checked_mul(scalar.size()).filter(|bytes| *bytes <= MOST);
     bytes.ok_or_else(|| {
@@ -64,7 +80,9 @@ fn length(count: usize, scalar: Scalar) -> Result<usize, String> {
 fn zeros(count: usize, scalar: Scalar) -> Result<Vec<u8>, String> {
     let size = length(count, scalar)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| format!("no memory for {count} elements: pass fewer"))?;
+    bytes
+        .try_reserve_exact(size)
+        .map_err(|_| format!("not enough memory for {count} elements: pass fewer"))?;
     bytes.resize(size, 0);
     Ok(bytes)
 }
@@ -85,13 +103,13 @@ fn read(path: &Path, scalar: Scalar) -> Result<Vec<u8>, Failure> {
         "txt" => {
             let text = String::from_utf8(bytes).map_err(|error| {
                 let place = error.utf8_error().valid_up_to();
-                damaged(format!("byte {place}: no text: name raw bytes with another ending than .txt"))
+                damaged(format!("byte {place}: not text: give raw bytes another file extension than .txt"))
             })?;
             parse_list(&text, scalar).map_err(damaged)
         }
         _ if bytes.len().is_multiple_of(scalar.size()) => Ok(bytes),
         _ => Err(damaged(format!(
-            "{} bytes are no whole number of {}: the file is cut, or of another type",
+            "{} bytes are not a multiple of the size of {}: the file is truncated, or has another type",
             bytes.len(),
             scalar.word()
         ))),
@@ -106,7 +124,9 @@ fn extension(path: &Path) -> &str {
 fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     if let Some((start, end)) = text.split_once("..") {
         let number = |text: &str| {
-            text.trim().parse::<i64>().map_err(|_| format!("`{text}` is no whole number, as 12, -3 or 0xff"))
+            text.trim()
+                .parse::<i64>()
+                .map_err(|_| format!("`{text}` is not an integer, such as 12, -3 or 0xff"))
         };
         let (start, end) = (number(start)?, number(end)?);
         let count = usize::try_from(i128::from(end) - i128::from(start))
@@ -119,7 +139,7 @@ fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         return Ok(bytes);
     }
     if let Some((count, value)) = text.split_once('*') {
-        let count = count.trim().parse().map_err(|_| format!("`{count}` is no count, as in 1024*0.5"))?;
+        let count = count.trim().parse().map_err(|_| format!("`{count}` is not a count, as in 1024*0.5"))?;
         length(count, scalar)?;
         return Ok(one(value, scalar)?.repeat(count));
     }
@@ -133,20 +153,21 @@ fn parse_list(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     while let Some(part) = parts.next() {
         let mut numbers = part.split_whitespace().peekable();
         if numbers.peek().is_none() && parts.peek().is_some() {
-            return Err("no number before a comma, as in 1,2,3".into());
+            return Err("expected a number before the comma, as in 1,2,3".into());
         }
         for number in numbers {
             bytes.extend(one(number, scalar)?);
             length(bytes.len() / scalar.size(), scalar)?;
         }
     }
-    if bytes.is_empty() { Err("no numbers, as 1,2,3".into()) } else { Ok(bytes) }
+    if bytes.is_empty() { Err("expected numbers, as in 1,2,3".into()) } else { Ok(bytes) }
 }
 
 /// One number, in little-endian bytes.
 fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     let text = text.trim();
-    let float = || text.parse::<f64>().map_err(|_| format!("`{text}` is no number, as 1, -2.5, 1e30 or inf"));
+    let float =
+        || text.parse::<f64>().map_err(|_| format!("`{text}` is not a number, such as 1, -2.5, 1e30 or inf"));
     if let Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 = scalar {
         return Ok(match scalar {
             Scalar::F16 => half::f16::from_f64(float()?).to_le_bytes().to_vec(),
@@ -154,7 +175,7 @@ fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
             // Not by way of f64, which rounds twice.
             Scalar::F32 => text
                 .parse::<f32>()
-                .map_err(|_| format!("`{text}` is no number, as 1, -2.5, 1e30 or inf"))?
+                .map_err(|_| format!("`{text}` is not a number, such as 1, -2.5, 1e30 or inf"))?
                 .to_le_bytes()
                 .to_vec(),
             _ => float()?.to_le_bytes().to_vec(),
@@ -166,7 +187,7 @@ fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         Some(digits) => i128::from_str_radix(&digits.replace('_', ""), 16),
         None => digits.replace('_', "").parse::<i128>(),
     };
-    let number = magnitude.map_err(|_| format!("`{text}` is no whole number, as 12, -3 or 0xff"))?
+    let number = magnitude.map_err(|_| format!("`{text}` is not an integer, such as 12, -3 or 0xff"))?
         * if negative { -1 } else { 1 };
     let bits = scalar.size() as u32 * 8;
     let signed = matches!(scalar, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
@@ -208,30 +229,49 @@ fn short<T: std::fmt::Display + std::fmt::LowerExp>(number: T) -> String {
 }
 
 /// Writes the outputs that have a file.
-pub(super) fn save(inputs: &[Input<'_>], outputs: &[Vec<u8>]) -> Result<(), Failure> {
-    for (input, bytes) in inputs.iter().zip(outputs) {
-        let Form::Memory { save: Some(path), scalar, .. } = &input.argument.form else { continue };
-        let file = match extension(path) {
-            "npy" => npy::write(bytes, *scalar).map_err(Failure::usage)?,
-            "txt" => show(bytes, *scalar).map(|number| number + "\n").collect::<String>().into_bytes(),
-            _ => bytes.clone(),
-        };
-        files::write(path, &file)?;
+pub(super) fn save(inputs: &[Input<'_>], variables: &[Variable], outputs: &Outputs) -> Result<(), Failure> {
+    for (input, bytes) in inputs.iter().zip(&outputs.arguments) {
+        if let Form::Memory { save: Some(path), scalar, .. } = &input.argument.form {
+            files::write(path, &file(path, bytes, *scalar)?)?;
+        }
+    }
+    for (variable, bytes) in variables.iter().zip(&outputs.variables) {
+        if let Some(path) = &variable.save {
+            files::write(path, &file(path, bytes, variable.scalar)?)?;
+        }
     }
     Ok(())
 }
 
+/// The elements in the format that the name of the file stands for.
+fn file(path: &Path, bytes: &[u8], scalar: Scalar) -> Result<Vec<u8>, Failure> {
+    Ok(match extension(path) {
+        "npy" => npy::write(bytes, scalar).map_err(Failure::usage)?,
+        "txt" => show(bytes, scalar).map(|number| number + "\n").collect::<String>().into_bytes(),
+        _ => bytes.to_vec(),
+    })
+}
+
 /// Whether the outputs can be saved where they are to go: a kernel may run for long before.
-pub(super) fn try_to_save(arguments: &[Argument]) -> Result<(), Failure> {
+pub(super) fn try_to_save(arguments: &[Argument], variables: &[Variable]) -> Result<(), Failure> {
     for argument in arguments {
-        let Form::Memory { save: Some(path), scalar, .. } = &argument.form else { continue };
-        if extension(path) == "npy" {
-            npy::can_hold(*scalar)
-                .map_err(|what| Failure::usage(format!("argument `{}`: {what}", argument.text)))?;
+        if let Form::Memory { save: Some(path), scalar, .. } = &argument.form {
+            try_one(path, *scalar, || format!("argument `{}`", argument.text))?;
         }
-        files::try_to_write(path)?;
+    }
+    for variable in variables {
+        if let Some(path) = &variable.save {
+            try_one(path, variable.scalar, || format!("global `{}`", variable.name))?;
+        }
     }
     Ok(())
+}
+
+fn try_one(path: &Path, scalar: Scalar, whose: impl FnOnce() -> String) -> Result<(), Failure> {
+    if extension(path) == "npy" {
+        npy::can_hold(scalar).map_err(|what| Failure::usage(format!("{}: {what}", whose())))?;
+    }
+    files::try_to_write(path)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::table::{count, wrap};
 /// For people.
 pub(super) fn text(found: &Found, inputs: &[Input<'_>]) -> String {
     let incomplete = match found.accesses.incomplete {
-        true => wrap("the kernel accesses more memory than is watched for races", "  "),
+        true => wrap("the kernel accesses more memory than can be watched for races", "  "),
         false => String::new(),
     };
     let left_out = found.accesses.left_out;

@@ -4,12 +4,14 @@
 
 use cuda_launch::event::EventFlags;
 use cuda_launch::{
-    CudaContext, CudaFunction, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchBuilder, LaunchConfig,
+    CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchBuilder,
+    LaunchConfig,
 };
 
 use super::Arguments;
 use super::argument::{Direction, Form};
 use super::data::Input;
+use super::global::Variable;
 use crate::failure::Failure;
 use crate::image::{File, Kernel, volume};
 
@@ -18,6 +20,8 @@ pub(crate) struct Launcher {
     pub(crate) context: CudaContext,
     pub(crate) function: CudaFunction,
     pub(crate) config: LaunchConfig,
+    pub(crate) variables: Vec<Variable>,
+    module: CudaModule,
     stream: CudaStream,
     cluster: Option<(u32, u32, u32)>,
     cooperative: bool,
@@ -31,10 +35,18 @@ pub(crate) enum Fill {
     Unwritten(u8),
 }
 
+/// What a kernel leaves.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    /// The contents of each argument's memory; nothing for values.
+    pub(crate) arguments: Vec<Vec<u8>>,
+    /// Those of each variable; nothing for one that is only set.
+    pub(crate) variables: Vec<Vec<u8>>,
+}
+
 /// How a launch ended.
 pub(crate) enum Finished {
-    /// The contents of each argument's memory; nothing for values.
-    Outputs(Vec<Vec<u8>>),
+    Outputs(Outputs),
     /// The kernel was stopped: why, as the emulator or the driver says it.
     Fault(Fault),
 }
@@ -59,14 +71,19 @@ impl Launcher {
         kernel: &Kernel,
         config: LaunchConfig,
         arguments: &Arguments,
+        variables: Vec<Variable>,
     ) -> Result<Self, Failure> {
-        let function = file.load(context)?.load_function(&kernel.name)?;
+        let module = file.load(context)?;
+        let function = module.load_function(&kernel.name)?;
+        variables.iter().try_for_each(|variable| variable.check(&module))?;
         let cluster = arguments.cluster.map(super::shape::Shape::tuple);
         opt_in(context, &function, config, cluster)?;
         Ok(Self {
             context: context.clone(),
             function,
             config,
+            variables,
+            module,
             stream: context.new_stream()?,
             cluster,
             cooperative: arguments.cooperative,
@@ -106,13 +123,17 @@ impl Launcher {
         Ok((Finished::Outputs(self.outputs(&held)?), times))
     }
 
+    /// The arguments on the device; variables are set.
     fn hold<'a>(&self, inputs: &'a [Input<'_>], fill: Fill) -> Result<Vec<Held<'a>>, Failure> {
+        for variable in &self.variables {
+            variable.set(&self.module, &self.stream)?;
+        }
         let hold = |input: &'a Input<'_>| -> Result<Held<'a>, Failure> {
             let Form::Memory { direction, scalar, with_length, .. } = &input.argument.form else {
                 let (text, size) = (&input.argument.text, input.bytes.len());
                 let odd = || {
                     Failure::usage(format!(
-                        "argument `{text}`: no value of {size} bytes can be passed from here; 1 to 16 can, and multiples of 8 up to 256"
+                        "argument `{text}`: a value of {size} bytes cannot be passed on the command line; 1 to 16 bytes can, and multiples of 8 up to 256"
                     ))
                 };
                 return is_passable(size).then_some(Held::Value(&input.bytes)).ok_or_else(odd);
@@ -176,12 +197,14 @@ impl Launcher {
         times.map_or(Ok(0.0), |(start, end)| start.elapsed_ms(&end))
     }
 
-    fn outputs(&self, held: &[Held<'_>]) -> Result<Vec<Vec<u8>>, Error> {
+    fn outputs(&self, held: &[Held<'_>]) -> Result<Outputs, Error> {
         let read = |argument: &Held<'_>| match argument {
             Held::Memory { buffer, written: true, .. } => self.stream.clone_dtoh(buffer),
             _ => Ok(Vec::new()),
         };
-        held.iter().map(read).collect()
+        let arguments = held.iter().map(read).collect::<Result<_, _>>()?;
+        let variables = self.variables.iter().map(|variable| variable.get(&self.module, &self.stream));
+        Ok(Outputs { arguments, variables: variables.collect::<Result<_, _>>()? })
     }
 }
 

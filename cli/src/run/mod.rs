@@ -6,6 +6,7 @@ mod check;
 mod data;
 mod device;
 mod findings;
+mod global;
 mod launch;
 mod npy;
 mod progress;
@@ -18,6 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::image::File;
 use crate::output::Outcome;
 use argument::Argument;
+use global::Global;
 use launch::{Finished, Launcher};
 
 pub(crate) use device::Place;
@@ -36,6 +38,11 @@ TYPE is one of u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64.
 DATA is @FILE (.npy, .txt, or raw bytes), 1,2,3, START..END, or COUNT*VALUE.
 An inout or out may end in @FILE to be saved there: out:f32:1024@sum.npy
 
+Variables, by their names in the file:
+  --global NAME=DATA            elements of its own type, if PTX says it
+  --global NAME=TYPE:DATA       elements; also NAME=hex:00ff
+  --global NAME=inout:TYPE:DATA shown afterwards; NAME=out:TYPE is only shown
+
 Example:
   cuda-launch run vecadd.ptx vecadd --arg in:f32[]:0..1024 \\
       --arg in:f32[]:1024*0.5 --arg out:f32[]:1024@sum.npy
@@ -48,7 +55,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Its name, mangled or as in the source
     kernel: String,
-    /// Blocks, as X, X,Y or X,Y,Z [default: one thread for each element]
+    /// Blocks, as X, X,Y or X,Y,Z [default: one thread per element]
     #[arg(long)]
     grid: Option<shape::Shape>,
     /// Threads per block [default: 256, or what the kernel asks for]
@@ -66,6 +73,9 @@ pub(crate) struct Arguments {
     /// An argument; repeat for each parameter; see below
     #[arg(long = "arg", value_name = "SPEC")]
     arguments: Vec<Argument>,
+    /// A `__constant__` or `__device__` variable to set or show; see below
+    #[arg(long = "global", value_name = "NAME=SPEC")]
+    globals: Vec<Global>,
     /// Elements to show per output
     #[arg(long, default_value_t = 32, value_name = "N")]
     print: usize,
@@ -82,20 +92,21 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.check && arguments.bench.is_some() {
-        return Err(Failure::usage("--check and --bench are two runs: ask for one of them"));
+        return Err(Failure::usage("--check and --bench exclude each other: give one of them"));
     }
     let file = File::read(&arguments.file)?;
     let kernel = file.kernel(&arguments.kernel)?;
     let inputs = arguments.arguments.iter().map(data::Input::load).collect::<Result<Vec<_>, _>>()?;
     argument::compare(&inputs, kernel)?;
+    let variables = global::load(&arguments.globals, &file)?;
     let config = shape::config(arguments, kernel, &inputs)?;
-    data::try_to_save(&arguments.arguments)?;
+    data::try_to_save(&arguments.arguments, &variables)?;
     let place = if arguments.check { arguments.place.for_check()? } else { arguments.place.clone() };
     if arguments.check {
         check::start();
     }
     let context = place.context()?;
-    let launcher = Launcher::new(&context, &file, kernel, config, arguments)?;
+    let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
     let (finished, checked, timed) = if arguments.check {
         let (finished, found) = check::run(&launcher, &inputs)?;
         (finished, Some(found), None)
@@ -106,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         (launcher.once(&inputs, launch::Fill::Zero)?, None, None)
     };
     if let Finished::Outputs(outputs) = &finished {
-        data::save(&inputs, outputs)?;
+        data::save(&inputs, &launcher.variables, outputs)?;
     }
     let (text, json) =
         report::answer(&launcher, &inputs, &finished, checked.as_ref(), timed.as_ref(), arguments.print);

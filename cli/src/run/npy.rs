@@ -58,8 +58,8 @@ pub(super) fn elements(bytes: &[u8], scalar: Scalar) -> Result<Range<usize>, Str
 
 /// The words of the header, and where they end.
 fn words(bytes: &[u8]) -> Result<(&str, usize), String> {
-    let cut = || format!("byte {}: the header is cut; save the array again", bytes.len());
-    let rest = bytes.strip_prefix(MAGIC).ok_or("byte 0: no file of numpy; write it with numpy.save")?;
+    let cut = || format!("byte {}: the header is truncated; save the array again", bytes.len());
+    let rest = bytes.strip_prefix(MAGIC).ok_or("byte 0: not a .npy file; write it with numpy.save")?;
     let [major, minor, rest @ ..] = rest else { return Err(cut()) };
     let (length, start) = match (major, minor, rest) {
         (1, 0, [a, b, ..]) => (usize::from(u16::from_le_bytes([*a, *b])), 10),
@@ -69,7 +69,7 @@ fn words(bytes: &[u8]) -> Result<(&str, usize), String> {
         (1..=3, 0, _) => return Err(cut()),
         _ => {
             return Err(format!(
-                "byte 6: version {major}.{minor} of the format; 1.0, 2.0 and 3.0 are known: save it with numpy.save"
+                "byte 6: unknown version {major}.{minor} of the format; 1.0, 2.0 and 3.0 are supported: save it with numpy.save"
             ));
         }
     };
@@ -78,7 +78,7 @@ fn words(bytes: &[u8]) -> Result<(&str, usize), String> {
     }
     let header = bytes.get(start..start + length).ok_or_else(cut)?;
     // Only names of fields need more than ASCII, and fields are refused.
-    let header = std::str::from_utf8(header).map_err(|_| format!("byte {start}: the header is no text"))?;
+    let header = std::str::from_utf8(header).map_err(|_| format!("byte {start}: the header is not text"))?;
     Ok((header, start + length))
 }
 
@@ -111,7 +111,7 @@ impl<'h> Header<'h> {
                 .and_then(value)
                 .ok_or_else(|| format!("is damaged after `{key}`"))?;
             let field = fields.iter_mut().find(|(name, _)| *name == key);
-            let (_, place) = field.ok_or_else(|| format!("has a key `{key}`, which is not of the format"))?;
+            let (_, place) = field.ok_or_else(|| format!("has the unknown key `{key}`"))?;
             if place.replace(value).is_some() {
                 return Err(format!("has `{key}` twice"));
             }
@@ -132,7 +132,7 @@ impl<'h> Header<'h> {
             ));
         }
         let found = quoted(self.descr).filter(|(_, rest)| rest.is_empty()).map(|(found, _)| found);
-        let found = found.ok_or_else(|| format!("elements of type {}, which is no name", self.descr))?;
+        let found = found.ok_or_else(|| format!("elements of type {}, which is not a string", self.descr))?;
         // One byte has no order.
         let orders: &[char] = if scalar.size() == 1 { &['|', '<', '>', '='] } else { &['<', '='] };
         if found.trim_start_matches(orders) == wanted.trim_start_matches(['<', '|']) {
@@ -194,7 +194,7 @@ fn value(text: &str) -> Option<(&str, &str)> {
 
 /// `(3, 4)`, `(3,)`, `()`.
 fn extents(shape: &str) -> Result<Vec<usize>, String> {
-    let odd = || format!("has a shape `{shape}`, which is no list of extents");
+    let odd = || format!("has a shape `{shape}`, which is not a tuple of extents");
     let list = shape.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).ok_or_else(odd)?.trim();
     if list.is_empty() {
         return Ok(Vec::new());

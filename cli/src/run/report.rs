@@ -7,6 +7,7 @@ use super::bench::Timed;
 use super::check::Found;
 use super::data::{Input, show};
 use super::findings;
+use super::global::Variable;
 use super::launch::{Fault, Finished, Launcher};
 use crate::signature::Scalar;
 use crate::style;
@@ -33,9 +34,12 @@ pub(super) fn answer(
             json["fault"] = fault_json(fault);
         }
         Finished::Outputs(outputs) => {
-            let (shown, list) = written(inputs, outputs, most);
+            let (shown, list) = written(inputs, &outputs.arguments, most);
             text += &shown;
             json["outputs"] = Value::Array(list);
+            let (shown, list) = variables(&launcher.variables, &outputs.variables, most);
+            text += &shown;
+            json["globals"] = Value::Array(list);
             text.extend(checked.map(|found| findings::text(found, inputs)));
         }
     }
@@ -62,6 +66,7 @@ fn heading(launcher: &Launcher) -> (String, Value) {
         "shared_bytes": shared,
         "fault": null,
         "outputs": [],
+        "globals": [],
     });
     (wrap(&text, ""), json)
 }
@@ -71,29 +76,40 @@ fn written(inputs: &[Input<'_>], outputs: &[Vec<u8>], most: usize) -> (String, V
     let (mut text, mut list) = (String::new(), Vec::new());
     for (index, (input, bytes)) in inputs.iter().zip(outputs).enumerate() {
         let Some((direction, scalar)) = input.memory().filter(|(d, _)| *d != Direction::In) else { continue };
-        text += &output_text(index, direction, scalar, bytes, most);
-        list.push(output_json(index, scalar, bytes, most));
+        text += &output_text(&format!("arg {index}:"), direction, scalar, bytes, most);
+        list.push(output_json("argument", index.into(), scalar, bytes, most));
     }
     (text, list)
 }
 
-fn output_text(index: usize, direction: Direction, scalar: Scalar, bytes: &[u8], most: usize) -> String {
+/// The variables that are to be shown.
+fn variables(variables: &[Variable], outputs: &[Vec<u8>], most: usize) -> (String, Vec<Value>) {
+    let (mut text, mut list) = (String::new(), Vec::new());
+    let shown = variables.iter().zip(outputs).filter(|(variable, _)| variable.direction != Direction::In);
+    for (variable, bytes) in shown {
+        let Variable { name, direction, scalar, .. } = variable;
+        text += &output_text(&format!("global {name}:"), *direction, *scalar, bytes, most);
+        list.push(output_json("name", name.as_str().into(), *scalar, bytes, most));
+    }
+    (text, list)
+}
+
+fn output_text(label: &str, direction: Direction, scalar: Scalar, bytes: &[u8], most: usize) -> String {
     if most == 0 {
         return String::new();
     }
     let total = bytes.len() / scalar.size();
     let word = if direction == Direction::Out { "out" } else { "inout" };
-    let mut text =
-        format!("{} {word} {} x {total}\n", style::strong(&format!("arg {index}:")), scalar.rust());
+    let mut text = format!("{} {word} {} x {total}\n", style::strong(label), scalar.rust());
     let cells: Vec<String> = show(bytes, scalar).take(most).collect();
     let wide = cells.iter().map(String::len).max().unwrap_or(1);
-    let label = total.saturating_sub(1).to_string().len();
+    let digits = total.saturating_sub(1).to_string().len();
     // A number of columns that people can count in.
-    let room = Columns::out().or_usual().saturating_sub(4 + label) / (wide + 1);
+    let room = Columns::out().or_usual().saturating_sub(4 + digits) / (wide + 1);
     let columns = [16, 10, 8, 5, 4, 2].into_iter().find(|n| *n <= room).unwrap_or(1);
     for (row, cells) in cells.chunks(columns).enumerate() {
         let line: Vec<String> = cells.iter().map(|cell| format!("{cell:>wide$}")).collect();
-        text += &format!("  {:>label$}  {}\n", row * columns, line.join(" "));
+        text += &format!("  {:>digits$}  {}\n", row * columns, line.join(" "));
     }
     if total > most {
         let rest = format!("and {} more; --print N shows more, @FILE saves all", total - most);
@@ -102,11 +118,11 @@ fn output_text(index: usize, direction: Direction, scalar: Scalar, bytes: &[u8],
     text
 }
 
-fn output_json(index: usize, scalar: Scalar, bytes: &[u8], most: usize) -> Value {
+fn output_json(key: &str, whose: Value, scalar: Scalar, bytes: &[u8], most: usize) -> Value {
     // Infinities and NaN are no numbers of JSON: they stay words.
     let value = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
     let values: Vec<Value> = show(bytes, scalar).take(most).map(value).collect();
-    json!({ "argument": index, "type": scalar.rust(), "elements": bytes.len() / scalar.size(), "values": values })
+    json!({ key: whose, "type": scalar.rust(), "elements": bytes.len() / scalar.size(), "values": values })
 }
 
 fn fault_text(fault: &Fault) -> String {

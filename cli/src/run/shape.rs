@@ -23,7 +23,7 @@ impl FromStr for Shape {
         }
         for (axis, part) in shape.iter_mut().zip(parts) {
             *axis =
-                part.trim().parse().map_err(|_| format!("`{part}` is no number: give X, X,Y or X,Y,Z"))?;
+                part.trim().parse().map_err(|_| format!("`{part}` is not a number: give X, X,Y or X,Y,Z"))?;
         }
         Ok(Self(shape))
     }
@@ -50,9 +50,8 @@ pub(super) fn config(
         Some(grid) => grid,
         None => {
             let width = u64::from(block.0[0].max(1));
-            let blocks = u32::try_from((elements as u64).div_ceil(width)).map_err(|_| {
-                Failure::usage("one thread for each element makes too many blocks: give --grid")
-            })?;
+            let blocks = u32::try_from((elements as u64).div_ceil(width))
+                .map_err(|_| Failure::usage("one thread per element makes too many blocks: give --grid"))?;
             Shape([blocks.max(1), 1, 1])
         }
     };

@@ -67,7 +67,7 @@ fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
         Failure::new(
             Exit::File,
             format!(
-                "there is no recorder `{RECORDER}` beside this program: `cargo install cuda-launch-cli` installs both, \
+                "the recorder `{RECORDER}` is not beside this program: `cargo install cuda-launch-cli` installs both, \
                  and `--recorder FILE` names another place"
             ),
         )
@@ -79,7 +79,7 @@ fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
     let system = || cuda_launch::Driver::system().ok().and_then(|driver| driver.file());
     match wish {
         Some("system") => {
-            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none, and `cuda-launch doctor` says what was tried"))
+            system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none; `cuda-launch doctor` shows what was tried"))
         }
         Some(name) => Ok(name.into()),
         None => match cuda_launch::diagnostics::doctor().serving().map(|serving| serving.source) {

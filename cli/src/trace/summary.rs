@@ -125,7 +125,7 @@ impl Summary {
             text += &columns.wrap(&format!("signal {signal} ended the program"), "  ");
         }
         if self.events == 0 {
-            let why = "the program made no call of the driver, or does not look for libcuda.so.1";
+            let why = "the program made no driver call, or does not load libcuda.so.1";
             text += &columns.wrap(why, "  ");
         }
         if self.unfinished > 0 {

@@ -25,7 +25,7 @@ pub(super) fn decompress(
         Compression::Zstd => (zstd(block, size, offset)?, "zstd"),
     };
     content.ok_or_else(|| {
-        let message = format!("a corrupt {name} block, or one that is longer than the entry says");
+        let message = format!("a corrupt {name} block, or one that exceeds the entry's size");
         ImageError::corrupt(offset, message)
     })
 }

@@ -120,7 +120,7 @@ impl<'a> Fatbin<'a> {
             None => Err(ImageError::new(
                 ImageErrorKind::Compressed,
                 self.entries.first().map_or(0, |e| e.offset),
-                "the fatbin has no cubin and no PTX that is not compressed",
+                "the fatbin has no uncompressed cubin or PTX",
             )),
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Entry<'a> {
     fn check_content(&self) -> Result<(), ImageError> {
         let content = self.content()?;
         // Where in the content something is wrong says nothing of the file: all is told of the block.
-        let inside = |_| ImageError::corrupt(self.offset, "what the compressed entry holds is damaged");
+        let inside = |_| ImageError::corrupt(self.offset, "the content of the compressed entry is damaged");
         match self.kind {
             EntryKind::Cubin => Cubin::read(&content).map(drop).map_err(inside),
             _ => ptx_text(&content).map(drop).map_err(inside),
@@ -250,7 +250,10 @@ impl<'a> Entry<'a> {
         self.uncompressed(EntryKind::Ptx, "PTX")?;
         let kind = Image::identify(self.payload).map_err(|e| e.inside(self.offset))?;
         if kind != ImageKind::Ptx {
-            return Err(ImageError::corrupt(self.offset, "the entry says PTX but holds something else"));
+            return Err(ImageError::corrupt(
+                self.offset,
+                "the entry is marked as PTX but holds something else",
+            ));
         }
         ptx_text(self.payload).map_err(|e| e.inside(self.offset))
     }

@@ -58,7 +58,7 @@ pub(super) fn records<'a>(data: &'a [u8], base: usize) -> Result<Vec<Record<'a>>
     let mut at = 0;
     while at < data.len() {
         let Some(&[format, attribute, low, high]) = data[at..].first_chunk() else {
-            return Err(ImageError::corrupt(base + at, "an attribute record is cut"));
+            return Err(ImageError::corrupt(base + at, "an attribute record is truncated"));
         };
         let value = u16::from_le_bytes([low, high]);
         let length = match format {

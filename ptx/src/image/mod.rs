@@ -187,7 +187,7 @@ fn unrecognized(bytes: &[u8]) -> ImageError {
         b if b.starts_with(b"MZ") => "this is a Windows program",
         b if is_path(b) => "this is a path, not the content of the file",
         b if is_text(b) => "this is text that does not begin with `.version`, as PTX does",
-        _ => "the bytes begin like none of them",
+        _ => "the bytes match none of these",
     };
     let message = format!("expected PTX text, a cubin or a fatbin: {found}");
     ImageError::new(ImageErrorKind::Unrecognized, 0, message)

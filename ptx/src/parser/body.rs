@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
                 _ => return Err(self.expected("a statement or `}`")),
             }
         }
-        if self.token.kind == Kind::End { Ok(block) } else { Err(self.expected("nothing behind the body")) }
+        if self.token.kind == Kind::End { Ok(block) } else { Err(self.expected("nothing after the body")) }
     }
 
     /// A label, or an instruction without guard. What it is shows in the token behind the word.
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.advance()?;
         if self.at(b':') {
             if name.contains('.') {
-                return Err(Fault::new(start, "a label has no dot"));
+                return Err(Fault::new(start, "a label cannot contain a dot"));
             }
             self.advance()?;
             block.push(Statement::Label(name));

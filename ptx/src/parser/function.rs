@@ -14,7 +14,7 @@ impl<'a> Cursor<'a> {
         if self.token.kind == Kind::End {
             Ok(function)
         } else {
-            Err(self.expected("nothing behind the function"))
+            Err(self.expected("nothing after the function"))
         }
     }
 

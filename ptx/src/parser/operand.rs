@@ -34,7 +34,7 @@ impl<'a> Cursor<'a> {
             Kind::Punct(b'{') => {
                 let list = self.nested(|c| c.list(b'}'))?;
                 if list.is_empty() {
-                    Err(Fault::new(self.end - 1, "a vector has elements"))
+                    Err(Fault::new(self.end - 1, "a vector needs elements"))
                 } else {
                     Ok(Operand::Vector(list))
                 }
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 let text = self.lexer.slice(start, self.end - 1);
-                Err(Fault::new(start, format!("`{}` is no address", number::shorten(text))))
+                Err(Fault::new(start, format!("`{}` is not an address", number::shorten(text))))
             }
         }
     }

@@ -70,6 +70,13 @@ impl CudaContext {
     /// Driver calls: `cuInit`, `cuDriverGetVersion`, `cuDeviceGet`, `cuDevicePrimaryCtxRetain`,
     /// `cuDeviceGetAttribute`. The context does not become current on any thread yet.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// let ctx = CudaContext::new(0)?;
+    /// println!("{}", ctx.device_name()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// No usable driver, no such device, or its context cannot be created.
     pub fn new(ordinal: u32) -> Result<Self, Error> {
@@ -139,6 +146,13 @@ impl CudaContext {
     }
 
     /// The device. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// println!("{:?}", ctx.device().compute_capability()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn device(&self) -> CudaDevice {
         self.inner.device.clone()
     }
@@ -146,6 +160,14 @@ impl CudaContext {
     /// The legacy default stream: work on it waits for all work in the context's blocking streams, and vice versa.
     ///
     /// It is passed as `CU_STREAM_LEGACY`. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let x = DeviceBuffer::from_host(&ctx.default_stream(), &[1u32, 2])?;
+    /// assert_eq!(x.to_host_vec(&ctx.default_stream())?, [1, 2]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn default_stream(&self) -> CudaStream {
         CudaStream::legacy(self)
     }
@@ -153,6 +175,14 @@ impl CudaContext {
     /// A new stream that does not synchronise with the default stream.
     ///
     /// Driver calls: `cuStreamCreateWithPriority`, and `cuCtxGetCurrent`/`cuCtxSetCurrent` as for every call on a context.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let (copies, kernels) = (ctx.new_stream()?, ctx.new_stream()?); // work on them may overlap
+    /// assert_ne!(copies.raw(), kernels.raw());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -163,6 +193,15 @@ impl CudaContext {
     /// Waits for all work in this context.
     ///
     /// Driver call: `cuCtxSynchronize`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// stream.call_host(|| println!("first"))?;
+    /// ctx.synchronize()?; // all streams of the context
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the
@@ -194,6 +233,13 @@ impl CudaContext {
     ///
     /// Driver call: `cuDeviceGetName`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// println!("{}", ctx.device_name()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn device_name(&self) -> Result<String, Error> {
@@ -201,6 +247,16 @@ impl CudaContext {
     }
 
     /// Multiprocessors of the device. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// let blocks = ctx.multiprocessor_count()? * f.max_active_blocks(256, 0)?; // as many as run at once
+    /// assert!(blocks > 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// None at present; later devices may have to be queried.
@@ -212,6 +268,15 @@ impl CudaContext {
     ///
     /// Driver call: `cuDeviceGetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::device::DeviceAttribute;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let bytes = ctx.device_attribute(DeviceAttribute::L2_CACHE_SIZE)?;
+    /// assert!(bytes >= 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
     pub fn device_attribute(&self, attribute: impl Into<DeviceAttribute>) -> Result<i32, Error> {
@@ -221,6 +286,14 @@ impl CudaContext {
     /// Free and total bytes of device memory.
     ///
     /// Driver call: `cuMemGetInfo`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let (free, total) = ctx.memory_info()?;
+    /// assert!(free <= total);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -233,6 +306,15 @@ impl CudaContext {
     }
 
     /// The limits that the device sets for launches. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let limits = ctx.limits();
+    /// assert!(limits.max_threads_per_block >= 512);
+    /// println!("clusters: {}", limits.cluster_launch);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn limits(&self) -> &DeviceLimits {
         &self.inner.limits
     }
@@ -243,12 +325,27 @@ impl CudaContext {
     }
 
     /// The driver. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert!(ctx.driver().has("cuInit"));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn driver(&self) -> &Arc<Driver> {
         &self.inner.driver
     }
 
     /// The newest CUDA version that the driver supports, in the format of `cuDriverGetVersion`: 13000 is 13.0. No
     /// driver call.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let version = ctx.driver_version();
+    /// println!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn driver_version(&self) -> u32 {
         self.inner.driver_version
     }
@@ -280,6 +377,17 @@ impl CudaContext {
     /// Calls of this crate do so themselves; call it before your own raw driver calls.
     ///
     /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` only if another context was current.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// ctx.bind()?; // for calls that do not go through this crate
+    /// let mut current = std::ptr::null_mut();
+    /// // SAFETY: `current` outlives the call.
+    /// unsafe { ctx.driver().cuCtxGetCurrent(&mut current) };
+    /// assert_eq!(current, ctx.raw());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -397,6 +505,14 @@ impl CudaContext {
     ///
     /// Driver call, for the last handle: `cuDevicePrimaryCtxRelease`, or `cuCtxDestroy` for a context that was created
     /// here. None for one that other code owns.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// use cuda_launch::context::ContextOptions;
+    /// # let device = CudaDevice::new(0)?;
+    /// device.create_context(&ContextOptions::default())?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the handle is released in any case.

@@ -56,6 +56,14 @@ impl CudaContext {
     ///
     /// Driver call: `cuCtxGetLimit`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::context::ContextLimit;
+    /// # let ctx = CudaContext::new(0)?;
+    /// println!("{} bytes for `printf`", ctx.limit(ContextLimit::PRINTF_FIFO_SIZE)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device has no such limit, `CUDA_ERROR_INVALID_VALUE` for a key that this
     /// driver does not know.
@@ -71,6 +79,17 @@ impl CudaContext {
     /// Sets a limit. The driver may round it: query it afterwards.
     ///
     /// Driver call: `cuCtxSetLimit`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::context::ContextLimit;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let before = ctx.limit(ContextLimit::STACK_SIZE)?;
+    /// ctx.set_limit(ContextLimit::STACK_SIZE, 4096)?; // for a kernel that recurs
+    /// assert!(ctx.limit(ContextLimit::STACK_SIZE)? >= 4096);
+    /// # ctx.set_limit(ContextLimit::STACK_SIZE, before)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`CudaContext::limit`]; `CUDA_ERROR_NOT_PERMITTED` for a read-only limit,
@@ -90,6 +109,13 @@ impl CudaContext {
     ///
     /// Driver call: `cuCtxGetCacheConfig`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// println!("{:?}", ctx.cache_config()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
@@ -105,6 +131,14 @@ impl CudaContext {
     /// Sets the cache preference.
     ///
     /// Driver call: `cuCtxSetCacheConfig`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::module::CacheConfig;
+    /// # let ctx = CudaContext::new(0)?;
+    /// ctx.set_cache_config(CacheConfig::PREFER_SHARED)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -122,6 +156,14 @@ impl CudaContext {
     ///
     /// Driver call: `cuCtxGetFlags`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let (schedule, flags) = ctx.flags()?;
+    /// println!("{schedule:?} {flags:?}");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetFlags")]
@@ -137,6 +179,16 @@ impl CudaContext {
     /// support.
     ///
     /// Driver call: `cuCtxSetFlags`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// use cuda_launch::context::{ContextFlags, ContextOptions, ContextSchedule};
+    /// # let device = CudaDevice::new(0)?;
+    /// let ctx = device.create_context(&ContextOptions::default())?;
+    /// ctx.set_flags(ContextSchedule::Yield, ContextFlags::empty())?;
+    /// assert_eq!(ctx.flags()?.0, ContextSchedule::Yield);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.1, `CUDA_ERROR_INVALID_VALUE` for flags that the driver does
@@ -154,6 +206,13 @@ impl CudaContext {
     /// A number that no other context in this process ever has.
     ///
     /// Driver call: `cuCtxGetId`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(ctx.id()?, CudaContext::new(0)?.id()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -39,6 +39,14 @@ impl CudaDevice {
     ///
     /// Driver calls: `cuInit`, `cuDeviceGetCount`.
     ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// for ordinal in 0..CudaDevice::count()? {
+    ///     println!("{}", CudaDevice::new(ordinal)?.name()?);
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// No usable driver.
     #[doc(alias = "cuDeviceGetCount")]
@@ -55,6 +63,14 @@ impl CudaDevice {
     ///
     /// Driver calls: `cuInit`, `cuDeviceGetCount`, `cuDeviceGet`.
     ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// for device in CudaDevice::all()? {
+    ///     println!("{}: {} bytes", device.name()?, device.total_memory()?);
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// No usable driver.
     pub fn all() -> Result<Vec<Self>, Error> {
@@ -64,6 +80,13 @@ impl CudaDevice {
     /// All devices of this driver, by ordinal.
     ///
     /// Driver calls: `cuInit`, `cuDeviceGetCount`, `cuDeviceGet`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaDevice, default_driver};
+    /// let driver = default_driver()?;
+    /// assert!(!CudaDevice::all_of(&driver)?.is_empty());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The driver cannot be initialised.
@@ -75,6 +98,13 @@ impl CudaDevice {
     ///
     /// Driver calls: `cuInit`, `cuDeviceGet`.
     ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// let device = CudaDevice::new(0)?;
+    /// assert_eq!(device.ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// No usable driver, or no such device.
     #[doc(alias = "cuDeviceGet")]
@@ -85,6 +115,13 @@ impl CudaDevice {
     /// Device `ordinal` of this driver.
     ///
     /// Driver calls: `cuInit`, `cuDeviceGet`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// let device = CudaDevice::with_driver(&cuda_emulator::driver(), 0)?;
+    /// assert!(device.name()?.contains("emulator"));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`CudaDevice::new`].
@@ -151,6 +188,14 @@ impl CudaDevice {
 
     /// Opens its primary context, like [`CudaContext::with_driver`].
     ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// let ctx = device.context()?;
+    /// assert_eq!(ctx.ordinal(), device.ordinal());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`CudaContext::new`].
     pub fn context(&self) -> Result<CudaContext, Error> {
@@ -160,6 +205,13 @@ impl CudaDevice {
     /// Its name.
     ///
     /// Driver call: `cuDeviceGetName`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// println!("{}", device.name()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -174,6 +226,13 @@ impl CudaDevice {
     /// Its address on the PCI bus, as `domain:bus:device.function` in hexadecimal.
     ///
     /// Driver call: `cuDeviceGetPCIBusId`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// assert_eq!(device.pci_bus_id()?.len(), "0000:00:00.0".len());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -190,6 +249,13 @@ impl CudaDevice {
     ///
     /// Driver call: `cuDeviceGetUuid`.
     ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// println!("{}", device.uuid()?); // GPU-...
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuDeviceGetUuid")]
@@ -204,6 +270,15 @@ impl CudaDevice {
     ///
     /// Driver calls: `cuDeviceGetAttribute`, twice.
     ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// if device.compute_capability()? >= (9, 0) {
+    ///     println!("has clusters");
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn compute_capability(&self) -> Result<(u32, u32), Error> {
@@ -215,6 +290,13 @@ impl CudaDevice {
     /// The size of its memory, in bytes.
     ///
     /// Driver call: `cuDeviceTotalMem`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// println!("{} GiB", device.total_memory()? >> 30);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -229,6 +311,14 @@ impl CudaDevice {
     /// The value of an attribute: by name, or by any raw number.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// use cuda_launch::device::DeviceAttribute;
+    /// # let device = CudaDevice::new(0)?;
+    /// assert_eq!(device.attribute(DeviceAttribute::WARP_SIZE)?, 32);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
@@ -254,6 +344,15 @@ impl CudaDevice {
     /// The NUMA node of its own memory; `None` if its memory is not a NUMA node.
     ///
     /// Driver call: `cuDeviceGetAttribute`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaDevice;
+    /// # let device = CudaDevice::new(0)?;
+    /// if let Some(node) = device.numa_node()? {
+    ///     println!("its memory is node {node}");
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` from drivers before 12.2.

@@ -122,6 +122,16 @@ impl CudaContext {
     ///
     /// Driver call: `cuEventCreate`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = ctx.new_event()?;
+    /// event.record(&stream)?;
+    /// event.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn new_event(&self) -> Result<CudaEvent, Error> {
@@ -131,6 +141,18 @@ impl CudaContext {
     /// An event that records time.
     ///
     /// Driver call: `cuEventCreate`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let (start, end) = (ctx.new_timing_event()?, ctx.new_timing_event()?);
+    /// start.record(&stream)?;
+    /// end.record(&stream)?;
+    /// end.synchronize()?;
+    /// println!("{} ms", start.elapsed_ms(&end)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -143,6 +165,17 @@ impl CudaEvent {
     /// Creates an event that counts as done until it is recorded.
     ///
     /// Driver call: `cuEventCreate`, with `CU_EVENT_DISABLE_TIMING`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaEvent};
+    /// use cuda_launch::event::EventFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = CudaEvent::new(&ctx, EventFlags::BLOCKING_SYNC)?;
+    /// event.record(&stream)?;
+    /// event.synchronize()?; // sleeps instead of spinning
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -172,6 +205,16 @@ impl CudaEvent {
 
     /// Releases ownership of the event: the caller destroys it, by `cuEventDestroy` or [`CudaEvent::from_raw_owned`];
     /// not before graphs whose launches record it as a launch attribute. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaEvent};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let raw = ctx.new_event()?.into_raw();
+    /// // SAFETY: 1, 2: it was just given up.
+    /// let event = unsafe { CudaEvent::from_raw_owned(&ctx, raw) };
+    /// assert!(event.query()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn into_raw(self) -> CUevent {
         self.0.release()
     }
@@ -180,6 +223,13 @@ impl CudaEvent {
     ///
     /// Driver call: `cuEventDestroy`, unless the event is borrowed, or a graph records it as a launch attribute, which then destroys
     /// it. It does not wait: work that waits for the event still does.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// ctx.new_event()?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the event is released in any case.
@@ -220,6 +270,16 @@ impl AnyEvent {
     /// Records the event after all work submitted to `stream` so far; an earlier record is forgotten.
     ///
     /// Driver call: `cuEventRecord`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = ctx.new_event()?;
+    /// event.record(&stream)?; // stands for the work that `stream` was given so far
+    /// event.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The event and the stream belong to different contexts, or any error returned by the driver.
@@ -276,6 +336,17 @@ impl AnyEvent {
     ///
     /// Driver call: `cuEventSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = ctx.new_event()?;
+    /// event.record(&stream)?;
+    /// event.synchronize()?;
+    /// assert!(event.query()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The first fault of work in the context, which is sticky.
     #[doc(alias = "cuEventSynchronize")]
@@ -289,6 +360,18 @@ impl AnyEvent {
     /// Whether the work before the event is done; true for an event that was never recorded.
     ///
     /// Driver call: `cuEventQuery`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = ctx.new_event()?;
+    /// event.record(&stream)?;
+    /// while !event.query()? {
+    ///     std::thread::yield_now();
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The first fault of work in the context, which is sticky.
@@ -305,6 +388,13 @@ impl AnyEvent {
     }
 
     /// The context. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(ctx.new_event()?.context().ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn context(&self) -> &CudaContext {
         &self.context
     }

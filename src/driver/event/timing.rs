@@ -34,6 +34,15 @@ impl TimingEvent {
     ///
     /// Driver call: `cuEventCreate`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::event::{EventFlags, TimingEvent};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let start = TimingEvent::new(&ctx, EventFlags::BLOCKING_SYNC)?;
+    /// assert!(start.query()?, "nothing was recorded");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuEventCreate")]
@@ -70,6 +79,19 @@ impl TimingEvent {
     /// The resolution is about half a microsecond. Driver call: `cuEventElapsedTime`; and `cuEventQuery`, to name the
     /// event that is not done.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let (start, end) = (ctx.new_timing_event()?, ctx.new_timing_event()?);
+    /// start.record(&stream)?;
+    /// let zeros = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20)?;
+    /// end.record(&stream)?;
+    /// end.synchronize()?;
+    /// println!("{} bytes in {} ms", zeros.len(), start.elapsed_ms(&end)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`EventError`]: one of the two was never recorded, or its work is not done yet. Also if the events belong to
     /// different contexts, or for the first fault of work in the context, which is sticky.
@@ -104,6 +126,13 @@ impl TimingEvent {
     ///
     /// Driver call: `cuEventDestroy`, unless the event is borrowed. It does not wait: work that waits for the event
     /// still does.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// ctx.new_timing_event()?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the event is released in any case.

@@ -160,6 +160,15 @@ impl CudaFunction {
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// use cuda_launch::module::FunctionAttribute;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert!(f.attribute(FunctionAttribute::NUM_REGS)? > 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for one that this driver does not know.
     #[doc(alias = "cuFuncGetAttribute")]
@@ -190,6 +199,14 @@ impl CudaFunction {
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// println!("{} registers per thread", f.registers()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn registers(&self) -> Result<u32, Error> {
@@ -199,6 +216,14 @@ impl CudaFunction {
     /// Local memory per thread, in bytes.
     ///
     /// Driver call: `cuFuncGetAttribute`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert_eq!(f.local_memory()?, 0, "nothing is spilled");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -221,6 +246,15 @@ impl CudaFunction {
     ///
     /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// f.set_max_dynamic_shared_memory(64 << 10)?; // more than 48 KiB have to be asked for
+    /// assert_eq!(f.max_dynamic_shared_memory(), 64 << 10);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` if the sum exceeds the device's limit.
     pub fn set_max_dynamic_shared_memory(&self, bytes: u32) -> Result<(), Error> {
@@ -232,6 +266,14 @@ impl CudaFunction {
     ///
     /// Driver call: `cuFuncGetAttribute`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// println!("{:?}", f.shared_carveout()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn shared_carveout(&self) -> Result<SharedCarveout, Error> {
@@ -241,6 +283,15 @@ impl CudaFunction {
     /// Sets how L1 memory should be divided while it runs; a launch attribute can override it.
     ///
     /// Driver call: `cuFuncSetAttribute`, which waits for copies that are under way.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// use cuda_launch::module::SharedCarveout;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// f.set_shared_carveout(SharedCarveout::Percent(50))?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for more than 100 percent.
@@ -259,6 +310,14 @@ impl CudaFunction {
     }
 
     /// The cluster shape that was compiled in, in blocks; `None` if there is none. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert_eq!(f.required_cluster(), None);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn required_cluster(&self) -> Option<(u32, u32, u32)> {
         self.kernel().required_cluster
     }
@@ -286,6 +345,14 @@ impl CudaFunction {
     /// Everything that limits its launches.
     ///
     /// Driver call: `cuFuncGetAttribute`, once for each that can change or was not asked for yet.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// println!("{}", f.limits()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -78,6 +78,14 @@ impl CudaFunction {
     ///
     /// Driver call: `cuFuncIsLoaded` (CUDA 12.4).
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// println!("{}", f.is_loaded()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuFuncIsLoaded")]
@@ -96,6 +104,15 @@ impl CudaFunction {
     ///
     /// Driver call: `cuFuncLoad` (CUDA 12.4).
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// f.load()?; // now, and not at the first launch
+    /// assert!(f.is_loaded()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuFuncLoad")]
@@ -112,6 +129,15 @@ impl CudaFunction {
     /// [`set_shared_carveout`](CudaFunction::set_shared_carveout).
     ///
     /// Driver call: `cuFuncSetCacheConfig`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// use cuda_launch::module::CacheConfig;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// f.set_cache_config(CacheConfig::PREFER_L1)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a number that is not a configuration.
@@ -151,37 +177,94 @@ impl CudaFunction {
     }
 
     /// The name that it was looked up by.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert_eq!(f.name(), "fill");
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn name(&self) -> &str {
         self.kernel.name()
     }
 
     /// The kernel's parameter list as reported by the driver or the image, or why it is unknown. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// let sizes: Vec<usize> = f.parameters().list().unwrap().iter().map(|parameter| parameter.size).collect();
+    /// assert_eq!(sizes, [8, 4, 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[doc(alias = "cuFuncGetParamInfo")]
     pub fn parameters(&self) -> &Parameters {
         self.kernel.parameters()
     }
 
     /// The maximum number of threads per block for this kernel on its device. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert!(f.max_threads_per_block() <= ctx.limits().max_threads_per_block);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn max_threads_per_block(&self) -> u32 {
         self.kernel.max_threads
     }
 
     /// Static shared memory per block, in bytes. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert_eq!(f.static_shared_memory(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn static_shared_memory(&self) -> u32 {
         self.kernel.static_shared_memory()
     }
 
     /// Dynamic shared memory that a launch may currently request, in bytes. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert!(f.max_dynamic_shared_memory() >= 48 << 10);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn max_dynamic_shared_memory(&self) -> u32 {
         self.kernel.max_dynamic_shared_memory()
     }
 
     /// The module; `None` for a function from [`CudaFunction::from_raw`]. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert!(f.module().is_some());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn module(&self) -> Option<&CudaModule> {
         self.module.as_ref()
     }
 
     /// The context.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, load_kernel_module};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
+    /// assert_eq!(f.context().ordinal(), ctx.ordinal());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn context(&self) -> &CudaContext {
         self.kernel.context()
     }

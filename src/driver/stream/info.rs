@@ -50,6 +50,14 @@ impl CudaContext {
     ///
     /// Driver call: `cuCtxGetStreamPriorityRange`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let priorities = ctx.stream_priorities()?;
+    /// assert!(priorities.greatest <= priorities.least);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
@@ -68,6 +76,15 @@ impl CudaStream {
     ///
     /// Driver call: `cuStreamGetFlags`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::stream::StreamFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert!(stream.flags()?.contains(StreamFlags::NON_BLOCKING));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetFlags")]
@@ -84,6 +101,14 @@ impl CudaStream {
     ///
     /// Driver call: `cuStreamGetPriority`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert_eq!(stream.priority()?, ctx.stream_priorities()?.least);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuStreamGetPriority")]
@@ -99,6 +124,14 @@ impl CudaStream {
     /// A number that no other stream in the process has, even after this one is destroyed.
     ///
     /// Driver call: `cuStreamGetId`, in drivers since CUDA 12.0.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert_ne!(stream.id()?, ctx.new_stream()?.id()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
@@ -132,6 +165,14 @@ impl CudaStream {
     /// Whether the stream belongs to `context` according to the driver: a check for handles created from raw ones.
     ///
     /// Driver call: `cuStreamGetCtx`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert!(stream.belongs_to(&ctx)?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.

@@ -98,6 +98,15 @@ impl CudaStream {
     ///
     /// Driver call: `cuStreamCreateWithPriority`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaStream};
+    /// use cuda_launch::stream::StreamFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let urgent = CudaStream::new(&ctx, StreamFlags::NON_BLOCKING, ctx.stream_priorities()?.greatest)?;
+    /// assert!(urgent.priority()? <= 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuStreamCreateWithPriority")]
@@ -178,6 +187,17 @@ impl CudaStream {
     ///
     /// No driver call.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaStream};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let raw = stream.raw(); // or the stream of another library
+    /// // SAFETY: 1, 2: `stream` lives longer.
+    /// let borrowed = unsafe { CudaStream::from_raw(&ctx, raw) };
+    /// borrowed.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
     /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
@@ -202,6 +222,18 @@ impl CudaStream {
     /// Releases ownership of the stream: the caller destroys it, by `cuStreamDestroy` or
     /// [`CudaStream::from_raw_owned`]. No driver call.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaStream};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// if let Ok(raw) = stream.into_raw() {
+    ///     // SAFETY: 1, 2: it was just given up.
+    ///     let stream = unsafe { CudaStream::from_raw_owned(&ctx, raw) };
+    ///     stream.synchronize()?;
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The handle itself, if it is not the last one: buffers that the stream used last hold others.
     pub fn into_raw(self) -> Result<CUstream, Self> {
@@ -211,6 +243,14 @@ impl CudaStream {
     }
 
     /// The context.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// assert_eq!(stream.context().ordinal(), ctx.ordinal());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     #[inline]
     pub fn context(&self) -> &CudaContext {
         &self.inner.context
@@ -225,6 +265,16 @@ impl CudaStream {
     /// Waits until all work submitted to the stream so far is done.
     ///
     /// Driver call: `cuStreamSynchronize`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.view_mut().set_zero(&stream)?;
+    /// stream.synchronize()?; // the memory is zero now
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The first fault of work in the context, which is sticky; or a panic in a host function of this stream.
@@ -264,6 +314,16 @@ impl CudaStream {
     ///
     /// Driver call: `cuStreamQuery`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// while !stream.query()? {
+    ///     std::thread::yield_now();
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The first fault of work in the context, which is sticky; when all is done, a panic in a host function of this
     /// stream.
@@ -293,6 +353,16 @@ impl CudaStream {
     /// The event may belong to another context, and be of any kind; it may be recorded again, or dropped, as soon as
     /// this returns. Driver call: `cuStreamWaitEvent`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let (other, event) = (ctx.new_stream()?, ctx.new_event()?);
+    /// event.record(&stream)?;
+    /// other.wait(&event)?; // what `other` is given from here on comes after
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuStreamWaitEvent")]
@@ -303,6 +373,17 @@ impl CudaStream {
     /// Like [`wait`](Self::wait), with flags.
     ///
     /// Driver call: `cuStreamWaitEvent`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::event::EventWaitFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let event = ctx.new_event()?;
+    /// event.record(&ctx.default_stream())?;
+    /// stream.wait_with(&event, EventWaitFlags::empty())?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
@@ -326,6 +407,18 @@ impl CudaStream {
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
     /// If the two belong to different drivers, the host waits instead: `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let other = ctx.new_stream()?;
+    /// other.call_host(|| println!("first"))?;
+    /// stream.join(&other)?;
+    /// stream.call_host(|| println!("second"))?;
+    /// # stream.synchronize()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
@@ -337,6 +430,16 @@ impl CudaStream {
     /// The fork of a capturing stream is part of the capture, and is joined at its end if it was not joined before.
     ///
     /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let branch = stream.fork()?; // behind the work of `stream`
+    /// branch.call_host(|| println!("beside it"))?;
+    /// stream.join(&branch)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -353,6 +456,14 @@ impl CudaStream {
     /// Destroys the stream now if this is the last handle to it, and reports any error.
     ///
     /// Driver call: `cuStreamDestroy`, for the last handle of a stream that this crate created.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// stream.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; the handle is released in any case.

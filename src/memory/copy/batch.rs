@@ -59,6 +59,20 @@ impl<'a> CopyBatch<'a> {
 
     /// Adds a copy of all of `source` to all of `target`. No driver call.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::CopyBatch;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut y = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
+    /// let mut batch = CopyBatch::new();
+    /// batch.push(&mut y, &x)?;
+    /// batch.submit(&stream)?;
+    /// assert_eq!(y.to_host_vec(&stream)?, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ.
     pub fn push<T: DeviceCopy>(
@@ -79,6 +93,20 @@ impl<'a> CopyBatch<'a> {
 
     /// Adds a copy of all of `source`, which is read before `submit` returns, over all of `target`. No driver call.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::CopyBatch;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let host = [5.0; 4];
+    /// let mut batch = CopyBatch::new();
+    /// batch.push_from_host(&mut x, &host)?;
+    /// batch.submit(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, host);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ.
     pub fn push_from_host<T: DeviceCopy>(
@@ -98,6 +126,20 @@ impl<'a> CopyBatch<'a> {
     }
 
     /// Adds a copy of all of `source` to all of `target`, for which `submit` waits. No driver call.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::CopyBatch;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut host = [0.0; 4];
+    /// let mut batch = CopyBatch::new();
+    /// batch.push_to_host(&mut host, &x)?;
+    /// batch.submit(&stream)?;
+    /// assert_eq!(host, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The lengths differ.
@@ -138,6 +180,21 @@ impl<'a> CopyBatch<'a> {
     /// Submits all copies to `stream`, which cannot be the default stream; waits only if one of them is to the host.
     ///
     /// Driver calls: `cuMemcpyBatchAsync`, `cuStreamSynchronize` for copies to the host; none for no copies.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::CopyBatch;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let (mut left, mut right) = ([0.0; 2], [0.0; 2]);
+    /// let (first, last) = x.split_at(2);
+    /// let mut batch = CopyBatch::new();
+    /// batch.push_to_host(&mut left, &first)?.push_to_host(&mut right, &last)?;
+    /// batch.submit(&stream)?;
+    /// assert_eq!((left, right), ([1.0, 2.0], [3.0, 4.0]));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer belongs to another

@@ -29,11 +29,21 @@ pub struct Extent {
 
 impl Extent {
     /// One plane of `height` rows.
+    ///
+    /// ```
+    /// use cuda_launch::memory::Extent;
+    /// assert_eq!(Extent::rows(4, 3).elements(), Some(12));
+    /// ```
     pub const fn rows(width: usize, height: usize) -> Self {
         Self { width, height, depth: 1 }
     }
 
     /// `depth` planes.
+    ///
+    /// ```
+    /// use cuda_launch::memory::Extent;
+    /// assert_eq!(Extent::planes(4, 3, 2).elements(), Some(24));
+    /// ```
     pub const fn planes(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth }
     }
@@ -79,6 +89,12 @@ pub struct RowLayout {
 
 impl RowLayout {
     /// Rows of `width` elements and planes of `rows` rows, without gaps.
+    ///
+    /// ```
+    /// use cuda_launch::memory::RowLayout;
+    /// let layout = RowLayout::packed::<f32>(10, 3);
+    /// assert_eq!((layout.pitch, layout.rows), (40, 3));
+    /// ```
     pub const fn packed<T>(width: usize, rows: usize) -> Self {
         Self { pitch: width.saturating_mul(size_of::<T>()), rows }
     }

@@ -24,6 +24,15 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`; none for an empty view.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.slice(1..3).to_host_vec(&stream)?, [2.0, 3.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver; a fault of earlier work is also
     /// reported here.
@@ -42,6 +51,17 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     ///
     /// Driver calls: `cuMemcpyDtoHAsync`, `cuStreamSynchronize`; none for an empty view.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut host = [0.0; 2];
+    /// x.slice(2..).copy_to_host(&stream, &mut host)?;
+    /// assert_eq!(host, [3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyDtoH")]
@@ -56,6 +76,16 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Copies all of `source` over the elements; returns when the copy is complete.
     ///
     /// Driver calls: `cuMemcpyHtoDAsync`, `cuStreamSynchronize`; none for an empty view.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.slice_mut(..2).copy_from_host(&stream, &[8.0, 9.0])?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [8.0, 9.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
@@ -82,6 +112,17 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     ///
     /// Both buffers may be dropped in the meantime: their memory is freed after the copy. Driver call:
     /// `cuMemcpyDtoDAsync`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut y = DeviceBuffer::<f32>::uninit(&stream, 2)?;
+    /// y.view_mut().copy_from_device(&stream, &x.slice(2..))?;
+    /// assert_eq!(y.to_host_vec(&stream)?, [3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The lengths differ, the stream or the source belongs to another context, or any error returned by the driver.
@@ -111,6 +152,16 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// Sets every byte to zero, on `stream`; does not wait.
     ///
     /// Driver call: `cuMemsetD8Async`; none for an empty view.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.slice_mut(1..3).set_zero(&stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [1.0, 0.0, 0.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver.

@@ -48,12 +48,39 @@ pub struct CopyTarget<'a, T: DeviceCopy> {
 
 impl<'a, T: DeviceCopy> CopySource<'a, T> {
     /// Host memory. A copy from it returns when it is complete.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::{CopySource, Extent, PitchedBuffer, RowLayout};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let pixels = [1u8, 2, 3, 4];
+    /// let source = CopySource::host(&pixels, RowLayout::packed::<u8>(2, 2));
+    /// let mut image = PitchedBuffer::<u8>::uninit(&stream, 2, 2)?;
+    /// stream.copy_region(&source, &mut image.as_target(), Extent::rows(2, 2))?;
+    /// assert_eq!(image.to_host_vec(&stream)?, pixels);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn host(memory: &'a [T], layout: RowLayout) -> Self {
         let place = Place::Host(memory.as_ptr().cast_mut().cast());
         Self::new(place, Bounds::Linear(size_of_val(memory), layout), Owner::Host)
     }
 
     /// Device memory: a buffer or view. It may be dropped while the copy runs: its memory is freed after the copy.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::{CopySource, CopyTarget, Extent, RowLayout};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let source = CopySource::device(&x, RowLayout::packed::<f32>(2, 2));
+    /// let mut column = [0.0; 2];
+    /// let mut target = CopyTarget::host(&mut column, RowLayout::packed::<f32>(1, 2));
+    /// stream.copy_region(&source.at(1, 0, 0), &mut target, Extent::rows(1, 2))?;
+    /// assert_eq!(column, [2.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn device<S: DeviceSlice<Element = T> + ?Sized>(memory: &'a S, layout: RowLayout) -> Self {
         let parts = memory.parts();
         let bounds = Bounds::Linear(parts.len * size_of::<T>(), layout);

@@ -111,6 +111,15 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     ///
     /// Driver calls: `cuMemHostAlloc`, `cuMemHostGetDevicePointer`; none for an empty buffer.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let buffer = PinnedBuffer::<f32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+    /// assert_eq!(buffer.as_slice()?, [0.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`]; [`Error::is_misaligned`] for elements whose alignment exceeds that of the driver's
     /// memory, which is at least a page; or any error returned by the driver.
@@ -137,6 +146,15 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     /// Allocates as many elements as `source` has and copies them.
     ///
     /// Driver calls: as [`PinnedBuffer::zeroed`].
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// let buffer = PinnedBuffer::from_slice(&ctx, &[1u32, 2, 3], PinnedFlags::WRITE_COMBINED)?;
+    /// assert_eq!(buffer.len(), 3);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`PinnedBuffer::zeroed`].
@@ -178,6 +196,18 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     ///
     /// Driver calls: `cuStreamSynchronize` if a stream wrote it.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut pinned = PinnedBuffer::<f32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+    /// x.view().copy_to_pinned(&stream, &mut pinned)?;
+    /// assert_eq!(pinned.as_slice()?, [1.0, 2.0, 3.0, 4.0]); // waits for the copy
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
     pub fn as_slice(&self) -> Result<&[T], Error> {
@@ -193,6 +223,19 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     ///
     /// Driver calls: `cuStreamSynchronize` for each stream that used it.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut pinned = PinnedBuffer::<f32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+    /// pinned.as_mut_slice()?.fill(3.0);
+    /// x.view_mut().copy_from_pinned(&stream, &pinned)?;
+    /// pinned.as_mut_slice()?.fill(4.0); // waits until the copy has read it
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_host_access`] while a graph uses the memory, or a fault of earlier work.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
@@ -204,26 +247,84 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     }
 
     /// All elements, for copies.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let pinned = PinnedBuffer::from_slice(&ctx, &[5.0f32, 6.0], PinnedFlags::empty())?;
+    /// x.slice_mut(..2).copy_from_pinned(&stream, pinned.view())?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [5.0, 6.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view(&self) -> PinnedView<'_, T> {
         PinnedView::new(self.start, self.len, &self.home, true)
     }
 
     /// All elements, for copies that write them.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut pinned = PinnedBuffer::<f32>::zeroed(&ctx, 2, PinnedFlags::empty())?;
+    /// x.slice(2..).copy_to_pinned(&stream, pinned.view_mut())?;
+    /// assert_eq!(pinned.as_slice()?, [3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view_mut(&mut self) -> PinnedViewMut<'_, T> {
         PinnedViewMut::new(self.start, self.len, &self.home, true)
     }
 
     /// The elements of `range`, for copies; `None` if it is not inside the buffer.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let pinned = PinnedBuffer::from_slice(&ctx, &[5.0f32; 8], PinnedFlags::empty())?;
+    /// assert!(pinned.try_slice(6..9).is_none());
+    /// x.view_mut().copy_from_pinned(&stream, pinned.try_slice(..4).unwrap())?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn try_slice(&self, range: impl RangeBounds<usize>) -> Option<PinnedView<'_, T>> {
         self.view().try_slice(range)
     }
 
     /// The elements of `range`, for copies that write them; `None` if it is not inside the buffer.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut pinned = PinnedBuffer::<f32>::zeroed(&ctx, 8, PinnedFlags::empty())?;
+    /// x.view().copy_to_pinned(&stream, pinned.try_slice_mut(4..).unwrap())?;
+    /// assert_eq!(pinned.as_slice()?[4..], [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn try_slice_mut(&mut self, range: impl RangeBounds<usize>) -> Option<PinnedViewMut<'_, T>> {
         self.view_mut().try_slice(range)
     }
 
     /// The elements as kernels see them, for reading: each access goes over the bus.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let pinned = PinnedBuffer::from_slice(&ctx, &[1u32, 2], PinnedFlags::DEVICE_MAP)?;
+    /// assert_eq!(pinned.device_view().to_host_vec(&stream)?, [1, 2]); // kernels can read it, too
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn device_view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.device, self.len, &self.home)
     }
@@ -239,11 +340,27 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     }
 
     /// The number of elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert_eq!(PinnedBuffer::<f32>::zeroed(&ctx, 4, PinnedFlags::empty())?.len(), 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// assert!(PinnedBuffer::<f32>::zeroed(&ctx, 0, PinnedFlags::empty())?.is_empty());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -270,6 +387,14 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     }
 
     /// Frees the memory now, after waiting for the streams that use it, and reports whether they faulted.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// PinnedBuffer::<f32>::zeroed(&ctx, 4, PinnedFlags::empty())?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A fault of earlier work; the buffer is released in any case.

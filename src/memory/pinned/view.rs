@@ -69,6 +69,16 @@ macro_rules! view_methods {
             }
 
             /// The elements of `range`; `None` if it is not inside the view.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, PinnedBuffer};
+            /// use cuda_launch::memory::PinnedFlags;
+            /// # let ctx = CudaContext::new(0)?;
+            /// let mut pinned = PinnedBuffer::<u32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+            /// assert!(pinned.view().try_slice(..5).is_none());
+            /// assert_eq!(pinned.view_mut().try_slice(1..).unwrap().len(), 3);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn try_slice(self, range: impl RangeBounds<usize>) -> Option<Self> {
                 let range = resolve(range, self.len)?;
                 // SAFETY: `resolve` found the range inside the `len` elements at `start`.
@@ -77,6 +87,15 @@ macro_rules! view_methods {
             }
 
             /// The number of elements.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, PinnedBuffer};
+            /// use cuda_launch::memory::PinnedFlags;
+            /// # let ctx = CudaContext::new(0)?;
+            /// let pinned = PinnedBuffer::<u32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+            /// assert_eq!(pinned.view().len(), 4);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn len(&self) -> usize {
                 self.len
             }
@@ -87,6 +106,15 @@ macro_rules! view_methods {
             }
 
             /// The size in bytes.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, PinnedBuffer};
+            /// use cuda_launch::memory::PinnedFlags;
+            /// # let ctx = CudaContext::new(0)?;
+            /// let pinned = PinnedBuffer::<u32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+            /// assert_eq!(pinned.view().byte_len(), 16);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn byte_len(&self) -> usize {
                 self.len * size_of::<T>()
             }
@@ -128,6 +156,18 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// the copy is done. A stream that captures makes the copy part of its graph. Driver call: `cuMemcpyHtoDAsync`;
     /// none for an empty view.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let pinned = PinnedBuffer::from_slice(&ctx, &[9.0f32; 4], PinnedFlags::empty())?;
+    /// x.view_mut().copy_from_pinned(&stream, &pinned)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [9.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoDAsync")]
@@ -163,6 +203,18 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     ///
     /// The destination cannot be read before the copy is done: [`PinnedBuffer::as_slice`] waits. A stream that captures makes
     /// the copy part of its graph. Driver call: `cuMemcpyDtoHAsync`; none for an empty view.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, PinnedBuffer};
+    /// use cuda_launch::memory::PinnedFlags;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut pinned = PinnedBuffer::<f32>::zeroed(&ctx, 4, PinnedFlags::empty())?;
+    /// x.view().copy_to_pinned(&stream, &mut pinned)?;
+    /// assert_eq!(pinned.as_slice()?, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.

@@ -17,28 +17,60 @@ macro_rules! device_pointer {
 
         impl<T> $name<T> {
             /// A pointer to this device address. Nothing is checked: only using it is unsafe.
+            ///
+            /// ```
+            /// use cuda_launch::DevicePtr;
+            /// let address = DevicePtr::<f32>::from_raw(0x1000);
+            /// assert_eq!(address.addr(), 0x1000);
+            /// ```
             pub const fn from_raw(address: u64) -> Self {
                 Self { address, of: PhantomData }
             }
 
             /// The address, in bytes.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.as_device_ptr().addr(), x.cu_deviceptr());
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             #[inline]
             pub const fn addr(self) -> u64 {
                 self.address
             }
 
             /// Whether the address is 0, like that of an empty buffer.
+            ///
+            /// ```
+            /// use cuda_launch::DevicePtr;
+            /// assert!(DevicePtr::<f32>::from_raw(0).is_null());
+            /// ```
             pub const fn is_null(self) -> bool {
                 self.address == 0
             }
 
             /// The address `count` elements further; wraps at the end of the address space.
+            ///
+            /// ```
+            /// use cuda_launch::DevicePtr;
+            /// let third = DevicePtr::<f32>::from_raw(0x1000).wrapping_add(2);
+            /// assert_eq!(third.addr(), 0x1008);
+            /// ```
             #[must_use]
             pub const fn wrapping_add(self, count: u64) -> Self {
                 Self::from_raw(self.address.wrapping_add(count.wrapping_mul(size_of::<T>() as u64)))
             }
 
             /// The same address, with another type.
+            ///
+            /// ```
+            /// use cuda_launch::DevicePtr;
+            /// let bytes = DevicePtr::<f32>::from_raw(0x1000).cast::<u8>();
+            /// assert_eq!(bytes.wrapping_add(1).addr(), 0x1001);
+            /// ```
             pub const fn cast<U>(self) -> $name<U> {
                 $name::from_raw(self.address)
             }

@@ -153,6 +153,16 @@ impl<T: ArrayElement> CudaArray<T> {
     ///
     /// Driver call: `cuArray3DCreate`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 2 }, ArrayFlags::empty())?;
+    /// assert_eq!(image.len(), 8);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that has no elements or that the device
     /// does not support.
@@ -202,6 +212,15 @@ impl<T: ArrayElement> CudaArray<T> {
     ///
     /// Driver call: `cuArray3DGetDescriptor`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 2 }, ArrayFlags::empty())?;
+    /// println!("{:?}", image.descriptor()?);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Any error returned by the driver.
     #[doc(alias = "cuArray3DGetDescriptor")]
@@ -216,6 +235,16 @@ impl<T: ArrayElement> CudaArray<T> {
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let row = CudaArray::<f32>::new(&ctx, ArrayShape::D1 { width: 4 }, ArrayFlags::empty())?;
+    /// row.copy_from_host(&stream, &[1.0, 2.0, 3.0, 4.0])?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyHtoA")]
@@ -228,6 +257,19 @@ impl<T: ArrayElement> CudaArray<T> {
     ///
     /// Driver calls: `cuMemcpy2DAsync` or `cuMemcpy3DAsync`, `cuStreamSynchronize`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let row = CudaArray::<u32>::new(&ctx, ArrayShape::D1 { width: 2 }, ArrayFlags::empty())?;
+    /// row.copy_from_host(&stream, &[1, 2])?;
+    /// let mut host = [0; 2];
+    /// row.copy_to_host(&stream, &mut host)?;
+    /// assert_eq!(host, [1, 2]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The lengths differ, the stream belongs to another context, or any error returned by the driver.
     #[doc(alias = "cuMemcpyAtoH")]
@@ -239,6 +281,17 @@ impl<T: ArrayElement> CudaArray<T> {
 
     /// All elements, row by row without gaps. Calls and errors are those of [`CudaArray::copy_to_host`].
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let row = CudaArray::<u32>::new(&ctx, ArrayShape::D1 { width: 2 }, ArrayFlags::empty())?;
+    /// row.copy_from_host(&stream, &[1, 2])?;
+    /// assert_eq!(row.to_host_vec(&stream)?, [1, 2]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
@@ -249,12 +302,41 @@ impl<T: ArrayElement> CudaArray<T> {
     }
 
     /// What [`CudaStream::copy_region`] reads.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::{CopyTarget, Extent, RowLayout};
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 2, height: 2 }, ArrayFlags::empty())?;
+    /// image.copy_from_host(&stream, &[5.0; 4])?;
+    /// let mut rows = CopyTarget::device(&mut x, RowLayout::packed::<f32>(2, 2));
+    /// stream.copy_region(&image.as_source(), &mut rows, Extent::rows(2, 2))?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [5.0; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn as_source(&self) -> CopySource<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
         CopySource::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
     }
 
     /// What [`CudaStream::copy_region`] writes.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::memory::{CopySource, Extent, RowLayout};
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 2, height: 2 }, ArrayFlags::empty())?;
+    /// let rows = CopySource::device(&x, RowLayout::packed::<f32>(2, 2));
+    /// stream.copy_region(&rows, &mut image.as_target(), Extent::rows(2, 2))?;
+    /// assert_eq!(image.to_host_vec(&stream)?, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn as_target(&self) -> CopyTarget<'_, T> {
         let bounds = Bounds::Array(self.inner.extent);
         CopyTarget::new(Place::Array(self.inner.raw), bounds, Owner::Array(&self.inner))
@@ -265,11 +347,30 @@ impl<T: ArrayElement> CudaArray<T> {
     }
 
     /// Elements per row, rows, and planes, layers or faces.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::Extent;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 2 }, ArrayFlags::empty())?;
+    /// assert_eq!(image.extent(), Extent::rows(4, 2));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn extent(&self) -> Extent {
         self.inner.extent
     }
 
     /// The total number of elements.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 2 }, ArrayFlags::empty())?;
+    /// assert_eq!(image.len(), 8);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         // The driver allocated them: they can be counted.
         self.inner.extent.elements().unwrap_or(usize::MAX)

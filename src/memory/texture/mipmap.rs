@@ -64,6 +64,15 @@ impl<T: ArrayElement> MipmappedArray<T> {
     /// The number of levels is capped at the number of times that the sizes can be halved. Driver call:
     /// `cuMipmappedArrayCreate`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, MipmappedArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pyramid = MipmappedArray::<f32>::new(&ctx, ArrayShape::D2 { width: 8, height: 8 }, ArrayFlags::empty(), 3)?;
+    /// assert_eq!(pyramid.levels(), 3);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_memory`], or `CUDA_ERROR_INVALID_VALUE` for a shape that the device does not support.
     #[doc(alias = "cuMipmappedArrayCreate")]
@@ -90,6 +99,16 @@ impl<T: ArrayElement> MipmappedArray<T> {
     /// The array of a level; 0 is the largest. It keeps all levels alive.
     ///
     /// Driver calls: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::Extent;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, MipmappedArray};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let pyramid = MipmappedArray::<f32>::new(&ctx, ArrayShape::D2 { width: 8, height: 8 }, ArrayFlags::empty(), 3)?;
+    /// assert_eq!(pyramid.level(2)?.extent(), Extent::rows(2, 2));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` if there is no such level.

@@ -79,6 +79,18 @@ impl TextureObject {
     ///
     /// Driver call: `cuTexObjectCreate`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, TextureDescriptor, TextureObject};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 2 }, ArrayFlags::empty())?;
+    /// image.copy_from_host(&stream, &[1.0; 8])?;
+    /// let texture = TextureObject::from_array(&image, &TextureDescriptor::default())?;
+    /// println!("{:?}", texture.handle());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Linear filtering of integers, or any error returned by the driver.
     pub fn from_array<T: ArrayElement>(
@@ -123,6 +135,17 @@ impl TextureObject {
     /// The memory stays allocated as long as the texture lives, even when its buffer is dropped. Address mode and
     /// filter are ignored. Driver calls: `cuPointerGetAttributes`, `cuTexObjectCreate`.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::texture::{TextureDescriptor, TextureObject};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let texture = TextureObject::from_linear(&x, &TextureDescriptor::default())?;
+    /// println!("{:?}", texture.handle());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` if the memory is not aligned to the device's texture alignment (512 bytes, which all
     /// buffers are) or has more elements than the device supports.
@@ -158,6 +181,19 @@ impl TextureObject {
     ///
     /// The memory stays allocated as long as the texture lives, even when its buffer is dropped. Driver call:
     /// `cuTexObjectCreate`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::memory::PitchedBuffer;
+    /// use cuda_launch::texture::{TextureDescriptor, TextureObject};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut image = PitchedBuffer::<f32>::uninit(&stream, 4, 2)?;
+    /// image.fill(&stream, 1.0)?;
+    /// let texture = TextureObject::from_pitched(&image, &TextureDescriptor::default())?;
+    /// texture.read_on(&stream)?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Linear filtering of integers, or any error returned by the driver.
@@ -250,6 +286,17 @@ impl TextureObject {
     }
 
     /// The context.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::texture::{TextureDescriptor, TextureObject};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let texture = TextureObject::from_linear(&x, &TextureDescriptor::default())?;
+    /// assert_eq!(texture.context().ordinal(), 0);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn context(&self) -> &CudaContext {
         self.inner.used.context()
     }
@@ -258,6 +305,16 @@ impl TextureObject {
     /// that was given the texture, it shares ownership, and the texture is destroyed with the graph.
     ///
     /// Driver calls: `cuCtxSynchronize`, `cuTexObjectDestroy`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// use cuda_launch::texture::{TextureDescriptor, TextureObject};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// TextureObject::from_linear(&x, &TextureDescriptor::default())?.close()?;
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Any error returned by the driver; this handle is released in any case.

@@ -68,6 +68,16 @@ impl SurfaceObject {
     ///
     /// Driver call: `cuSurfObjectCreate`.
     ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray, SurfaceObject};
+    /// # let ctx = CudaContext::new(0)?;
+    /// let image = CudaArray::<f32>::new(&ctx, ArrayShape::D2 { width: 4, height: 2 }, ArrayFlags::SURFACE)?;
+    /// let surface = SurfaceObject::new(&image)?;
+    /// println!("{:?}", surface.handle());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The array was not created for surfaces, or any error returned by the driver.
     pub fn new<T: ArrayElement>(array: &CudaArray<T>) -> Result<Self, Error> {

@@ -15,6 +15,18 @@ use crate::driver::CudaContext;
 
 /// Device memory that can be read: buffers, views, and references and smart pointers to them.
 ///
+/// ```
+/// use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceSlice, Error};
+/// # let ctx = CudaContext::new(0)?;
+/// # let stream = ctx.new_stream()?;
+/// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// fn average(memory: &impl DeviceSlice<Element = f32>, stream: &CudaStream) -> Result<f32, Error> {
+///     Ok(stream.clone_dtoh(memory)?.iter().sum::<f32>() / memory.len() as f32)
+/// }
+/// assert_eq!((average(&x, &stream)?, average(&x.slice(2..), &stream)?), (2.5, 3.5));
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+///
 /// Implement it, and [`DeviceSliceMut`], for memory of your own: launches and copies then take your type wherever they take a buffer,
 /// order it, and keep it alive. Memory of another allocator first becomes a buffer, by [`DeviceBuffer::from_foreign`] or
 /// [`from_raw_parts`](DeviceBuffer::from_raw_parts), which remembers who uses it and says how it ends; your type holds that buffer, or
@@ -85,9 +97,35 @@ pub unsafe trait DeviceSlice {
     type Element: DeviceCopy;
 
     /// References to the address and the length: what the packet of a launch points at.
+    ///
+    /// ```
+    /// // A tensor that wraps a buffer hands on the buffer's.
+    /// use cuda_launch::memory::SliceParts;
+    /// use cuda_launch::{DeviceBuffer, DeviceSlice};
+    /// struct Tensor { buffer: DeviceBuffer<f32>, shape: [usize; 2] }
+    /// // SAFETY: 1 to 3: those of a buffer, which is never replaced.
+    /// unsafe impl DeviceSlice for Tensor {
+    ///     type Element = f32;
+    ///     fn parts(&self) -> SliceParts<'_, f32> {
+    ///         self.buffer.parts()
+    ///     }
+    /// }
+    /// ```
     fn parts(&self) -> SliceParts<'_, Self::Element>;
 
     /// Address of the first element; 0 for none. See [`DeviceBuffer::cu_deviceptr`].
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer, DeviceSlice};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// fn address(memory: &impl DeviceSlice) -> u64 {
+    ///     memory.address()
+    /// }
+    /// assert_eq!(address(&x.slice(1..)), x.cu_deviceptr() + 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn address(&self) -> u64 {
         let parts = self.parts();
         parts.home.escape();
@@ -95,22 +133,62 @@ pub unsafe trait DeviceSlice {
     }
 
     /// The number of elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!((x.view().len(), x.slice(1..3).len()), (4, 2));
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn len(&self) -> usize {
         *self.parts().len
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert!(x.slice(4..).is_empty() && !x.view().is_empty());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The context that the memory belongs to.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.view().context().ordinal(), ctx.ordinal());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     fn context(&self) -> &CudaContext {
         self.parts().home.context()
     }
 }
 
 /// Device memory that can be written: buffers and mutable views.
+///
+/// ```
+/// use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceSliceMut, DeviceViewMut, Error};
+/// # let ctx = CudaContext::new(0)?;
+/// # let stream = ctx.new_stream()?;
+/// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// fn clear(memory: &mut impl DeviceSliceMut<Element = f32>, stream: &CudaStream) -> Result<(), Error> {
+///     DeviceViewMut::of(memory).set_zero(stream)
+/// }
+/// clear(&mut x, &stream)?;
+/// clear(&mut x.slice_mut(2..), &stream)?;
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
 ///
 /// # Safety
 /// 1. Nothing else uses the memory while `self` is mutably borrowed.
@@ -197,6 +275,16 @@ macro_rules! view_methods {
 
             /// The elements of `range`.
             ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.view().slice(1..3).to_host_vec(&stream)?, [2.0, 3.0]);
+            /// x.view_mut().slice(2..).set_zero(&stream)?;
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
+            ///
             /// # Panics
             /// If the range is not inside the view, as with slices; `try_slice` does not panic.
             #[track_caller]
@@ -212,12 +300,32 @@ macro_rules! view_methods {
             }
 
             /// The elements of `range`; `None` if it is not inside the view.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert!(x.view().try_slice(2..5).is_none() && x.view_mut().try_slice(..4).is_some());
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn try_slice(self, range: impl RangeBounds<usize>) -> Option<Self> {
                 let range = resolve(range, self.len)?;
                 Some(self.part(range))
             }
 
             /// The first `mid` elements and the rest.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// let (mut left, right) = x.view_mut().split_at(2);
+            /// left.copy_from_device(&stream, &right)?;
+            /// assert_eq!(x.to_host_vec(&stream)?, [3.0, 4.0, 3.0, 4.0]);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             ///
             /// # Panics
             /// If `mid` is past the end, as with slices.
@@ -236,12 +344,30 @@ macro_rules! view_methods {
             }
 
             /// The raw address, as driver functions take it; see [`DeviceBuffer::cu_deviceptr`].
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.slice(1..).cu_deviceptr(), x.cu_deviceptr() + 4);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn cu_deviceptr(&self) -> cuda_driver_sys::CUdeviceptr {
                 self.home.escape();
                 self.address
             }
 
             /// The address for a kernel to read from; see [`DeviceBuffer::as_device_ptr`].
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.slice(2..).as_device_ptr().addr(), x.as_device_ptr().addr() + 8);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn as_device_ptr(&self) -> DevicePtr<T> {
                 self.home.address_taken();
                 DevicePtr::from_raw(self.address)
@@ -258,6 +384,15 @@ macro_rules! view_methods {
             }
 
             /// The size in bytes.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.slice(1..).byte_len(), 12);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn byte_len(&self) -> usize {
                 self.len * size_of::<T>()
             }
@@ -317,6 +452,19 @@ impl<'a, T: DeviceCopy> DeviceView<'a, T> {
 
 impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
     /// All elements of any device memory, for writing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceSliceMut, DeviceViewMut, Error};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// fn clear(memory: &mut impl DeviceSliceMut<Element = f32>, stream: &CudaStream) -> Result<(), Error> {
+    ///     DeviceViewMut::of(memory).set_zero(stream)
+    /// }
+    /// clear(&mut x.slice_mut(1..), &stream)?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [1.0, 0.0, 0.0, 0.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn of(memory: &'a mut (impl DeviceSliceMut<Element = T> + ?Sized)) -> Self {
         let parts = memory.parts_mut();
         Self::new(*parts.address, *parts.len, parts.home)
@@ -325,17 +473,47 @@ impl<'a, T: DeviceCopy> DeviceViewMut<'a, T> {
 
 impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// The address for a kernel to write to; see [`DeviceBuffer::as_device_ptr`].
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.slice_mut(1..).as_mut_device_ptr().addr(), x.as_device_ptr().addr() + 4);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn as_mut_device_ptr(&mut self) -> DevicePtrMut<T> {
         self.home.address_taken();
         DevicePtrMut::from_raw(self.address)
     }
 
     /// The same elements, for reading.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let tail = x.slice_mut(2..);
+    /// assert_eq!(tail.as_view().to_host_vec(&stream)?, [3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn as_view(&self) -> DeviceView<'_, T> {
         DeviceView::new(self.address, self.len, self.home)
     }
 
     /// The same elements, with a shorter lifetime.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut tail = x.slice_mut(2..);
+    /// tail.view_mut().slice(1..).set_zero(&stream)?; // `tail` is still here
+    /// assert_eq!(tail.len(), 2);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut::new(self.address, self.len, self.home)
     }

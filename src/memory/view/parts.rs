@@ -13,22 +13,62 @@ macro_rules! parts {
     ($view:ident, $chunks:ident, $exact:ident, $what:literal) => {
         impl<'a, T: DeviceCopy> $view<'a, T> {
             /// The first `mid` elements and the rest; `None` if `mid` is past the end.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert!(x.view().try_split_at(5).is_none());
+            /// let (left, right) = x.view().try_split_at(1).unwrap();
+            /// assert_eq!((left.len(), right.len()), (1, 3));
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn try_split_at(self, mid: usize) -> Option<(Self, Self)> {
                 (mid <= self.len()).then(|| self.split_at(mid))
             }
 
             /// The first element, as a view of one; `None` if there is none.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.view().first().unwrap().to_host_vec(&stream)?, [1.0]);
+            /// assert!(x.slice(4..).first().is_none());
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn first(self) -> Option<Self> {
                 self.try_slice(..1)
             }
 
             /// The last element, as a view of one; `None` if there is none.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.view().last().unwrap().to_host_vec(&stream)?, [4.0]);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn last(self) -> Option<Self> {
                 let len = self.len();
                 self.try_slice(len.checked_sub(1)?..)
             }
 
             /// Chunks of `size` elements each; the last one may have fewer.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// let lengths: Vec<usize> = x.view().chunks(3).map(|chunk| chunk.len()).collect();
+            /// assert_eq!(lengths, [3, 1]);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             ///
             /// # Panics
             /// If `size` is 0, as with slices; `try_chunks` does not panic.
@@ -39,11 +79,31 @@ macro_rules! parts {
             }
 
             /// Like `chunks`; `None` if `size` is 0.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert!(x.view().try_chunks(0).is_none());
+            /// assert_eq!(x.view().try_chunks(2).unwrap().count(), 2);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn try_chunks(self, size: usize) -> Option<$chunks<'a, T>> {
                 (size != 0).then(|| self.chunks(size))
             }
 
             /// Chunks of exactly `size` elements; the rest is the remainder.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// let chunks = x.view().chunks_exact(3);
+            /// assert_eq!((chunks.len(), chunks.into_remainder().len()), (1, 1));
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             ///
             /// # Panics
             /// If `size` is 0, as with slices; `try_chunks_exact` does not panic.
@@ -56,6 +116,15 @@ macro_rules! parts {
             }
 
             /// Like `chunks_exact`; `None` if `size` is 0.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert!(x.view().try_chunks_exact(0).is_none());
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn try_chunks_exact(self, size: usize) -> Option<$exact<'a, T>> {
                 (size != 0).then(|| self.chunks_exact(size))
             }
@@ -63,6 +132,16 @@ macro_rules! parts {
             /// The same bytes as elements of another type, if its size and alignment allow.
             ///
             /// Every bit pattern is valid for both types, so nothing else can be wrong. No driver call.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.view().cast::<u32>()?.to_host_vec(&stream)?[0], 1.0f32.to_bits());
+            /// assert!(x.slice(..1).cast::<u64>().unwrap_err().is_out_of_bounds());
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             ///
             /// # Errors
             /// [`Error::is_out_of_bounds`] if the number of bytes is not a multiple of the element size, the address is
@@ -122,6 +201,15 @@ macro_rules! parts {
 
         impl<'a, T: DeviceCopy> $exact<'a, T> {
             /// The elements after the last whole chunk.
+            ///
+            /// ```
+            /// use cuda_launch::{CudaContext, DeviceBuffer};
+            /// # let ctx = CudaContext::new(0)?;
+            /// # let stream = ctx.new_stream()?;
+            /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+            /// assert_eq!(x.view().chunks_exact(3).into_remainder().to_host_vec(&stream)?, [4.0]);
+            /// # Ok::<(), cuda_launch::Error>(())
+            /// ```
             pub fn into_remainder(self) -> $view<'a, T> {
                 self.remainder
             }
@@ -155,11 +243,32 @@ parts!(DeviceViewMut, ChunksMut, ChunksExactMut, "Elements of device memory, to 
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Like [`DeviceBuffer::split_at`]; `None` if `mid` is past the end.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert!(x.try_split_at(5).is_none() && x.try_split_at(4).is_some());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn try_split_at(&self, mid: usize) -> Option<(DeviceView<'_, T>, DeviceView<'_, T>)> {
         self.view().try_split_at(mid)
     }
 
     /// Like [`DeviceBuffer::split_at_mut`]; `None` if `mid` is past the end.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// if let Some((mut left, right)) = x.try_split_at_mut(2) {
+    ///     left.copy_from_device(&stream, &right)?;
+    /// }
+    /// assert_eq!(x.to_host_vec(&stream)?, [3.0, 4.0, 3.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     pub fn try_split_at_mut(&mut self, mid: usize) -> Option<(DeviceViewMut<'_, T>, DeviceViewMut<'_, T>)> {
         self.view_mut().try_split_at(mid)
     }
@@ -184,6 +293,18 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// Chunks of `size` elements, for writing; the last may have fewer.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// for mut pair in x.chunks_mut(2) {
+    ///     pair.copy_from_host(&stream, &[0.0, 1.0])?;
+    /// }
+    /// assert_eq!(x.to_host_vec(&stream)?, [0.0, 1.0, 0.0, 1.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Panics
     /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks`] does not panic.
     #[track_caller]
@@ -193,6 +314,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// Chunks of exactly `size` elements, for reading.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.chunks_exact(3).count(), 1);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Panics
     /// If `size` is 0, as with slices; [`DeviceView::try_chunks_exact`] does not panic.
     #[track_caller]
@@ -201,6 +331,18 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// Chunks of exactly `size` elements, for writing.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// for mut chunk in x.chunks_exact_mut(3) {
+    ///     chunk.set_zero(&stream)?;
+    /// }
+    /// assert_eq!(x.to_host_vec(&stream)?, [0.0, 0.0, 0.0, 4.0]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Panics
     /// If `size` is 0, as with slices; [`DeviceViewMut::try_chunks_exact`] does not panic.
@@ -229,6 +371,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// All bytes as elements of another type, for writing.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.cast_mut::<u32>()?.fill(&stream, 2.5f32.to_bits())?;
+    /// assert_eq!(x.to_host_vec(&stream)?, [2.5; 4]);
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`DeviceViewMut::cast`].
     pub fn cast_mut<U: DeviceCopy>(&mut self) -> Result<DeviceViewMut<'_, U>, Error> {
@@ -237,6 +389,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
     /// The elements of `range`, to read, or an error with the range and the length.
     ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(x.get(1..2)?.len(), 1);
+    /// assert!(x.get(3..9).unwrap_err().is_out_of_bounds());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_out_of_bounds`].
     pub fn get(&self, range: impl RangeBounds<usize> + Clone + Debug) -> Result<DeviceView<'_, T>, Error> {
@@ -244,6 +406,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// The elements of `range`, to write, or an error with the range and the length.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.get_mut(..2)?.set_zero(&stream)?;
+    /// assert!(x.get_mut(5..).is_err());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`].

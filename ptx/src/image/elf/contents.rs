@@ -155,7 +155,7 @@ fn check_notes(section: &Section<'_>) -> Result<(), ImageError> {
     while at < section.size {
         let field = section.offset + at as usize;
         let Ok(header) = data.range(at, 12, "note").map(Bytes) else {
-            return Err(ImageError::corrupt(field, format!("a note of `{}` is cut", section.name)));
+            return Err(ImageError::corrupt(field, format!("a note of `{}` is truncated", section.name)));
         };
         let (name, description) = (u64::from(header.u32(0)), u64::from(header.u32(4)));
         let start = at + 12 + name.next_multiple_of(4);

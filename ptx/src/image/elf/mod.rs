@@ -91,7 +91,8 @@ impl<'a> Section<'a> {
             return Err(ImageError::corrupt(self.header + 56, message));
         }
         if !self.size.is_multiple_of(size) {
-            let message = format!("`{}` has {} bytes, no multiple of {size}", self.name, self.size);
+            let message =
+                format!("`{}` has {} bytes, which is not a multiple of {size}", self.name, self.size);
             return Err(ImageError::corrupt(self.header + 32, message));
         }
         Ok(self.size / size)

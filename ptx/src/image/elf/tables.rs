@@ -133,7 +133,7 @@ fn read_sections<'a>(bytes: Bytes<'a>, parts: &mut Vec<Part<'a>>) -> Result<Vec<
         sections.push(read_section(bytes, start + index * SECTION_HEADER as usize, index)?);
     }
     let Some(table) = sections.get(names as usize).filter(|s| s.kind == STRTAB).copied() else {
-        let message = format!("section {names} of {count} holds no names of sections");
+        let message = format!("section {names} of {count} is not a table of section names");
         return Err(ImageError::corrupt(62, message));
     };
     let mut strings = Strings::new(&table);
@@ -160,7 +160,7 @@ fn read_section<'a>(bytes: Bytes<'a>, header: usize, index: usize) -> Result<Sec
     let data = if has_data { bytes.range(offset, size, &format!("section {index}"))? } else { &[] };
     let alignment = bytes.u64(header + 48);
     if alignment != 0 && !alignment.is_power_of_two() {
-        let message = format!("alignment of section {index} is {alignment}, no power of two");
+        let message = format!("alignment of section {index} is {alignment}, which is not a power of two");
         return Err(ImageError::corrupt(header + 48, message));
     }
     Ok(Section {

@@ -100,8 +100,7 @@ impl Step {
 /// In the order of running: what answers soonest comes first.
 const STEPS: &[Step] = &[
     Step::new("fmt", "formatting", || run(&mut cargo(&["fmt", "--all", "--check"])?)),
-    Step::new("imports", "no circle of imports between files of different folders", imports::check)
-        .on_request(),
+    Step::new("imports", "no circle of imports between files of different folders", imports::check),
     Step::new("deny", "licences, duplicate versions and sources of the dependencies", deny)
         .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
     Step::new("clippy", "clippy without a warning, also without features", clippy),

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::exec::control::NOTHING;
 use super::exec::lanes::Lanes;
-use super::exec::warp_ops::WarpOp;
+use super::warp_op::WarpOp;
 
 /// What an executed instruction tells the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +27,9 @@ pub(crate) enum Step {
 /// 1. The CPU has the features that the function was compiled for.
 /// 2. The instruction was made by the decoder for the code whose frame and constants `Lanes` points to.
 pub(crate) type Exec = unsafe fn(&mut Lanes<'_>, &Inst) -> Step;
+
+/// An instruction without effect here.
+pub(crate) const NOTHING: Exec = |_, _| Step::Next;
 
 /// The two compilations of one instruction: with the CPU's vector extensions, and without.
 #[derive(Clone, Copy)]

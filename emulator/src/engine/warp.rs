@@ -17,8 +17,8 @@ use super::barrier::Barriers;
 use super::cluster::Cluster;
 use super::code::{Code, Row};
 use super::exec::lanes::{Lanes, Trouble, WarpState};
-use super::exec::warp_ops::WarpOp;
 use super::kernel::Kernel;
+use super::warp_op::WarpOp;
 use frames::Frames;
 use schedule::PATIENCE;
 

@@ -53,3 +53,15 @@ pub(crate) fn inside_any(address: u64) -> bool {
 pub(crate) fn inside(window: u64, address: u64) -> bool {
     address & !(SIZE - 1) == window
 }
+
+/// The address of the function with that index in the program.
+pub(crate) fn function_address(index: usize) -> u64 {
+    FUNCTION + (index as u64 + 1) * FUNCTION_STEP
+}
+
+/// The index of the function at that address.
+pub(crate) fn function_at(address: u64) -> Option<usize> {
+    let offset = address.checked_sub(FUNCTION + FUNCTION_STEP)?;
+    (offset % FUNCTION_STEP == 0).then_some(())?;
+    usize::try_from(offset / FUNCTION_STEP).ok()
+}

@@ -100,6 +100,8 @@ impl Crate {
                 (TokenTree::Group(group), _) => self.tokens(at, folder, group.stream(), false, read)?,
                 (TokenTree::Ident(word), [TokenTree::Ident(name), after @ ..]) if word == "mod" => {
                     rest = self.module(at, folder, &plain(name), &item, after, read)?;
+                    item = Attributes::default();
+                    continue;
                 }
                 (TokenTree::Ident(word), _)
                     if word == "use" && !matches!(rest, [TokenTree::Punct(p), ..] if p.as_char() == '<') =>

@@ -122,6 +122,9 @@ fn paths_count_wherever_they_stand() {
         "impl Iterator<Item = crate::b::B> for S {}",
         "#[cfg(not(test))] use crate::b::B;",
         "use crate::b::{self, g as other};",
+        "pub mod c { } use crate::b::B;",
+        "pub(crate) struct S; use crate::b::B;",
+        "pub fn f() {} use crate::b::B;",
     ];
     for text in places {
         let files = [("lib.rs", "mod a; mod b;"), ("a.rs", text), ("b.rs", "pub fn g() {}")];

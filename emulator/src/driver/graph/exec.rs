@@ -178,7 +178,7 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     inner.plan.check()?;
     let plan = Arc::clone(&inner.plan);
     let freed = memory::launch(&plan.operations(), exec.flags & AUTO_FREE != 0)?;
-    let turn = Turn { state, stream: stream.handle, caller: None, points: plan.points() };
+    let turn = Turn { state, stream: stream.handle, caller: None, points: Some(plan.points()) };
     let run = move || {
         plan.begin();
         let outcome = plan.run(&turn);

@@ -38,7 +38,7 @@ pub(super) fn read(
     // SAFETY: by the function's contract these are arrays as for a launch.
     let (values, extra): (In<'_, *mut c_void>, In<'_, *mut c_void>) =
         unsafe { (FromC::from_c(parameters.kernelParams), FromC::from_c(parameters.extra)) };
-    let asked = Asked {
+    let mut asked = Asked {
         grid: [parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ],
         block: [parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ],
         shared: parameters.sharedMemBytes,
@@ -46,7 +46,7 @@ pub(super) fn read(
         request: Request::of(call, attributes.to_vec())?,
         packet: Packet { parameters: values, extra: Some(extra) },
     };
-    prepare(&function, asked)
+    prepare(&function, &mut asked)
 }
 
 /// The kernel that the parameters of a node name, of the context that they name or of the current one.

@@ -61,14 +61,14 @@ impl Request {
         Ok(request)
     }
 
-    /// All attributes, as they were given.
-    pub(super) fn attributes(self) -> Attributes {
+    /// Takes all attributes out, as they were given.
+    pub(super) fn attributes(&mut self) -> Attributes {
         let programmatic = self.attributes.iter().any(|attribute| {
             attribute.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
                 // SAFETY: the caller set the member that the id names.
                 && unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0
         });
-        Attributes { all: self.attributes, programmatic }
+        Attributes { all: std::mem::take(&mut self.attributes), programmatic }
     }
 
     fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {

@@ -120,13 +120,13 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
     stream.is_recording()?;
     let events = std::mem::take(&mut asked.request.events);
-    let point = stream.give(call, Work::Kernel(prepare(function, asked)?), Pace::Queued)?;
+    let point = stream.give(call, Work::Kernel(prepare(function, &mut asked)?), Pace::Queued)?;
     events.iter().for_each(|event| event.set(point.clone()));
     Ok(())
 }
 
-/// Checks what driver 580 checks, in its order, and copies the parameters.
-pub(super) fn prepare(function: &Arc<Function>, asked: Asked<'_>) -> Outcome<KernelCall> {
+/// Checks what driver 580 checks, in its order, and copies the parameters. Takes the attributes out of the request.
+pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcome<KernelCall> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if asked.shared > function.settings().dynamic_shared {

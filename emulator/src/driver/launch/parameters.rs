@@ -34,10 +34,10 @@ impl Packet<'_> {
     }
 
     fn pointed(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
-        // SAFETY: one pointer for each parameter.
-        let pointers = unsafe { self.parameters.read_array(kernel.parameters.len())? };
         let mut block = vec![0; kernel.parameter_bytes];
-        for (parameter, pointer) in kernel.parameters.iter().zip(pointers) {
+        for (index, parameter) in kernel.parameters.iter().enumerate() {
+            // SAFETY: one pointer for each parameter.
+            let pointer = unsafe { self.parameters.element(index) }.read()?;
             if pointer.is_null() {
                 return Err(INVALID_VALUE);
             }

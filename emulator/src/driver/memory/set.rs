@@ -35,14 +35,14 @@ fn line(target: CUdeviceptr, count: usize) -> Area {
     (target, 0, count, 1)
 }
 
-fn fill<const SIZE: usize>(call: &Call, stream: &Arc<Stream>, area: Area, value: [u8; SIZE]) -> Outcome {
+/// `element` is the size of the value.
+fn fill(call: &Call, stream: &Arc<Stream>, area: Area, value: u32, element: usize) -> Outcome {
     let state = call.healthy()?;
     let (target, pitch, width, height) = area;
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let value = value.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
-    let fill = Fill { target, pitch, value, element: SIZE as u32, width, height };
+    let fill = Fill { target, pitch, value, element: element as u32, width, height };
     let pace = if fill.check(state)? <= SMALL { Pace::Small } else { Pace::Queued };
     stream.give(call, Work::Fill(fill), pace).map(|_| ())
 }
@@ -50,15 +50,15 @@ fn fill<const SIZE: usize>(call: &Call, stream: &Arc<Stream>, area: Area, value:
 macro_rules! fills {
     ($($name:ident $name_async:ident $rows:ident $rows_async:ident $type:ty;)*) => {$(
         fn $name(call: &Call, target: CUdeviceptr, value: $type, count: usize) -> Outcome {
-            fill(call, &call.context()?.legacy(), line(target, count), value.to_le_bytes())
+            fill(call, &call.context()?.legacy(), line(target, count), value.into(), size_of::<$type>())
         }
 
         fn $name_async(call: &Call, target: CUdeviceptr, value: $type, count: usize, stream: CUstream) -> Outcome {
-            fill(call, &call.stream(stream)?, line(target, count), value.to_le_bytes())
+            fill(call, &call.stream(stream)?, line(target, count), value.into(), size_of::<$type>())
         }
 
         fn $rows(call: &Call, target: CUdeviceptr, pitch: usize, value: $type, width: usize, height: usize) -> Outcome {
-            fill(call, &call.context()?.legacy(), (target, pitch, width, height), value.to_le_bytes())
+            fill(call, &call.context()?.legacy(), (target, pitch, width, height), value.into(), size_of::<$type>())
         }
 
         fn $rows_async(
@@ -70,7 +70,7 @@ macro_rules! fills {
             height: usize,
             stream: CUstream,
         ) -> Outcome {
-            fill(call, &call.stream(stream)?, (target, pitch, width, height), value.to_le_bytes())
+            fill(call, &call.stream(stream)?, (target, pitch, width, height), value.into(), size_of::<$type>())
         }
     )*};
 }

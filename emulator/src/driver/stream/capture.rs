@@ -44,7 +44,7 @@ pub(in crate::driver) fn fail(capture: &dyn Recorder, code: CUresult) -> CUresul
 impl Stream {
     /// The capture that it is a member of.
     pub(in crate::driver) fn capture(&self) -> Option<Arc<dyn Recorder>> {
-        lock(&self.capture).clone()
+        if COUNT.load(Ordering::Acquire) == 0 { None } else { lock(&self.capture).clone() }
     }
 
     /// Makes it a member of a capture, or of none.

@@ -8,7 +8,6 @@ use super::capture::fail;
 use crate::driver::entry::Outcome;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
-use crate::driver::work::event::Points;
 use crate::driver::work::recorder::{Captured, Point};
 use crate::driver::work::{Turn, Work};
 use crate::engine::Fault;
@@ -36,17 +35,17 @@ impl Stream {
             return Ok(Point::Capture(Captured { recorder: Arc::downgrade(&recorder), after }));
         }
         work.check_stream()?;
-        let turn = Turn { state, stream: self.handle, caller: Some(call.name), points: Points::default() };
+        let turn = Turn { state, stream: self.handle, caller: Some(call.name), points: None };
         let queue = &self.queue;
+        let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
         let done = match pace {
+            // Memory of the caller's is not left to a thread.
+            _ if work.is_of_the_call() => queue.perform(|| work.run(0, &turn)),
             Pace::Blocking => queue.perform(|| work.run(0, &turn)),
-            Pace::Detached if self.is_idle() => queue.perform(|| work.run(0, &turn)),
-            Pace::Detached => {
-                let work = work.detached();
+            Pace::Small => queue.submit_small(move || work.run(0, &turn)),
+            Pace::Queued | Pace::Detached => {
                 queue.submit(None, Job::Run(Box::new(move || work.run(0, &turn))))
             }
-            Pace::Small => queue.submit_small(move || work.run(0, &turn)),
-            Pace::Queued => queue.submit(None, Job::Run(Box::new(move || work.run(0, &turn)))),
         };
         done.map(Point::Stream)
     }

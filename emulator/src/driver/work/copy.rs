@@ -19,12 +19,15 @@ use crate::memory::{BadRange, Memory};
 
 /// A copy.
 #[derive(Clone)]
-pub(in crate::driver) struct Copy3d {
+pub(in crate::driver) struct Copy3d(Arc<Kept>);
+
+#[derive(Clone)]
+struct Kept {
     target: Side,
     source: Side,
     size: Size,
     /// What the source had at the call, where it belongs to the caller again after it.
-    kept: Option<Arc<[MaybeUninit<u8>]>>,
+    bytes: Option<Arc<[MaybeUninit<u8>]>>,
 }
 
 /// One side of a copy, as the program gave it and where it is.
@@ -44,7 +47,7 @@ impl Side {
 
 impl PartialEq for Copy3d {
     fn eq(&self, other: &Copy3d) -> bool {
-        let both = |copy: &Copy3d| (copy.target.region, copy.source.region, copy.size);
+        let both = |copy: &Copy3d| (copy.0.target.region, copy.0.source.region, copy.0.size);
         both(self) == both(other)
     }
 }
@@ -53,13 +56,15 @@ impl Copy3d {
     /// A copy between two regions, which are checked. None of the sizes is 0.
     pub(in crate::driver) fn new(call: &Call, target: Named, source: Named, size: Size) -> Outcome<Copy3d> {
         let side = |named: Named| Ok(Side { region: named.region(call, size)?, named });
-        Ok(Copy3d { target: side(target)?, source: side(source)?, size, kept: None })
+        let (target, source) = (side(target)?, side(source)?);
+        Ok(Copy3d(Arc::new(Kept { target, source, size, bytes: None })))
     }
 
     /// A copy of one row.
     pub(in crate::driver) fn line(target: End, source: End, bytes: usize) -> Copy3d {
         let size = Size { width: bytes, height: 1, depth: 1 };
-        Copy3d { target: Side::line(target), source: Side::line(source), size, kept: None }
+        let (target, source) = (Side::line(target), Side::line(source));
+        Copy3d(Arc::new(Kept { target, source, size, bytes: None }))
     }
 
     /// What the parameters of a node ask for.
@@ -69,36 +74,47 @@ impl Copy3d {
         if levels || [size.width, size.height, size.depth].contains(&0) {
             return Err(INVALID_VALUE);
         }
-        Ok(Copy3d::new(call, target, source, size)?.as_node())
+        Ok(Copy3d::new(call, target, source, size)?.into_node())
     }
 
     /// The same for a graph, which does it later, again and again.
-    pub(super) fn as_node(mut self) -> Copy3d {
-        for side in [&mut self.target, &mut self.source] {
-            side.region = side.region.as_node();
+    pub(super) fn into_node(mut self) -> Copy3d {
+        let kept = Arc::make_mut(&mut self.0);
+        for side in [&mut kept.target, &mut kept.source] {
+            side.region = side.region.into_node();
         }
         self
     }
 
-    /// The same with what its source has now, if that is pageable memory.
+    /// The same with what its source has now, if that is pageable memory and the copy one row to a device.
     pub(super) fn detached(mut self) -> Copy3d {
-        // SAFETY: called in the call that named the source, while which it is valid.
-        self.kept = unsafe { self.source.region.first.read(self.size.width) };
+        let Kept { target, source, size, .. } = &*self.0;
+        if target.region.is_device() && (size.height, size.depth) == (1, 1) {
+            // SAFETY: this is the call that named the source, which is valid for all of its one row as long as that lasts.
+            let bytes = unsafe { source.region.first.read(size.width) };
+            Arc::make_mut(&mut self.0).bytes = bytes;
+        }
         self
+    }
+
+    /// Whether it touches pageable memory.
+    pub(super) fn is_of_the_call(&self) -> bool {
+        let (target, source) = self.regions();
+        target.is_pageable() || source.is_pageable() && self.0.bytes.is_none()
     }
 
     /// The target and the source.
     pub(in crate::driver) fn regions(&self) -> (Region, Region) {
-        (self.target.region, self.source.region)
+        (self.0.target.region, self.0.source.region)
     }
 
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let (memory, (target, source)) = (&turn.state.memory, self.regions());
-        let done = match (&self.kept, target.first) {
+        let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
             // SAFETY: device regions are checked. Host regions of a node, and pinned ones, are kept valid by the program until it is
-            // done; pageable ones only get here while the call lasts.
-            _ => unsafe { transfer_rows(memory, target, source, self.size) },
+            // done. What touches pageable ones (`is_of_the_call`), a stream does in the call that named them.
+            _ => unsafe { transfer_rows(memory, target, source, self.0.size) },
         };
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
     }
@@ -106,14 +122,14 @@ impl Copy3d {
     /// Whether the other copies between the same kinds of memory, and both are of one row: an executable graph's copy
     /// can be changed to such a one only.
     pub(in crate::driver) fn can_become(&self, other: &Copy3d) -> bool {
-        let line = |copy: &Copy3d| (copy.size.height, copy.size.depth) == (1, 1);
-        let kinds = |copy: &Copy3d| (copy.source.region.is_device(), copy.target.region.is_device());
+        let line = |copy: &Copy3d| (copy.0.size.height, copy.0.size.depth) == (1, 1);
+        let kinds = |copy: &Copy3d| (copy.0.source.region.is_device(), copy.0.target.region.is_device());
         kinds(self) == kinds(other) && line(self) && line(other)
     }
 
     /// The parameters as the API tells them.
     pub(in crate::driver) fn parameters(&self) -> CUDA_MEMCPY3D {
-        parameters(&self.target.named, &self.source.named, self.size)
+        parameters(&self.0.target.named, &self.0.source.named, self.0.size)
     }
 }
 
@@ -208,8 +224,8 @@ impl Named {
 
 impl Region {
     /// The same for a copy that is kept and done later, again and again.
-    pub(in crate::driver) fn as_node(self) -> Region {
-        Region { first: self.first.as_node(), ..self }
+    pub(in crate::driver) fn into_node(self) -> Region {
+        Region { first: self.first.into_node(), ..self }
     }
 
     /// Whether it is memory that only the call may touch that names it.

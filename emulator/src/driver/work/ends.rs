@@ -49,7 +49,7 @@ impl End {
     }
 
     /// The same memory for a copy that is kept: host memory is touched when its turn comes, of whatever kind it is.
-    pub(super) fn as_node(self) -> End {
+    pub(super) fn into_node(self) -> End {
         match self {
             End::Pageable(host) => End::Pinned(host),
             end => end,

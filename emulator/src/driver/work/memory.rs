@@ -44,6 +44,7 @@ pub(in crate::driver) struct Block {
     bytes: u64,
     device: CUdevice,
     memory: Arc<Memory>,
+    properties: Properties,
 }
 
 impl Drop for Block {
@@ -58,7 +59,6 @@ impl Drop for Block {
 #[derive(Clone)]
 pub(in crate::driver) struct Alloc {
     block: Arc<Block>,
-    properties: Properties,
 }
 
 /// The properties of memory as the program gave them.
@@ -125,11 +125,11 @@ impl Alloc {
         let memory = Arc::clone(call.state()?.memory_of(device)?);
         let bytes = bytes as u64;
         let address = memory.allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-        let block = Arc::new(Block { address, bytes, device, memory });
+        let block = Arc::new(Block { address, bytes, device, memory, properties: Properties(*properties) });
         let mut table = lock(&GRAPH_MEMORY.0);
         table.blocks.insert(address, Entry { device, bytes, live: None });
         table.note(device);
-        Ok(Alloc { block, properties: Properties(*properties) })
+        Ok(Alloc { block })
     }
 
     /// Memory of a device.
@@ -162,7 +162,7 @@ impl Alloc {
     /// The parameters as the API tells them.
     pub(in crate::driver) fn parameters(&self) -> CUDA_MEM_ALLOC_NODE_PARAMS {
         CUDA_MEM_ALLOC_NODE_PARAMS {
-            poolProps: self.properties.0,
+            poolProps: self.block.properties.0,
             accessDescs: std::ptr::null(),
             accessDescCount: 0,
             bytesize: self.block.bytes as usize,

@@ -53,7 +53,7 @@ pub(super) struct Turn {
     /// The function that gave it to the stream; `None` for what a graph has.
     pub(super) caller: Option<&'static str>,
     /// What the event nodes of a graph make and wait for.
-    pub(super) points: Points,
+    pub(super) points: Option<Points>,
 }
 
 impl Work {
@@ -66,10 +66,12 @@ impl Work {
         }
     }
 
-    /// Refuses what a stream cannot do by itself: only a graph can record an event when it runs, and wait for one as it is then.
+    /// Refuses what only a graph does: it records an event when it runs, waits for one as it is then, and has memory of its own.
     pub(super) fn check_stream(&self) -> Outcome {
         match self {
-            Work::Record(_) | Work::Wait(_) => Err(CUresult::CUDA_ERROR_ILLEGAL_STATE),
+            Work::Record(_) | Work::Wait(_) | Work::Alloc(_) | Work::Free(Free::OfGraph(_)) => {
+                Err(CUresult::CUDA_ERROR_ILLEGAL_STATE)
+            }
             _ => Ok(()),
         }
     }
@@ -77,7 +79,10 @@ impl Work {
     /// As a node has it; refuses what can be no node.
     pub(super) fn into_node(self, call: &Call) -> Outcome<Work> {
         match self {
-            Work::Copy(copy) => Ok(Work::Copy(copy.as_node())),
+            Work::Copy(copy) => Ok(Work::Copy(copy.into_node())),
+            Work::Free(Free::Block(_) | Free::Allocation(_)) => {
+                Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+            }
             Work::Values(_) => {
                 report::line(format_args!("{}: not emulated in a capture", call.name));
                 Err(NOT_SUPPORTED)
@@ -86,12 +91,17 @@ impl Work {
         }
     }
 
-    /// The same, with a copy of what it reads of the caller's.
+    /// The same, with a copy of what it reads of the caller's; called in the call that named it.
     pub(super) fn detached(self) -> Work {
         match self {
             Work::Copy(copy) => Work::Copy(copy.detached()),
             other => other,
         }
+    }
+
+    /// Whether it touches memory that is the caller's alone, which is valid as long as the call lasts.
+    pub(super) fn is_of_the_call(&self) -> bool {
+        matches!(self, Work::Copy(copy) if copy.is_of_the_call())
     }
 
     /// Does it; in a graph, as the part of that node.
@@ -105,7 +115,7 @@ impl Work {
                 Ok(())
             }
             Work::Record(_) | Work::Wait(_) => {
-                turn.points.reach(node);
+                turn.points.iter().for_each(|points| points.reach(node));
                 Ok(())
             }
             Work::Free(free) => free.run(turn),

@@ -4,10 +4,9 @@ use cuda_ptx::{FunctionKind, Space, Statement, Variable};
 
 use super::super::code::{Code, Control, Origin, ParamRows};
 use super::super::exec::operand::Class;
-use super::super::program::Image;
-use super::super::table;
+use super::super::image::Image;
 use super::MOST_LOCAL;
-use super::builder::Builder;
+use super::builder::{Builder, Table};
 use super::draft::{Draft, Label, Operand, Refusal, Register};
 use super::finish;
 use super::link::{Link, Reached};
@@ -22,6 +21,7 @@ const MOST_REGISTERS: usize = 1 << 22;
 pub(crate) struct Body<'a> {
     pub(super) image: &'a Image,
     pub(super) link: &'a Link<'a>,
+    table: Table,
     pub(crate) kind: FunctionKind,
     pub(super) scopes: Scopes<'a>,
     /// Classes of the virtual registers.
@@ -53,10 +53,12 @@ pub(super) fn decode<'a>(
     link: &'a Link<'a>,
     reached: &'a Reached<'a>,
     sites: &mut Sites,
+    table: Table,
 ) -> Code {
     let mut body = Body {
         image,
         link,
+        table,
         kind: reached.function.kind,
         scopes: Scopes::default(),
         classes: Vec::new(),
@@ -203,8 +205,8 @@ impl<'a> Body<'a> {
             Statement::Instruction(instruction) => {
                 self.origin.line = instruction.line;
                 let start = self.drafts.len();
-                let result =
-                    Builder::new(self, instruction).and_then(|mut builder| table::decode(&mut builder));
+                let table = self.table;
+                let result = Builder::new(self, instruction).and_then(|mut builder| table(&mut builder));
                 if let Err(Refusal(message)) = result {
                     self.drafts.truncate(start);
                     self.refuse_guarded(instruction, &message);

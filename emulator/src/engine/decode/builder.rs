@@ -9,6 +9,9 @@ use super::super::exec::operand::Class;
 use super::body::Body;
 use super::draft::{Draft, Flow, Operand, Refusal, Register};
 
+/// Finds the row of an instruction and builds it.
+pub(crate) type Table = fn(&mut Builder<'_, '_>) -> Result<(), Refusal>;
+
 /// An instruction of the text and the function it belongs to.
 pub(crate) struct Builder<'b, 'a> {
     pub(crate) body: &'b mut Body<'a>,

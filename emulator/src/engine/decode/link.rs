@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use cuda_ptx::{Function, FunctionKind, Instruction, Operand, Space, Statement, Variable};
 
-use super::super::load::shared_variable;
-use super::super::program::{Image, SharedVariable};
+use super::super::image::{Image, SharedVariable};
 use super::super::windows::SHARED_START;
 
 /// A function that the kernel reaches.
@@ -126,7 +125,7 @@ impl<'a> Link<'a> {
     }
 
     fn place_local(&mut self, variable: &Variable<'a>) {
-        let address = self.place(&shared_variable(variable));
+        let address = self.place(&SharedVariable::of(variable));
         self.local_shared.insert((variable.line, variable.name), address);
     }
 

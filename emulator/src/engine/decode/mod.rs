@@ -8,26 +8,28 @@ mod link;
 pub(super) mod operands;
 mod pool;
 mod registers;
+pub(super) mod rows;
 pub(super) mod scope;
 mod sites;
 
 use super::code::Code;
+use super::image::Image;
 use super::kernel::Kernel;
-use super::program::Image;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
+use builder::Table;
 use sites::Sites;
 
 /// Most bytes of local memory a thread can have, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
 
-/// Decodes the kernel with that index in the program and everything it reaches. What cannot be decoded becomes an
+/// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. What cannot be decoded becomes an
 /// instruction that stops the kernel. With `watches`, accesses to memory run through the [`watch`](super::watch).
-pub(super) fn kernel(image: &Image, index: usize, watches: bool) -> Kernel {
+pub(super) fn kernel(image: &Image, index: usize, watches: bool, table: Table) -> Kernel {
     let (link, reached) = link::link(image, index);
     let mut sites = Sites::new(watches);
     let decode = |(index, function)| {
         sites.function = index;
-        body::decode(image, &link, function, &mut sites)
+        body::decode(image, &link, function, &mut sites, table)
     };
     let codes: Vec<Code> = reached.iter().enumerate().map(decode).collect();
     let entry = reached.first().map(|reached| &reached.function);

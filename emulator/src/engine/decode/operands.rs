@@ -5,7 +5,7 @@ use cuda_ptx::Operand as Text;
 use super::super::exec::alu::{Lane, mask1};
 use super::super::exec::control;
 use super::super::exec::operand::Class;
-use super::super::load::{function_address, literal_bits};
+use super::super::literal::literal_bits;
 use super::super::special::Special;
 use super::super::windows;
 use super::builder::Builder;
@@ -177,7 +177,7 @@ fn constant_address(symbol: &Symbol<'_>) -> Option<u64> {
         Symbol::Global(address) => Some(*address),
         Symbol::Shared(address) => Some(u64::from(*address)),
         Symbol::KernelParam(offset) => Some(u64::from(*offset)),
-        Symbol::Function(index) => Some(function_address(*index)),
+        Symbol::Function(index) => Some(windows::function_address(*index)),
         _ => None,
     }
 }

@@ -5,9 +5,9 @@ use cuda_ptx::Instruction;
 use super::super::code::{Control, Slot};
 use super::super::exec::control;
 use super::super::exec::operand::Class;
-use super::super::table::movement::{from_rows, to_rows};
 use super::body::Body;
 use super::draft::{Draft, Flow, Operand, Refusal, Register};
+use super::rows::{from_rows, to_rows};
 use super::scope::Symbol;
 
 impl<'a> Body<'a> {

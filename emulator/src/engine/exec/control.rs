@@ -34,9 +34,6 @@ pub(crate) const BREAKPOINT: Exec = |lanes, _| {
     Step::Fault
 };
 
-/// An instruction without effect here.
-pub(crate) const NOTHING: Exec = |_, _| Step::Next;
-
 /// `bra`: `imm` is the target.
 pub(crate) const BRANCH: Exec = branch;
 

@@ -3,9 +3,9 @@
 // Relies on: operands as in `lanes`.
 
 use super::super::code::{Inst, Slot};
+use super::super::warp_op::{Reduction, Shuffle, WarpOp};
 use super::lanes::{Lanes, bits};
 use super::operand::{Dest, Source};
-use super::warp_ops::{Reduction, Shuffle, WarpOp};
 
 /// What the lanes bring.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 
 use cuda_ptx::{Instruction, Module, Operand, Statement};
 
-use super::super::program::{Image, LoadFailure, LoadFailureKind};
-use super::super::table;
 use super::{failure, refused};
 use crate::engine::code::Extern;
+use crate::engine::image::{Image, LoadFailure, LoadFailureKind};
+use crate::engine::table;
 
 /// Functions of the device runtime that the engine lacks: a call of one stops the kernel that reaches it.
 const MISSING: &[&str] = &["malloc", "free"];

@@ -1,9 +1,10 @@
 //! Initial values of variables as bytes.
 
-use cuda_ptx::{Init, Literal, Type, Variable};
+use cuda_ptx::{Init, Type, Variable};
 
-use super::super::program::LoadFailureKind;
 use super::Symbols;
+use crate::engine::image::LoadFailureKind;
+use crate::engine::literal::literal_bits;
 
 type Refusal = (LoadFailureKind, String);
 
@@ -72,18 +73,5 @@ fn scalar(init: &Init<'_>, ty: Type, symbols: &Symbols<'_>) -> Result<u64, Refus
             Ok(mask.map_or(address, |mask| (address & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)))
         }
         Init::List(_) => Err(too_many()),
-    }
-}
-
-/// A literal as a value of `ty`.
-pub(in super::super) fn literal_bits(literal: Literal, ty: Type) -> u64 {
-    match (literal, ty) {
-        (Literal::Int(value), Type::F32) => u64::from((value as f32).to_bits()),
-        (Literal::Int(value), Type::F64) => (value as f64).to_bits(),
-        (Literal::Int(value), _) => value as u64,
-        (Literal::F32(bits), Type::F64) => f64::from(f32::from_bits(bits)).to_bits(),
-        (Literal::F32(bits), _) => u64::from(bits),
-        (Literal::F64(bits), _) if ty.size() == 4 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-        (Literal::F64(bits), _) => bits,
     }
 }

@@ -3,13 +3,11 @@
 mod check;
 mod initial;
 
-pub(super) use initial::literal_bits;
-
 use std::sync::Arc;
 
 use cuda_ptx::{Function, Linkage, Module, ParseError, ParseErrorKind, Space, Variable};
 
-use super::program::{FunctionEntry, Global, Image, LoadFailure, LoadFailureKind, SharedVariable};
+use super::image::{FunctionEntry, Global, Image, LoadFailure, LoadFailureKind, SharedVariable};
 use super::windows;
 use crate::memory::Memory;
 
@@ -120,22 +118,12 @@ fn duplicate(name: &str, line: u32) -> LoadFailure {
 
 fn collect_shared(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
     for variable in module.variables.iter().filter(|v| v.space == Space::Shared) {
-        let entry = shared_variable(variable);
+        let entry = SharedVariable::of(variable);
         if image.shared.insert(variable.name.to_owned(), entry).is_some_and(|old| !old.dynamic) {
             return Err(duplicate(variable.name, variable.line));
         }
     }
     Ok(())
-}
-
-/// What the layout of shared memory needs of a declaration.
-pub(super) fn shared_variable(variable: &Variable<'_>) -> SharedVariable {
-    let dynamic = variable.linkage == Linkage::Extern;
-    SharedVariable {
-        bytes: if dynamic { 0 } else { variable.size() },
-        align: variable.align() as u32,
-        dynamic,
-    }
 }
 
 /// Notes where the variables lie that the module does not define and the caller has.
@@ -225,18 +213,6 @@ impl Symbols<'_> {
     /// The address of `name`: in its own space, or with `generic` the generic one.
     fn address(&self, name: &str) -> Option<u64> {
         let global = self.image.globals.get(name).map(|global| global.address);
-        global.or_else(|| self.image.by_name.get(name).map(|index| function_address(*index)))
+        global.or_else(|| self.image.by_name.get(name).map(|index| windows::function_address(*index)))
     }
-}
-
-/// The address of the function with that index in the program.
-pub(super) fn function_address(index: usize) -> u64 {
-    windows::FUNCTION + (index as u64 + 1) * windows::FUNCTION_STEP
-}
-
-/// The index of the function at that address.
-pub(super) fn function_at(address: u64) -> Option<usize> {
-    let offset = address.checked_sub(windows::FUNCTION + windows::FUNCTION_STEP)?;
-    (offset % windows::FUNCTION_STEP == 0).then_some(())?;
-    usize::try_from(offset / windows::FUNCTION_STEP).ok()
 }

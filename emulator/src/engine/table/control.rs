@@ -2,13 +2,13 @@
 
 use cuda_ptx::{FunctionKind, Operand as Text};
 
-use super::super::code::{Call, Callee, Control, Exec, Extern, ParamRows};
+use super::super::code::{Call, Callee, Control, Exec, Extern, NOTHING, ParamRows};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Flow, Label, Operand, Refusal, Register};
+use super::super::decode::rows::{from_rows, to_rows};
 use super::super::decode::scope::Symbol;
 use super::super::exec::control;
 use super::super::exec::operand::Class;
-use super::movement::{from_rows, to_rows};
 use super::{Form, Row, build};
 
 pub(super) const ROWS: &[Row] = &[
@@ -85,7 +85,7 @@ fn nanosleep(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal>
 
 /// Hints, and waiting for what has happened already.
 fn nothing(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
-    builder.whole(control::NOTHING, &[], &[], 0);
+    builder.whole(NOTHING, &[], &[], 0);
     Ok(())
 }
 

@@ -2,12 +2,11 @@
 
 use cuda_ptx::{Operand as Text, Space};
 
-use super::super::code::Exec;
+use super::super::code::{Exec, NOTHING};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::decode::operands::Address;
 use super::super::exec::alu::lane1;
-use super::super::exec::control;
 use super::super::exec::mbarrier::{self, Action, pending};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
@@ -52,7 +51,7 @@ pub(super) const ROWS: &[Row] = &[
     lane("mbarrier.pending_count.b64", lane1(pending)),
     // The copies before it are done: adding an arrival and making it leaves nothing, but for `.noinc`.
     build("cp.async.mbarrier.arrive[.{shared|shared::cta}].b64", |builder, _| {
-        builder.whole(control::NOTHING, &[], &[], 0);
+        builder.whole(NOTHING, &[], &[], 0);
         Ok(())
     }),
     build("cp.async.mbarrier.arrive.noinc[.{shared|shared::cta}].b64", |b, f| change(b, f, Action::Arrive)),

@@ -2,13 +2,14 @@
 
 use cuda_ptx::{Operand as Text, Space, Type};
 
+use super::super::code::NOTHING;
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Operand, Refusal};
 use super::super::decode::scope::Symbol;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
-use super::super::exec::{control, copy, load as loads, store as stores};
+use super::super::exec::{copy, load as loads, store as stores};
 use super::super::watch::{Note, What};
 use super::{Form, Row, build};
 
@@ -292,7 +293,7 @@ fn put(word: u32, value: u32, mask: u32, shift: u32) -> u32 {
 
 /// An instruction that changes nothing a program can see.
 fn hint(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
-    builder.whole(control::NOTHING, &[], &[], 0);
+    builder.whole(NOTHING, &[], &[], 0);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use cuda_ptx::{Operand as Text, Space, Type};
 
 use super::super::decode::builder::Builder;
-use super::super::decode::draft::{Operand, Refusal};
+use super::super::decode::draft::Refusal;
 use super::super::decode::scope::class_of;
 use super::super::exec::address;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane4, mask1};
@@ -211,27 +211,4 @@ fn getctarank(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
     };
     builder.lane(lane, &[dest], &[source, own]);
     Ok(())
-}
-
-/// How a register is read from the rows of a parameter that start at `row`.
-pub(in super::super) fn from_rows(class: Class, row: u32) -> (Lane, Vec<Operand>) {
-    match class {
-        Class::Wide | Class::Quad => (
-            lane2(|low: u32, high: u32| u64::from(low) | u64::from(high) << 32),
-            vec![Operand::Row(row), Operand::Row(row + 1)],
-        ),
-        Class::Word => (lane1(|a: u32| a), vec![Operand::Row(row)]),
-        Class::Predicate => (lane1(|a: u32| a != 0), vec![Operand::Row(row)]),
-    }
-}
-
-/// How a register is written to the rows of a parameter that start at `row`.
-pub(in super::super) fn to_rows(class: Class, row: u32) -> (Lane, Vec<Operand>) {
-    match class {
-        Class::Wide | Class::Quad => {
-            (lane1(|a: u64| (a as u32, (a >> 32) as u32)), vec![Operand::Row(row), Operand::Row(row + 1)])
-        }
-        Class::Word => (lane1(|a: u32| a), vec![Operand::Row(row)]),
-        Class::Predicate => (lane1(|a: bool| u32::from(a)), vec![Operand::Row(row)]),
-    }
 }

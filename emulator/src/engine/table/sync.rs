@@ -6,7 +6,8 @@ use super::super::code::{Barrier, BarrierAction, Control};
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::{Draft, Flow, Operand, Refusal};
 use super::super::exec::operand::Class;
-use super::super::exec::warp_ops::{self, Reduction, Shuffle, WarpOp};
+use super::super::exec::warp_ops;
+use super::super::warp_op::{Reduction, Shuffle, WarpOp};
 use super::super::watch::{Note, What};
 use super::{Form, Row, build};
 

@@ -8,8 +8,7 @@ use super::super::code::{Call, Callee, Control, Extern, Inst, ParamRows, Row};
 use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
-use super::super::load::function_at;
-use super::super::{conditions, print};
+use super::super::{conditions, print, windows};
 use super::frames::Caller;
 use super::wait::cluster_met;
 use super::{Surroundings, Warp};
@@ -118,8 +117,8 @@ impl Warp {
         }
         let mut first = true;
         for (address, mask) in targets {
-            let code =
-                function_at(address).and_then(|function| lanes.env.kernel.functions.get(&function).copied());
+            let code = windows::function_at(address)
+                .and_then(|function| lanes.env.kernel.functions.get(&function).copied());
             let Some(code) = code else {
                 let message = format!("call of 0x{address:x}, which is no function of the module");
                 lanes.fail(FaultKind::InvalidCall, mask.trailing_zeros(), Some(address), message);

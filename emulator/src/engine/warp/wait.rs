@@ -6,8 +6,9 @@ use super::super::barrier::Arrival;
 use super::super::code::{Barrier, BarrierAction, Control, Inst};
 use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::operand::{Dest, Source};
-use super::super::exec::warp_ops::{Inputs, Outputs, WarpOp, belongs, groups};
+use super::super::exec::warp_ops::{Inputs, Outputs, belongs, groups};
 use super::super::fault::FaultKind;
+use super::super::warp_op::WarpOp;
 use super::super::watch::AtBarrier;
 use super::{Split, State, Surroundings, Warp};
 

@@ -1,7 +1,6 @@
 //! What a watched instruction does: noted while it is decoded, looked up by its site while it runs.
 
-use super::super::code::{Exec, Origin};
-use super::super::exec::control::NOTHING;
+use super::super::code::{Exec, NOTHING, Origin};
 
 /// What an instruction does to memory, or to the order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

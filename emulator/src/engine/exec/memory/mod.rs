@@ -3,6 +3,7 @@
 // Relies on: operands as in `lanes`.
 
 mod access;
+mod find;
 mod local;
 mod region;
 mod single;
@@ -13,8 +14,9 @@ use super::lanes::{Lanes, bits};
 use super::operand::Source;
 
 pub(crate) use access::Access;
+pub(crate) use find::region;
 pub(crate) use local::{is_local, local_index, local_read, local_write, uniform_local};
-pub(crate) use region::{Region, region};
+pub(crate) use region::Region;
 pub(crate) use single::{EffectiveAddress, effective_address, fetch};
 pub(crate) use whole::{Run, runs, together, together_apart};
 

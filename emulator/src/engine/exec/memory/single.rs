@@ -7,8 +7,8 @@ use super::super::super::fault::FaultKind;
 use super::super::super::windows;
 use super::super::lanes::Lanes;
 use super::access::{Access, GENERIC, GLOBAL, LOCAL, PARAM, SHARED};
+use super::find::region;
 use super::local::local_read;
-use super::region::region;
 
 /// Where the bytes of one lane are.
 #[derive(Clone, Copy, Debug)]

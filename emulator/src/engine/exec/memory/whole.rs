@@ -7,7 +7,7 @@ use super::super::lanes::Lanes;
 use super::super::operand::Source;
 use super::access::Access;
 use super::address;
-use super::region::region;
+use super::find::region;
 
 /// The offsets of all lanes in the one region that holds all live ones.
 pub(crate) struct Together {

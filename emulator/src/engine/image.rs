@@ -1,0 +1,115 @@
+//! What loading makes of a module's text, or why it does not.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use cuda_ptx::{FunctionKind, Linkage, Type, Variable};
+
+/// What decoding needs of a module.
+#[derive(Debug, Default)]
+pub(super) struct Image {
+    pub(super) text: String,
+    /// `.version` as `major * 10 + minor`.
+    pub(super) version: u32,
+    /// Architecture number.
+    pub(super) target: u32,
+    pub(super) files: HashMap<u32, String>,
+    /// Functions that have a body, in source order.
+    pub(super) functions: Vec<FunctionEntry>,
+    /// Index in `functions` by name.
+    pub(super) by_name: HashMap<String, usize>,
+    /// Functions declared and not defined: the device runtime's.
+    pub(super) externs: Vec<String>,
+    /// `.global` and `.const` variables by name.
+    pub(super) globals: HashMap<String, Global>,
+    /// Variables declared `.extern` that nobody defines: this image does.
+    pub(super) unresolved: Vec<String>,
+    /// `.shared` variables of module scope by name.
+    pub(super) shared: HashMap<String, SharedVariable>,
+}
+
+/// A function of the text.
+#[derive(Debug)]
+pub(super) struct FunctionEntry {
+    pub(super) name: String,
+    pub(super) kind: FunctionKind,
+    pub(super) span: Range<usize>,
+    pub(super) line: u32,
+}
+
+/// A variable in device memory.
+#[derive(Clone, Debug)]
+pub(super) struct Global {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) constant: bool,
+    pub(super) ty: Type,
+    /// Placed by the module, which gives the memory back; else whoever loaded it said where it lies.
+    pub(super) owned: bool,
+}
+
+/// A shared variable of module scope.
+#[derive(Clone, Debug)]
+pub(super) struct SharedVariable {
+    /// Bytes; 0 for `.extern .shared x[]`, which lies behind all others.
+    pub(super) bytes: u64,
+    pub(super) align: u32,
+    pub(super) dynamic: bool,
+}
+
+impl SharedVariable {
+    /// What the layout of shared memory needs of a declaration.
+    pub(super) fn of(variable: &Variable<'_>) -> SharedVariable {
+        let dynamic = variable.linkage == Linkage::Extern;
+        SharedVariable {
+            bytes: if dynamic { 0 } else { variable.size() },
+            align: variable.align() as u32,
+            dynamic,
+        }
+    }
+}
+
+/// Why a module was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadFailure {
+    /// Line in the PTX text, counted from 1; 0 where no line is to blame.
+    pub line: u32,
+    /// What is wrong.
+    pub message: String,
+    /// The kind of thing that is wrong.
+    pub kind: LoadFailureKind,
+}
+
+/// Kinds of [`LoadFailure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LoadFailureKind {
+    /// The text is no PTX module.
+    NotPtx,
+    /// A `.version` newer than this engine knows.
+    Version,
+    /// A `.target` beyond the device.
+    Target,
+    /// The text breaks the grammar, or names an instruction that PTX does not have.
+    Syntax,
+    /// A name that nothing defines.
+    Unresolved,
+    /// A name defined twice.
+    Duplicate,
+    /// No device memory for the module's variables.
+    OutOfMemory,
+    /// A feature of PTX that this engine does not have and that concerns the module as a whole.
+    Unsupported,
+}
+
+impl fmt::Display for LoadFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.message),
+            line => write!(f, "line {line}: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for LoadFailure {}

@@ -1,14 +1,18 @@
 //! Which driver calls copies, arrays and textures make, what they do where a call fails, and on drivers that lack some.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unsafe_code)] // A function in the driver's place.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, PitchedBuffer, RegionBatch, RowLayout};
-use cuda_launch::sys::CUresult;
+use cuda_launch::sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream};
 use cuda_launch::tensor::TensorMap;
 use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error};
+
+use std::ffi::c_void;
+use std::sync::Mutex;
 
 #[path = "support/inject.rs"]
 mod inject;
@@ -43,6 +47,64 @@ fn a_region_is_one_call_and_a_crossing_two_more() {
     assert_eq!(crossing.last(), Some(&"cuMemcpy2DAsync_v2"));
     assert_eq!(copy(&second), ["cuMemcpy2DAsync_v2"], "once crossed, nothing more");
     assert_eq!(calls(|| first.synchronize().unwrap()), ["cuStreamSynchronize"]);
+}
+
+#[test]
+fn a_refused_region_is_told_with_its_extent() {
+    let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let (from, mut to) = (image(&stream), image(&stream));
+    inject::fail_calls_of("cuMemcpy2DAsync_v2", CUresult::CUDA_ERROR_INVALID_VALUE);
+    let refused = stream.copy_region(&from.as_source(), &mut to.as_target(), from.extent());
+    inject::watch();
+    assert!(refused.unwrap_err().to_string().contains("64 x 4 x 1 elements of 4 bytes"));
+}
+
+/// Of each run of copies: the index of the first, and when the driver reads what they copy.
+static RUNS: Mutex<Vec<(usize, CUmemcpySrcAccessOrder)>> = Mutex::new(Vec::new());
+
+/// `cuMemcpyBatchAsync`, which notes the runs.
+unsafe extern "C" fn note_runs(
+    targets: *mut CUdeviceptr,
+    sources: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    attributes: *mut CUmemcpyAttributes,
+    starts: *mut usize,
+    runs: usize,
+    stream: CUstream,
+) -> CUresult {
+    let run = |at: usize| unsafe { (*starts.add(at), (*attributes.add(at)).srcAccessOrder) };
+    *RUNS.lock().unwrap() = (0..runs).map(run).collect();
+    let driver = cuda_launch::default_driver().unwrap();
+    unsafe { driver.cuMemcpyBatchAsync(targets, sources, sizes, count, attributes, starts, runs, stream) }
+}
+
+/// What the host passes may be gone after the call; what a device buffer has is there in the order of the stream.
+#[test]
+fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream() {
+    let driver = inject::driver_with(|name| match name {
+        "cuMemcpyBatchAsync_v2" => note_runs as *const c_void,
+        _ => std::ptr::null(),
+    });
+    let ctx = CudaContext::with_driver(&driver, 0).unwrap();
+    let stream = ctx.new_stream().unwrap();
+    let source = DeviceBuffer::from_host(&stream, &[1u32, 2, 3, 4]).unwrap();
+    let mut targets: [_; 5] = std::array::from_fn(|_| DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap());
+    let (host, mut back) = ([5u32, 6, 7, 8], [0; 4]);
+    let mut batch = CopyBatch::new();
+    let [a, b, c, d, e] = &mut targets;
+    batch.push(a, &source).unwrap().push(b, &source).unwrap();
+    batch.push_from_host(c, &host).unwrap().push_from_host(d, &host).unwrap();
+    batch.push_to_host(&mut back, &source).unwrap().push(e, &source).unwrap();
+    if batch.submit(&stream).is_err_and(|error| error.is_unsupported()) {
+        return;
+    }
+    let during = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+    let ordered = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    assert_eq!(*RUNS.lock().unwrap(), [(0, ordered), (2, during), (4, ordered)]);
+    assert_eq!(targets.map(|target| target.to_host_vec(&stream).unwrap()[0]), [1, 1, 5, 5, 1]);
+    assert_eq!(back, [1, 2, 3, 4]);
 }
 
 #[test]

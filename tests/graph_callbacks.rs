@@ -66,6 +66,7 @@ fn what_a_host_function_of_a_graph_drops_is_given_back() {
         DeviceBuffer::<u8>::zeroed(&stream, 1000).unwrap(),
         PinnedBuffer::<u8>::zeroed(&ctx, 1000, PinnedFlags::empty()).unwrap(),
         (ctx.new_event().unwrap(), ctx.new_stream().unwrap()),
+        exec(&ctx, Vec::new()),
     );
     stream.synchronize().unwrap();
     let owned = Mutex::new(Some(own));

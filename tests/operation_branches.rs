@@ -169,6 +169,24 @@ fn branches_that_are_joined_leave_the_others_alone() {
 }
 
 #[test]
+fn branches_run_on_the_streams_that_the_policy_gives() {
+    let _alone = alone();
+    let ctx = context();
+    let own: [CudaStream; 3] = std::array::from_fn(|_| ctx.new_stream().unwrap());
+    let op = with_context(|cx| {
+        let mut raw = vec![cx.stream().unwrap().raw() as usize];
+        let mut branches = cx.branches();
+        for _ in 0..2 {
+            raw.push(branches.branch(|cx| cx.stream().unwrap().raw() as usize));
+        }
+        branches.join().unwrap();
+        value(raw)
+    });
+    let raw = op.schedule(Arc::new(RoundRobin::of(own.clone()).unwrap())).sync().unwrap();
+    assert_eq!(raw, own.map(|stream| stream.raw() as usize));
+}
+
+#[test]
 fn a_branch_comes_after_what_the_chain_did_before() {
     let _alone = alone();
     let work = Work::default();

@@ -1,13 +1,28 @@
 //! Tensor maps: the rules are checked with their values before the driver is asked.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unsafe_code)] // Launches of `map_words`, which writes the 16 words of its map.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 #[path = "support/skip.rs"]
 mod skip;
 
 use cuda_launch::tensor::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType, TensorMap};
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind};
+use cuda_launch::{
+    CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, LaunchConfig, cuda_module,
+};
 use skip::skipped;
+
+#[cuda_module("tests/kernels/objects.ptx")]
+mod kernels {
+    use cuda_launch::sys::CUtensorMap;
+    use cuda_launch::tensor::TensorMap;
+
+    unsafe extern "C" {
+        pub fn map_words(map: TensorMap, out: &mut [u64]);
+        #[entry("map_words")]
+        pub fn raw_map_words(map: CUtensorMap, out: &mut [u64]);
+    }
+}
 
 fn open<T: DeviceCopy>(len: usize) -> (CudaStream, DeviceBuffer<T>) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
@@ -94,4 +109,26 @@ fn every_rule_is_named_before_the_driver() {
     broken(many.encode(ctx, &memory), "pixels at a time is 2000");
     let large = tiled([1 << 10, 1 << 10], [4, 4]).encode(ctx, &memory).unwrap_err();
     assert!(large.is_out_of_bounds(), "{large}");
+}
+
+#[test]
+fn typed_kernels_take_maps_by_value() {
+    let (stream, memory) = open::<f32>(64 * 64);
+    let ctx = stream.context();
+    let Some(map) = supported(TensorMap::tiled([64, 64], [32, 8]).encode(ctx, &memory)) else { return };
+    let module = kernels::load(ctx).unwrap();
+    let config = LaunchConfig::new((1, 1, 1), (16, 1, 1));
+    let mut out = DeviceBuffer::<u64>::zeroed(&stream, 16).unwrap();
+    for form in 0..3 {
+        out.view_mut().set_zero(&stream).unwrap();
+        unsafe {
+            match form {
+                0 => module.map_words(&stream, config, &map, &mut out),
+                1 => module.raw_map_words(&stream, config, &map, &mut out),
+                _ => module.raw_map_words(&stream, config, map, &mut out),
+            }
+        }
+        .unwrap();
+        assert_eq!(out.to_host_vec(&stream).unwrap(), map.raw().opaque, "form {form}");
+    }
 }

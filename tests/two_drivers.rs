@@ -108,6 +108,8 @@ entries! {
     "LaunchPlan::launch": |a, b| a.plan.launch(&b.stream);
     "LaunchPlan::set_slice": |a, b| unsafe { a.plan.set_slice("out", &b.buffer) };
     "LaunchPlan::set_slice_mut": |a, b| unsafe { a.plan.set_slice_mut("out", &mut b.buffer) };
+    "LaunchPlan::set_pitched": |a, b| unsafe { a.plan.set_pitched("out", &b.pitched) };
+    "LaunchPlan::set_pitched_mut": |a, b| unsafe { a.plan.set_pitched_mut("out", &mut b.pitched) };
     "LaunchPlan::set_ptr": |a, b| unsafe { a.plan.set_ptr("out", &b.buffer) };
     "LaunchPlan::set_ptr_mut": |a, b| unsafe { a.plan.set_ptr_mut("out", &mut b.buffer) };
 
@@ -143,10 +145,13 @@ entries! {
     "Launch::launch_on": |a, b| unsafe { a.prepared.launch_on(&b.stream) };
     "Launch::set_slice": |a, b| a.prepared.set_slice("out", &b.buffer);
     "Launch::set_slice_mut": |a, b| a.prepared.set_slice_mut("out", &mut b.buffer);
+    "Launch::set_pitched": |a, b| a.prepared.set_pitched("out", &b.pitched);
+    "Launch::set_pitched_mut": |a, b| a.prepared.set_pitched_mut("out", &mut b.pitched);
     "Launch::set_ptr": |a, b| a.prepared.set_ptr("out", &b.buffer);
     "Launch::set_ptr_mut": |a, b| a.prepared.set_ptr_mut("out", &mut b.buffer);
 
     "DeviceBuffer::uninit_in": |a, b| DeviceBuffer::<u32>::uninit_in(&a.pool, &b.stream, N);
+    "DeviceBuffer::try_clone": |a, b| a.buffer.try_clone(&b.stream);
     "DeviceBuffer::to_host_vec": |a, b| a.buffer.to_host_vec(&b.stream);
     "DeviceBuffer::copy_to_host": |a, b| a.buffer.copy_to_host(&b.stream, &mut [0; N]);
     "DeviceBuffer::copy_from_host": |a, b| a.buffer.copy_from_host(&b.stream, &[0; N]);

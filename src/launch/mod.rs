@@ -15,7 +15,7 @@
 //! | any `Copy` value | `byval(x)` | a type parameter | `.byval(&x)` | `set_byval` |
 //! | any of them, by a name | `named("n", ..)` | | `.named("n", ..)` | the name |
 //!
-//! [`slice`], [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
+//! [`slice`](fn@slice), [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
 //! take. Short forms as other crates have them: `.arg(&x)` and `.arg(&mut x)` are a buffer's address or a value, as in cudarc;
 //! `push_arg(x)` and `push_device_ptr(address)` of `AsyncKernelLaunch` are those of cuda-async.
 //!

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}, {:?}", inject::live());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -74,7 +74,7 @@ fn what_a_host_function_of_a_graph_drops_is_given_back() {
     exec.launch(&stream).unwrap();
     exec.synchronize().unwrap();
     drop(exec);
-    eventually("all is given back", || inject::live() == before);
+    eventually(&format!("all is given back: {before:?}"), || inject::live() == before);
 }
 
 #[test]

@@ -15,7 +15,7 @@ open_number! {
     /// use cuda_launch::sys::CUfunction_attribute;
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
-    /// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+    /// let f = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?.load_function("fill")?;
     /// assert_eq!(f.attribute(FunctionAttribute::MAX_THREADS_PER_BLOCK)?, 1024);
     /// assert!(f.attribute(FunctionAttribute::from_raw(CUfunction_attribute(9999))).is_err());
     /// # Ok::<(), cuda_launch::Error>(())
@@ -103,7 +103,7 @@ impl SharedCarveout {
 /// ```
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
-/// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let f = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// let limits = f.limits()?;
 /// assert_eq!(limits.max_threads_per_block, 1024);
 /// assert!(limits.to_string().contains("registers"));

@@ -21,7 +21,7 @@ use crate::error::Error;
 /// ```
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
-/// let f = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?.load_function("fill")?;
+/// let f = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?.load_function("fill")?;
 /// let sizes: Vec<usize> = f.parameters().list().expect("PTX lists them").iter().map(|p| p.size).collect();
 /// assert_eq!(sizes, [8, 4, 4]);
 /// assert_eq!(f.max_threads_per_block(), 1024);
@@ -48,7 +48,7 @@ impl CudaFunction {
     /// ```
     /// use cuda_launch::{CudaContext, CudaFunction};
     /// let ctx = CudaContext::new(0)?;
-    /// let module = ctx.load_module(include_str!("../../examples/kernels/fill.ptx"))?;
+    /// let module = ctx.load_module(include_str!("../../../examples/kernels/fill.ptx"))?;
     /// let foreign = module.load_function("fill")?.raw();
     /// // SAFETY: 1: `module` is of `ctx`; 2: it outlives the handle, which launches nothing.
     /// let f = unsafe { CudaFunction::from_raw(&ctx, foreign)? };

@@ -21,7 +21,7 @@ use crate::open_number::driver_number;
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
 /// let options = JitOptions::new().max_registers(32).line_info(true).log_bytes(64 * 1024);
-/// let (module, report) = ctx.load_module_with(include_str!("../../examples/kernels/fill.ptx"), &options)?;
+/// let (module, report) = ctx.load_module_with(include_str!("../../../examples/kernels/fill.ptx"), &options)?;
 /// assert_eq!(module.load_function("fill")?.name(), "fill");
 /// println!("{}", report.info_log);
 /// # Ok::<(), cuda_launch::Error>(())

@@ -23,7 +23,7 @@ use cuda_ptx::nearest;
 /// use cuda_launch::module::{CudaLibrary, FunctionAttribute};
 /// use cuda_launch::CudaContext;
 /// let ctx = CudaContext::new(0)?;
-/// let library = CudaLibrary::load(ctx.driver(), include_str!("../../examples/kernels/fill.ptx"))?;
+/// let library = CudaLibrary::load(ctx.driver(), include_str!("../../../examples/kernels/fill.ptx"))?;
 /// let kernel = library.kernel("fill")?;
 /// assert_eq!(kernel.parameter_sizes()?, [8, 4, 4]);
 /// kernel.set_attribute(&ctx, FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, 60_000)?;

@@ -34,7 +34,7 @@ use cuda_ptx::nearest;
 /// use cuda_launch::module::CudaLibrary;
 /// use cuda_launch::{CudaContext, LaunchConfig, cuda_launch};
 /// let ctx = CudaContext::new(0)?;
-/// let library = CudaLibrary::load(ctx.driver(), include_str!("../../examples/kernels/fill.ptx"))?;
+/// let library = CudaLibrary::load(ctx.driver(), include_str!("../../../examples/kernels/fill.ptx"))?;
 /// let fill = library.kernel("fill")?;
 /// // Usable in every context; a function is usable in one.
 /// let function = fill.function(&ctx)?;
@@ -84,7 +84,7 @@ options! {
     /// use cuda_launch::CudaContext;
     /// let ctx = CudaContext::new(0)?;
     /// let options = LibraryOptions::new().jit(JitOptions::new().line_info(true));
-    /// let fill = include_str!("../../examples/kernels/fill.ptx");
+    /// let fill = include_str!("../../../examples/kernels/fill.ptx");
     /// let library = CudaLibrary::load_with(ctx.driver(), fill, &options)?;
     /// assert_eq!(library.kernel_names()?, ["fill"]);
     /// # Ok::<(), cuda_launch::Error>(())

@@ -46,7 +46,7 @@ pub(in crate::launch) const USUAL: usize = 16;
 /// }
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
-/// let f = ctx.load_module(include_str!("../../examples/kernels/vecadd.ptx"))?.load_function("vecadd")?;
+/// let f = ctx.load_module(include_str!("../../../examples/kernels/vecadd.ptx"))?.load_function("vecadd")?;
 /// let x = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
 /// let mut builder = stream.launch_builder(&f);
 /// twice(&mut builder, &x);

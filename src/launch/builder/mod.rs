@@ -30,7 +30,7 @@ use argument::{Arguments, BuilderArgument};
 /// use cuda_launch::{CudaContext, LaunchConfig};
 /// let ctx = CudaContext::new(0)?;
 /// let stream = ctx.new_stream()?;
-/// let saxpy = ctx.load_module(include_str!("../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
+/// let saxpy = ctx.load_module(include_str!("../../../examples/kernels/saxpy.ptx"))?.load_function("saxpy")?;
 /// let x = stream.clone_htod(&[1.0f32; 100])?;
 /// let mut y = stream.clone_htod(&[3.0f32; 100])?;
 /// // SAFETY: 1, 2: saxpy takes a count, a factor and two pointers to that many floats; 3, 4, 6: the builder borrows and

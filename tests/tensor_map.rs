@@ -119,12 +119,13 @@ fn typed_kernels_take_maps_by_value() {
     let module = kernels::load(ctx).unwrap();
     let config = LaunchConfig::new((1, 1, 1), (16, 1, 1));
     let mut out = DeviceBuffer::<u64>::zeroed(&stream, 16).unwrap();
+    let reference = &map;
     for form in 0..3 {
         out.view_mut().set_zero(&stream).unwrap();
         unsafe {
             match form {
-                0 => module.map_words(&stream, config, &map, &mut out),
-                1 => module.raw_map_words(&stream, config, &map, &mut out),
+                0 => module.map_words(&stream, config, reference, &mut out),
+                1 => module.raw_map_words(&stream, config, reference, &mut out),
                 _ => module.raw_map_words(&stream, config, map, &mut out),
             }
         }

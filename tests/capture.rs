@@ -352,31 +352,6 @@ fn textures_surfaces_and_arrays_dropped_inside_do_not_break_the_capture() {
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
 }
 
-/// In the global mode the driver forbids unsafe calls to all threads of the process; those of this crate are made despite it.
-#[test]
-fn no_mode_of_a_capture_disturbs_other_threads() {
-    let gpu = Gpu::new();
-    for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
-        let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
-        let graph = CudaGraph::capture(&gpu.ctx, mode, |stream| {
-            gpu.fill(stream, &mut x, 5)?;
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    let (event, data) = (gpu.ctx.new_event().unwrap(), vec![7u32; N]);
-                    let buffer = DeviceBuffer::from_host(&gpu.stream, &data).unwrap();
-                    event.record(&gpu.stream).unwrap();
-                    assert_eq!(buffer.to_host_vec(&gpu.stream).unwrap(), data);
-                    assert!(event.query().unwrap() && gpu.stream.query().unwrap());
-                });
-            });
-            Ok(())
-        })
-        .unwrap();
-        gpu.run(&graph);
-        assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
-    }
-}
-
 #[test]
 fn waits_for_the_context_on_another_thread_break_no_capture() {
     // Of its own: other tests capture in the primary one.

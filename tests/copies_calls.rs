@@ -1,4 +1,5 @@
 //! Which driver calls copies, arrays and textures make, what they do where a call fails, and on drivers that lack some.
+//! One test at a time: each has a driver of its own, and none knows what is captured through the others.
 
 #![allow(unsafe_code)] // A function in the driver's place.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
@@ -14,8 +15,12 @@ use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer,
 use std::ffi::c_void;
 use std::sync::Mutex;
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/inject.rs"]
 mod inject;
+
+use alone::alone;
 
 /// The calls that `work` makes, but for those that make a context current.
 fn calls(work: impl FnOnce()) -> Vec<&'static str> {
@@ -32,6 +37,7 @@ fn image(stream: &CudaStream) -> PitchedBuffer<u32> {
 
 #[test]
 fn a_region_is_one_call_and_a_crossing_two_more() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let (first, second) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
     let (from, mut to) = (image(&first), image(&first));
@@ -51,6 +57,7 @@ fn a_region_is_one_call_and_a_crossing_two_more() {
 
 #[test]
 fn a_refused_region_is_told_with_its_extent() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let (from, mut to) = (image(&stream), image(&stream));
@@ -83,6 +90,7 @@ unsafe extern "C" fn note_runs(
 /// What the host passes may be gone after the call; what a device buffer has is there in the order of the stream.
 #[test]
 fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream() {
+    let _alone = alone();
     let driver = inject::driver_with(|name| match name {
         "cuMemcpyBatchAsync_v2" => note_runs as *const c_void,
         _ => std::ptr::null(),
@@ -109,6 +117,7 @@ fn a_batch_reads_the_host_during_the_call_and_buffers_in_the_order_of_the_stream
 
 #[test]
 fn a_region_of_host_memory_is_waited_for() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let (mut image, mut host) = (image(&stream), vec![7; 256]);
@@ -140,6 +149,7 @@ fn a_region_of_host_memory_is_waited_for() {
 
 #[test]
 fn nothing_to_copy_is_no_call() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let (from, mut to) = (image(&stream), image(&stream));
@@ -162,6 +172,7 @@ fn nothing_to_copy_is_no_call() {
 
 #[test]
 fn older_drivers_say_that_they_are() {
+    let _alone = alone();
     let open = |hidden| CudaContext::with_driver(&inject::driver(hidden), 0).unwrap().new_stream().unwrap();
     let stream = open("cuMemcpyBatchAsync_v2");
     let source = DeviceBuffer::<u8>::zeroed(&stream, 4).unwrap();
@@ -200,6 +211,7 @@ fn round(ctx: &CudaContext) -> Result<(), Error> {
 
 #[test]
 fn every_call_may_fail() {
+    let _alone = alone();
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     inject::watch();
     round(&ctx).unwrap();

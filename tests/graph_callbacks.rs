@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}, {:?}", inject::live());
+        assert!(start.elapsed() < Duration::from_secs(120), "{what}, {:?}", inject::live());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -61,7 +61,6 @@ fn in_a_child(name: &str, test: impl FnOnce()) {
 fn what_a_host_function_of_a_graph_drops_is_given_back() {
     let ctx = CudaContext::with_driver(&inject::driver(""), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
-    let before = inject::live();
     let own = (
         DeviceBuffer::<u8>::zeroed(&stream, 1000).unwrap(),
         PinnedBuffer::<u8>::zeroed(&ctx, 1000, PinnedFlags::empty()).unwrap(),
@@ -73,8 +72,9 @@ fn what_a_host_function_of_a_graph_drops_is_given_back() {
     let mut exec = exec(&ctx, vec![Box::new(move || drop(owned.lock().unwrap().take()))]);
     exec.launch(&stream).unwrap();
     exec.synchronize().unwrap();
-    drop(exec);
-    eventually(&format!("all is given back: {before:?}"), || inject::live() == before);
+    // With the context: it keeps an event that it lent.
+    drop((exec, stream, ctx));
+    eventually("all is given back", || inject::live().is_empty());
 }
 
 #[test]

@@ -172,7 +172,7 @@ impl Lab {
                 self.forgotten.set(forgotten);
                 return Ok(());
             }
-            if start.elapsed() > Duration::from_secs(20) {
+            if start.elapsed() > Duration::from_secs(120) {
                 let why =
                     format!("{forgotten} forgotten, but {:?}\nwere {:?}", live_handles(), self.before.get());
                 // A smaller program that does the same is looked for from here.
@@ -192,7 +192,7 @@ fn settled(alive: &Alive) -> Result<(), TestCaseError> {
     };
     let start = Instant::now();
     while in_flight() > 0 || alive.iter().any(left) {
-        check(start.elapsed() < Duration::from_secs(20), || {
+        check(start.elapsed() < Duration::from_secs(120), || {
             let of = alive.iter().map(|(item, maker)| (item.end, maker.outs.count(), maker.kept.count()));
             format!("{} in flight; of each, outputs and kept: {:?}", in_flight(), of.collect::<Vec<_>>())
         })?;

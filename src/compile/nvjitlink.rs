@@ -68,7 +68,7 @@ impl NvJitLink {
     /// Call: `nvJitLinkVersion`.
     ///
     /// # Errors
-    /// [`CompileError::NotFound`] with everything that was tried; a library before 12.3 cannot report its version and
+    /// [`CompileError::NotFound`](crate::error::CompileError::NotFound) with everything that was tried; a library before 12.3 cannot report its version and
     /// is not used.
     pub fn load() -> Result<Self, Error> {
         once(&FOUND, || Self::with_library(LIBRARY.load()?))
@@ -77,7 +77,7 @@ impl NvJitLink {
     /// Uses a library that other code loaded: a second version next to the first, or one from a test.
     ///
     /// # Errors
-    /// [`CompileError::TooOld`] if it cannot report its version.
+    /// [`CompileError::TooOld`](crate::error::CompileError::TooOld) if it cannot report its version.
     pub fn with_library(table: Table) -> Result<Self, Error> {
         Opened::new(table).map(Self)
     }
@@ -105,8 +105,8 @@ impl NvJitLink {
     /// `nvJitLinkGetLinkedCubin` or `nvJitLinkGetLinkedPtx`, `nvJitLinkDestroy`.
     ///
     /// # Errors
-    /// [`CompileError::Refused`] with the log, for an undefined symbol, an input for another architecture, or an option
-    /// that the library does not know; [`CompileError::Argument`] for no inputs, and for PTX output from inputs that
+    /// [`CompileError::Refused`](crate::error::CompileError::Refused) with the log, for an undefined symbol, an input for another architecture, or an option
+    /// that the library does not know; [`CompileError::Argument`](crate::error::CompileError::Argument) for no inputs, and for PTX output from inputs that
     /// are not LTO IR.
     #[doc(alias = "nvJitLinkComplete")]
     pub fn link(&self, inputs: &LinkInputs, options: &NvJitLinkOptions) -> Result<CompiledCode, Error> {

@@ -20,10 +20,11 @@ const EVERYWHERE: &[&str] = &[
     "build.rs",
 ];
 
-/// What one package has: part of its documentation.
+/// What one package has: part of its documentation. All of a folder where the name ends so.
 const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-launch", "CHANGELOG.md"),
-    ("cuda-launch", "docs/migration.md"),
+    ("cuda-launch", "docs/foundation.md"),
+    ("cuda-launch", "docs/migration/"),
     ("cuda-emulator", "EXACTNESS.md"),
 ];
 
@@ -57,7 +58,11 @@ pub(crate) fn publish() -> Result<()> {
 /// Whether a file is meant to be in a package.
 fn belongs(package: &str, file: &str) -> bool {
     let source = file.starts_with("src/") && file.ends_with(".rs");
-    source || EVERYWHERE.contains(&file) || SOMEWHERE.contains(&(package, file))
+    let is_it =
+        |path: &str| file == path || (path.ends_with('/') && file.starts_with(path) && file.ends_with(".md"));
+    source
+        || EVERYWHERE.contains(&file)
+        || SOMEWHERE.iter().any(|(owner, path)| *owner == package && is_it(path))
 }
 
 /// Name and folder of each package that is published.
@@ -90,7 +95,7 @@ mod tests {
 
     #[test]
     fn sources_and_what_is_named_belong_and_nothing_else() {
-        for file in ["src/lib.rs", "src/a/b.rs", "Cargo.toml", "LICENSE-MIT", "docs/migration.md"] {
+        for file in ["src/lib.rs", "src/a/b.rs", "Cargo.toml", "LICENSE-MIT", "docs/migration/cust.md"] {
             assert!(belongs("cuda-launch", file), "{file}");
         }
         for file in

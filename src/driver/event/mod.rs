@@ -285,6 +285,12 @@ impl AnyEvent {
     /// The event and the stream belong to different contexts, or any error returned by the driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
+        let _turn = stream.turn();
+        self.record_in_turn(stream)
+    }
+
+    /// The same for whoever has the turn already.
+    pub(in crate::driver) fn record_in_turn(&self, stream: &CudaStream) -> Result<(), Error> {
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecord", EventRecordFlags::empty())?;
         // SAFETY: the handles keep event and stream, which were compared to be of one context; that is current.
@@ -305,6 +311,7 @@ impl AnyEvent {
     /// capture.
     #[doc(alias = "cuEventRecordWithFlags")]
     pub fn record_with(&self, stream: &CudaStream, flags: EventRecordFlags) -> Result<(), Error> {
+        let _turn = stream.turn();
         stream.same_context(&self.context, "the event")?;
         stream.may_record("cuEventRecordWithFlags", flags)?;
         let asked = || format!("flags {flags:?}");

@@ -587,7 +587,7 @@ impl CudaStream {
         if earlier.is_per_thread() {
             // Other threads would record the one event on their streams.
             let mark = earlier.context().new_event()?;
-            mark.record(earlier)?;
+            mark.record_in_turn(earlier)?;
             return self.wait_in_turn(&mark, EventWaitFlags::empty());
         }
         let mark = match earlier.inner.mark.get() {
@@ -597,7 +597,7 @@ impl CudaStream {
                 earlier.inner.mark.get_or_init(|| event)
             }
         };
-        mark.record(earlier)?;
+        mark.record_in_turn(earlier)?;
         self.wait_in_turn(mark, EventWaitFlags::empty())
     }
 

@@ -28,8 +28,8 @@ use crate::driver::CudaContext;
 /// ```
 ///
 /// Implement it, and [`DeviceSliceMut`], for memory of your own: launches and copies then take your type wherever they take a buffer,
-/// order it, and keep it alive. Memory of another allocator first becomes a buffer, by [`DeviceBuffer::from_foreign`] or
-/// [`from_raw_parts`](DeviceBuffer::from_raw_parts), which remembers who uses it and says how it ends; your type holds that buffer, or
+/// order it, and keep it alive. Memory of another allocator first becomes a buffer, by [`DeviceBuffer::from_foreign`](crate::DeviceBuffer::from_foreign) or
+/// [`from_raw_parts`](crate::DeviceBuffer::from_raw_parts), which remembers who uses it and says how it ends; your type holds that buffer, or
 /// a share of it, and says which part is its own:
 ///
 /// ```

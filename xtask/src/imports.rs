@@ -2,7 +2,8 @@
 //!
 //! A file imports another one that defines what a `use` or a longer path of it names; names are followed through re-exports, which
 //! are signposts and no imports. Files of one folder may know each other: they are parts of one thing. Tests are left out.
-//! `xtask/imports.toml` lists the imports that are accepted, with the reason; one that closes no circle has to go.
+//! `xtask/imports.toml` lists the imports that are accepted, and folders that are one thing with all below them, with the reasons; an
+//! import that closes no circle has to go.
 
 mod circles;
 mod names;
@@ -32,8 +33,9 @@ pub(crate) fn check() -> Result<()> {
     for target in targets(root)? {
         all.merge(imports(&Crate::read(Path::new(&target), &read)?));
     }
-    let accepted = accepted(&fs::read_to_string(root.join("xtask/imports.toml"))?)?;
-    verdict(&all, &accepted)
+    let list = fs::read_to_string(root.join("xtask/imports.toml"))?.parse()?;
+    entries(&list, "whole", |text| text("folder"))?.iter().for_each(|folder| all.whole(folder));
+    verdict(&all, &accepted(&list)?)
 }
 
 /// Root files of all libraries and programs, as paths in the repository.
@@ -52,17 +54,26 @@ fn targets(root: &Path) -> Result<Vec<String>> {
     .collect()
 }
 
-/// Reads the list.
-fn accepted(text: &str) -> Result<Accepted> {
-    let file: Table = text.parse()?;
-    let entries = file.get("accepted").and_then(|entries| entries.as_array()).into_iter().flatten();
-    let entry = |entry: &toml::Value| -> Result<(String, String)> {
+/// The imports of the list.
+fn accepted(list: &Table) -> Result<Accepted> {
+    Ok(entries(list, "accepted", |text| Ok((text("from")?, text("to")?)))?.into_iter().collect())
+}
+
+/// The entries of a kind, each of which has a reason.
+fn entries<T>(
+    list: &Table,
+    kind: &str,
+    read: impl Fn(&dyn Fn(&str) -> Result<String>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let entries = list.get(kind).and_then(|entries| entries.as_array()).into_iter().flatten();
+    let entry = |entry: &toml::Value| -> Result<T> {
         let text = |key: &str| {
             let text = entry.get(key).and_then(|text| text.as_str()).filter(|text| !text.is_empty());
-            text.map(str::to_owned).ok_or_else(|| format!("xtask/imports.toml: no `{key}` in {entry:?}"))
+            let missing = || format!("xtask/imports.toml: no `{key}` in {entry:?}").into();
+            text.map(str::to_owned).ok_or_else(missing)
         };
         text("why")?;
-        Ok((text("from")?, text("to")?))
+        read(&text)
     };
     entries.map(entry).collect()
 }

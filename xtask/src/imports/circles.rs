@@ -26,6 +26,15 @@ impl Graph {
         }
     }
 
+    /// All files below such a folder are parts of one thing.
+    pub(super) fn whole(&mut self, whole: &str) {
+        for (file, folder) in &mut self.folders {
+            if file.strip_prefix(whole).is_some_and(|rest| rest.starts_with('/')) {
+                whole.clone_into(folder);
+            }
+        }
+    }
+
     pub(super) fn merge(&mut self, other: Graph) {
         self.folders.extend(other.folders);
         for (file, imports) in other.imports {

@@ -3,7 +3,6 @@
 #![allow(unsafe_code)] // Launches of vecadd and fill: slices of one length, or an address with its length.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_launch::context::ContextOptions;
 use cuda_launch::error::CaptureError;
 use cuda_launch::event::EventFlags;
 use cuda_launch::graph::{InstantiateFlags, NodeKind};
@@ -13,11 +12,10 @@ use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
 };
 use cuda_launch::{
-    CaptureMode, CudaContext, CudaDevice, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error,
-    ErrorKind, LaunchConfig, cuda_launch,
+    CaptureMode, CudaContext, CudaEvent, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 const N: usize = 1000;
@@ -31,10 +29,7 @@ struct Gpu {
 
 impl Gpu {
     fn new() -> Self {
-        Self::of(CudaContext::new(0).unwrap())
-    }
-
-    fn of(ctx: CudaContext) -> Self {
+        let ctx = CudaContext::new(0).unwrap();
         let stream = ctx.new_stream().unwrap();
         let vecadd = ctx.load_module(include_str!("../examples/kernels/vecadd.ptx")).unwrap();
         let fill = ctx.load_module(include_str!("../examples/kernels/fill.ptx")).unwrap();
@@ -350,37 +345,6 @@ fn textures_surfaces_and_arrays_dropped_inside_do_not_break_the_capture() {
     .unwrap();
     gpu.run(&graph);
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
-}
-
-#[test]
-fn waits_for_the_context_on_another_thread_break_no_capture() {
-    // Of its own: other tests capture in the primary one.
-    let gpu = Gpu::of(CudaDevice::new(0).unwrap().create_context(&ContextOptions::default()).unwrap());
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                match gpu.ctx.synchronize() {
-                    Ok(()) => {}
-                    refused => not_in_capture(refused, "cuCtxSynchronize"),
-                }
-                // Freed by a call that waits for the device.
-                drop(DeviceBuffer::<u32>::uninit_plain(&gpu.ctx, 4).unwrap());
-            }
-        });
-        let captures = catch_unwind(AssertUnwindSafe(|| {
-            for round in 0..2_000 {
-                let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, 8).unwrap();
-                let graph = CudaGraph::capture(&gpu.ctx, CaptureMode::Relaxed, |stream| {
-                    gpu.fill(stream, &mut x, round)
-                });
-                assert_eq!(kinds(&graph.unwrap()), [NodeKind::Kernel], "round {round}");
-            }
-        }));
-        over.store(true, Ordering::Relaxed);
-        waits.join().unwrap();
-        captures.unwrap();
-    });
 }
 
 #[test]

@@ -76,6 +76,12 @@ fn the_emulator_can_be_asked_for() {
         "{text}"
     );
     assert!(text.contains("all is well"), "{text}");
+    let both = [
+        ("CUDA_LAUNCH_DRIVER", "emulator"),
+        ("CUDA_EMULATOR_DEVICES", "0"),
+        ("CUDA_LAUNCH_EMULATOR_DEVICES", "2"),
+    ];
+    assert!(doctor(&both).contains("device 1: "), "the name of today counts");
     let none = doctor(&[("CUDA_LAUNCH_DRIVER", "emulator"), ("CUDA_EMULATOR_DEVICES", "0")]);
     assert!(none.contains("serving: None") && none.contains("CUDA_ERROR_NO_DEVICE"), "{none}");
     assert!(none.contains("set CUDA_LAUNCH_EMULATOR_DEVICES to 1"), "{none}");

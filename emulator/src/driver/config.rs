@@ -6,7 +6,7 @@ use crate::check::Checks;
 
 /// The emulator's own variables, read once, by the first `cuInit`.
 pub(super) struct Config {
-    /// Devices: `CUDA_EMULATOR_DEVICES`, 0 to 8; 1 if it is unset.
+    /// Devices: `CUDA_LAUNCH_EMULATOR_DEVICES`, or its older name `CUDA_EMULATOR_DEVICES`, 0 to 8; 1 if both are unset.
     pub(super) devices: u32,
     /// Bytes of each device: `CUDA_LAUNCH_EMULATOR_MEMORY`, or half of the machine's, at most 16 GiB, over all.
     pub(super) memory: u64,
@@ -23,8 +23,8 @@ const MOST_DEVICES: u32 = 8;
 impl Config {
     pub(super) fn from_environment() -> Config {
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
-        let devices = variable("CUDA_EMULATOR_DEVICES", count)
-            .or_else(|| variable("CUDA_LAUNCH_EMULATOR_DEVICES", count))
+        let devices = variable("CUDA_LAUNCH_EMULATOR_DEVICES", count)
+            .or_else(|| variable("CUDA_EMULATOR_DEVICES", count))
             .unwrap_or(1);
         Config {
             devices,

@@ -130,11 +130,13 @@ fn fail_everywhere(driver: &Arc<Driver>, total: usize) -> (usize, BTreeSet<&'sta
             for last in [number + 1, usize::MAX] {
                 inject::plan(number, last, code);
                 let result = program(driver);
+                let failed = inject::failed();
+                // A failure that is still to come must not meet a later call.
+                inject::watch();
                 sites += 1;
                 // A context that is current already is not set again: the last run may be a call shorter.
-                let Some(failed) = inject::failed() else { continue };
+                let Some(failed) = failed else { continue };
                 names.insert(failed);
-                inject::watch();
                 if let Err(error) = result {
                     assert!(error.code().is_none_or(|c| c == code), "{failed} failed with {code:?}: {error}");
                 }

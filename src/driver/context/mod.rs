@@ -2,26 +2,28 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
 
+pub(in crate::driver) mod call;
 pub(in crate::driver) mod create;
 pub(in crate::driver) mod flags;
+pub(in crate::driver) mod info;
+pub(in crate::driver) mod open;
 pub(in crate::driver) mod primary;
 pub(in crate::driver) mod settings;
 pub(in crate::driver) mod work;
 
-use cuda_driver_sys::{CUcontext, CUdevice, CUresult, Driver};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use cuda_driver_sys::{CUcontext, CUdevice, Driver};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::capture::open::{ContextWait, despite_captures, outside_captures};
+use super::capture::open::ContextWait;
 use super::choice::default_driver;
 use super::device::CudaDevice;
-use super::device::attribute::DeviceAttribute;
 use super::fault::FaultState;
 use super::hold::{Debt, Hold};
 use super::host_call;
 use super::limits::DeviceLimits;
 use super::stream::{CudaStream, StreamFlags};
-use crate::error::{Error, ErrorKind, Forked, check, failed};
-use crate::trace;
+use crate::error::{Error, check, failed};
+use open::Open;
 use work::Work;
 
 /// A context of a device, kept alive as long as a handle or anything created from it exists.
@@ -229,96 +231,6 @@ impl CudaContext {
         self.drain().or_else(|error| if error.is_sticky() { Ok(()) } else { Err(error) })
     }
 
-    /// The device's name.
-    ///
-    /// Driver call: `cuDeviceGetName`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// println!("{}", ctx.device_name()?);
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Any error returned by the driver.
-    pub fn device_name(&self) -> Result<String, Error> {
-        self.inner.device.name()
-    }
-
-    /// Multiprocessors of the device. No driver call.
-    ///
-    /// ```
-    /// use cuda_launch::{CudaContext, load_kernel_module};
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// # let f = load_kernel_module(&ctx, "fill")?.load_function("fill")?;
-    /// let blocks = ctx.multiprocessor_count()? * f.max_active_blocks(256, 0)?; // as many as run at once
-    /// assert!(blocks > 0);
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// None at present; later devices may have to be queried.
-    pub fn multiprocessor_count(&self) -> Result<u32, Error> {
-        Ok(self.limits().multiprocessors)
-    }
-
-    /// Any attribute of the device; see [`CudaContext::device`] for other queries.
-    ///
-    /// Driver call: `cuDeviceGetAttribute`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// use cuda_launch::device::DeviceAttribute;
-    /// # let ctx = CudaContext::new(0)?;
-    /// let bytes = ctx.device_attribute(DeviceAttribute::L2_CACHE_SIZE)?;
-    /// assert!(bytes >= 0);
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
-    pub fn device_attribute(&self, attribute: impl Into<DeviceAttribute>) -> Result<i32, Error> {
-        self.inner.device.attribute(attribute)
-    }
-
-    /// Free and total bytes of device memory.
-    ///
-    /// Driver call: `cuMemGetInfo`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// let (free, total) = ctx.memory_info()?;
-    /// assert!(free <= total);
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Any error returned by the driver.
-    pub fn memory_info(&self) -> Result<(usize, usize), Error> {
-        let (mut free, mut total) = (0, 0);
-        let label = || self.inner.label();
-        // SAFETY: the context is current, both outputs outlive the call.
-        self.call("cuMemGetInfo", label, |driver| unsafe { driver.cuMemGetInfo(&mut free, &mut total) })?;
-        Ok((free, total))
-    }
-
-    /// The limits that the device sets for launches. No driver call.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// let limits = ctx.limits();
-    /// assert!(limits.max_threads_per_block >= 512);
-    /// println!("clusters: {}", limits.cluster_launch);
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    pub fn limits(&self) -> &DeviceLimits {
-        &self.inner.limits
-    }
-
     /// The device's ordinal on its driver. No driver call.
     pub fn ordinal(&self) -> u32 {
         self.inner.device.ordinal()
@@ -334,20 +246,6 @@ impl CudaContext {
     /// ```
     pub fn driver(&self) -> &Arc<Driver> {
         &self.inner.driver
-    }
-
-    /// The newest CUDA version that the driver supports, in the format of `cuDriverGetVersion`: 13000 is 13.0. No
-    /// driver call.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// let version = ctx.driver_version();
-    /// println!("CUDA {}.{}", version / 1000, version % 1000 / 10);
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    pub fn driver_version(&self) -> u32 {
-        self.inner.driver_version
     }
 
     /// The raw context, valid as long as this handle lives. No driver call.
@@ -372,123 +270,10 @@ impl CudaContext {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// Makes the context current on this thread if it is not already.
-    ///
-    /// Calls of this crate do so themselves; call it before your own raw driver calls.
-    ///
-    /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` only if another context was current.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// ctx.bind()?; // for calls that do not go through this crate
-    /// let mut current = std::ptr::null_mut();
-    /// // SAFETY: `current` outlives the call.
-    /// unsafe { ctx.driver().cuCtxGetCurrent(&mut current) };
-    /// assert_eq!(current, ctx.raw());
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Any error returned by the driver.
-    #[inline]
-    pub fn bind(&self) -> Result<(), Error> {
-        self.inner.bind()
-    }
-
-    /// Like [`bind`](Self::bind), for the driver function `call`, which an error may name.
-    #[inline]
-    pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
-        if self.inner.fault.is_known() {
-            return self.enter_slowly(call, None);
-        }
-        let (code, is_current) = self.inner.current();
-        if is_current { Ok(()) } else { self.enter_slowly(call, Some(code)) }
-    }
-
-    /// What is not in every function that calls the driver: another context is current, or the answer is an error.
-    #[cold]
-    #[inline(never)]
-    fn enter_slowly(&self, call: &'static str, code: Option<CUresult>) -> Result<(), Error> {
-        let bound = match code {
-            Some(code) => self.inner.bind_slow(code),
-            None => self.inner.fault.check(),
-        };
-        bound.or_else(|error| host_call::refuse(call).and(Err(error)))
-    }
-
-    /// Makes the context current, calls the driver and checks its answer: what every call on an object of this context
-    /// goes through, launches excepted. `asked` is only evaluated for an error.
-    #[inline]
-    pub(crate) fn call(
-        &self,
-        name: &'static str,
-        asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver) -> CUresult,
-    ) -> Result<(), Error> {
-        self.enter(name)?;
-        self.traced(name, asked, call)
-    }
-
-    /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
-    /// be current all the same, and nobody asks again. After a fork nothing is released: some drivers crash there.
-    pub(crate) fn give_back(
-        &self,
-        name: &'static str,
-        asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver) -> CUresult,
-    ) -> Result<(), Error> {
-        self.enter_to_release(name)?;
-        // Whoever drops something does not know who captures: it must not break a capture of other code either.
-        self.traced(name, asked, |driver| outside_captures(self, || call(driver)))
-    }
-
-    /// Fails only where nothing can be released.
-    fn enter_to_release(&self, name: &'static str) -> Result<(), Error> {
-        match self.enter(name) {
-            Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// The call itself, and the check of its answer.
-    #[inline]
-    fn traced(
-        &self,
-        name: &'static str,
-        asked: impl FnOnce() -> String,
-        call: impl FnOnce(&Driver) -> CUresult,
-    ) -> Result<(), Error> {
-        let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
-        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver)));
-        self.check(code, name, asked)
-    }
-
-    /// Turns the driver's result code for a call on this context into a `Result`; remembers a fault.
-    #[inline]
-    pub(crate) fn check(
-        &self,
-        code: CUresult,
-        call: &'static str,
-        asked: impl FnOnce() -> String,
-    ) -> Result<(), Error> {
-        if code == CUresult::SUCCESS { Ok(()) } else { Err(self.failed(code, call, asked())) }
-    }
-
-    #[cold]
-    pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
-        self.inner.failed(code, call, asked)
-    }
-
     /// Events between two uses.
     #[cfg(feature = "async")]
     pub(super) fn events(&self) -> &super::event::EventPool {
         &self.inner.events
-    }
-
-    /// An error if a kernel of this context faulted. No driver call.
-    pub(crate) fn faulted(&self) -> Result<(), Error> {
-        self.inner.fault.check()
     }
 
     /// What is known of its streams.
@@ -521,61 +306,6 @@ impl CudaContext {
     }
 }
 
-/// The open contexts: there is one `ContextInner` for a driver and raw context, so that handles of one context are copies
-/// of one `Arc`, and comparing their addresses compares contexts. Each is beside the address of its driver: who looks for a context
-/// holds those that it looks at for a moment, and those of another driver must not notice.
-static OPEN: Mutex<Vec<(usize, Weak<ContextInner>)>> = Mutex::new(Vec::new());
-
-/// [`OPEN`], locked.
-///
-/// What was looked at is dropped after the lock: it may turn out to be the last handle, and its end may run any code.
-struct Open {
-    list: MutexGuard<'static, Vec<(usize, Weak<ContextInner>)>>,
-    seen: Vec<Arc<ContextInner>>,
-}
-
-impl Open {
-    fn lock() -> Self {
-        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(_, context)| context.strong_count() != 0);
-        Self { list: open, seen: Vec::new() }
-    }
-
-    fn find(
-        &mut self,
-        driver: &Arc<Driver>,
-        wanted: impl Fn(&ContextInner) -> bool,
-    ) -> Option<Arc<ContextInner>> {
-        let driver = Arc::as_ptr(driver).addr();
-        let of_driver = self.list.iter().filter(|(other, _)| *other == driver);
-        self.seen.extend(of_driver.filter_map(|(_, context)| context.upgrade()));
-        self.seen.iter().find(|context| wanted(context)).cloned()
-    }
-
-    /// See [`CudaContext::adopt`]; an error comes with the hold, to be given up when the list is not locked.
-    fn adopt(
-        &mut self,
-        device: &CudaDevice,
-        raw: CUcontext,
-        hold: Hold,
-    ) -> Result<CudaContext, (Error, Hold)> {
-        if let Some(inner) = self.find(device.driver(), |c| c.raw == raw) {
-            inner.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
-            return Ok(CudaContext { inner });
-        }
-        match ContextInner::new(device.clone(), raw) {
-            Ok(mut inner) => {
-                inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
-                let inner = Arc::new(inner);
-                self.list.push((Arc::as_ptr(device.driver()).addr(), Arc::downgrade(&inner)));
-                Ok(CudaContext { inner })
-            }
-            Err(error) => Err((error, hold)),
-        }
-    }
-}
-
 impl ContextInner {
     fn new(device: CudaDevice, raw: CUcontext) -> Result<Self, Error> {
         let driver = device.driver().clone();
@@ -599,56 +329,6 @@ impl ContextInner {
 
     fn has(&self, wanted: impl Fn(&Hold) -> bool) -> bool {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner).iter().any(wanted)
-    }
-
-    /// See [`CudaContext::bind`].
-    #[inline]
-    fn bind(&self) -> Result<(), Error> {
-        self.fault.check()?;
-        let (code, is_current) = self.current();
-        if is_current { Ok(()) } else { self.bind_slow(code) }
-    }
-
-    /// Whether it is current on this thread, and what the driver answered.
-    #[inline]
-    fn current(&self) -> (CUresult, bool) {
-        let mut current = std::ptr::null_mut();
-        // SAFETY: `current` outlives the call.
-        let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
-        (code, code == CUresult::SUCCESS && current == self.raw)
-    }
-
-    #[cold]
-    fn bind_slow(&self, code: CUresult) -> Result<(), Error> {
-        if code != CUresult::SUCCESS {
-            return Err(self.failed(code, "cuCtxGetCurrent", self.label()));
-        }
-        // The driver would leave it current on a thread of its own.
-        host_call::refuse("cuCtxSetCurrent")?;
-        // SAFETY: the context lives: `holds`, or `Debt` on its way to the driver, keep it.
-        match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
-            CUresult::SUCCESS => Ok(()),
-            code => Err(self.failed(code, "cuCtxSetCurrent", self.label())),
-        }
-    }
-
-    /// The error for a result code of the driver: a fault is remembered, and a fork is distinguished from a missing
-    /// `cuInit`.
-    fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
-        let child = std::process::id();
-        if code.is_sticky() {
-            let error = self.fault.raise(code, call);
-            host_call::reclaim(std::ptr::from_ref(self).addr());
-            error
-        } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED
-            && let Err(error) = host_call::refuse(call)
-        {
-            error
-        } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
-            ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
-        } else {
-            failed(code, call, asked)
-        }
     }
 
     fn label(&self) -> String {

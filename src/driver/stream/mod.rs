@@ -3,17 +3,18 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: a created stream is destroyed only by `StreamInner`.
 
 pub(in crate::driver) mod info;
+pub(in crate::driver) mod sync;
 pub(in crate::driver) mod thread;
+pub(in crate::driver) mod wait;
 
 use bitflags::bitflags;
-use cuda_driver_sys::{self as sys, CUresult, CUstream, Driver};
+use cuda_driver_sys::{self as sys, CUstream, Driver};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::capture::Capture;
-use super::capture::open::{despite_captures, outside_captures};
 use super::context::CudaContext;
-use super::event::{AnyEvent, CudaEvent, EventWaitFlags};
+use super::event::CudaEvent;
 use super::fault::Launches;
 use super::host_call;
 use crate::error::{Error, ErrorKind, NotInCapture};
@@ -262,197 +263,6 @@ impl CudaStream {
         self.inner.queue.raw
     }
 
-    /// Waits until all work submitted to the stream so far is done.
-    ///
-    /// Driver call: `cuStreamSynchronize`.
-    ///
-    /// ```
-    /// use cuda_launch::{CudaContext, DeviceBuffer};
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
-    /// x.view_mut().set_zero(&stream)?;
-    /// stream.synchronize()?; // the memory is zero now
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The first fault of work in the context, which is sticky; or a panic in a host function of this stream.
-    #[doc(alias = "cuStreamSynchronize")]
-    pub fn synchronize(&self) -> Result<(), Error> {
-        self.drain()?;
-        host_call::raise_of_stream(self)
-    }
-
-    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
-    pub(crate) fn drain(&self) -> Result<(), Error> {
-        self.refuse_in_capture("cuStreamSynchronize")?;
-        let taken = self.taken();
-        let wait = |driver: &Driver| {
-            // SAFETY: this handle keeps the stream.
-            unsafe { driver.cuStreamSynchronize(self.raw()) }
-        };
-        self.context().call("cuStreamSynchronize", || self.label(), wait)?;
-        self.settle(taken);
-        Ok(())
-    }
-
-    /// Waits without a span, and for all of the context where the driver refuses less: for what is borrowed no longer. Whether the
-    /// work is done, or a fault ended it.
-    pub(crate) fn wait_untraced(&self) -> bool {
-        let driver = self.context().driver();
-        let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
-        outside_captures(self.context(), || {
-            // SAFETY: this handle keeps the stream.
-            is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
-                // SAFETY: the context is current.
-                || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
-        })
-    }
-
-    /// Whether all work submitted to the stream so far is done.
-    ///
-    /// Driver call: `cuStreamQuery`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// while !stream.query()? {
-    ///     std::thread::yield_now();
-    /// }
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The first fault of work in the context, which is sticky; when all is done, a panic in a host function of this
-    /// stream.
-    #[doc(alias = "cuStreamQuery")]
-    pub fn query(&self) -> Result<bool, Error> {
-        let done = self.is_done()?;
-        if done {
-            host_call::raise_of_stream(self)?;
-        }
-        Ok(done)
-    }
-
-    /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
-    pub(super) fn is_done(&self) -> Result<bool, Error> {
-        self.refuse_in_capture("cuStreamQuery")?;
-        self.context().enter("cuStreamQuery")?;
-        // SAFETY: this handle keeps the stream.
-        let ask = || unsafe { self.context().driver().cuStreamQuery(self.raw()) };
-        match despite_captures(self.context(), ask) {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
-        }
-    }
-
-    /// Makes work submitted to this stream from now on wait for `event`.
-    ///
-    /// The event may belong to another context, and be of any kind; it may be recorded again, or dropped, as soon as
-    /// this returns. Driver call: `cuStreamWaitEvent`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// let (other, event) = (ctx.new_stream()?, ctx.new_event()?);
-    /// event.record(&stream)?;
-    /// other.wait(&event)?; // what `other` is given from here on comes after
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Any error returned by the driver.
-    #[doc(alias = "cuStreamWaitEvent")]
-    pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {
-        self.wait_with(event, EventWaitFlags::empty())
-    }
-
-    /// Like [`wait`](Self::wait), with flags.
-    ///
-    /// Driver call: `cuStreamWaitEvent`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// use cuda_launch::event::EventWaitFlags;
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// let event = ctx.new_event()?;
-    /// event.record(&ctx.default_stream())?;
-    /// stream.wait_with(&event, EventWaitFlags::empty())?;
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`wait`](Self::wait); `CUDA_ERROR_ILLEGAL_STATE` for [`EventWaitFlags::EXTERNAL`] outside of a capture.
-    pub fn wait_with(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
-        let _turn = self.turn();
-        self.wait_in_turn(event, flags)
-    }
-
-    /// The same for whoever has the turn already.
-    fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
-        self.may_wait(event, flags)?;
-        let asked = || format!("flags {flags:?}");
-        // SAFETY: stream and event are kept by their handles, and of one driver, as `may_wait` has compared.
-        self.context().call("cuStreamWaitEvent", asked, |driver| unsafe {
-            driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
-        })
-    }
-
-    /// Makes work submitted to this stream from now on wait for all work submitted to `other` so far.
-    ///
-    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time for this handle of `other` also `cuEventCreate`.
-    /// If the two belong to different drivers, the host waits instead: `cuStreamSynchronize`.
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// let other = ctx.new_stream()?;
-    /// other.call_host(|| println!("first"))?;
-    /// stream.join(&other)?;
-    /// stream.call_host(|| println!("second"))?;
-    /// # stream.synchronize()?;
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Any error returned by the driver.
-    pub fn join(&self, other: &CudaStream) -> Result<(), Error> {
-        self.after(other)
-    }
-
-    /// A new stream whose work waits for all work submitted to this one so far.
-    ///
-    /// The fork of a capturing stream is part of the capture, and is joined at its end if it was not joined before.
-    ///
-    /// Driver calls: those of [`CudaContext::new_stream`] and [`CudaStream::join`].
-    ///
-    /// ```
-    /// use cuda_launch::CudaContext;
-    /// # let ctx = CudaContext::new(0)?;
-    /// # let stream = ctx.new_stream()?;
-    /// let branch = stream.fork()?; // behind the work of `stream`
-    /// branch.call_host(|| println!("beside it"))?;
-    /// stream.join(&branch)?;
-    /// # Ok::<(), cuda_launch::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Any error returned by the driver.
-    pub fn fork(&self) -> Result<CudaStream, Error> {
-        self.capture_is_open("cuStreamWaitEvent")?;
-        let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.capture().cloned())?;
-        fork.join(self)?;
-        if let Some(capture) = self.capture() {
-            capture.add_fork(&fork);
-        }
-        Ok(fork)
-    }
-
     /// Destroys the stream now if this is the last handle to it, and reports any error.
     ///
     /// Driver call: `cuStreamDestroy`, for the last handle of a stream that this crate created.
@@ -564,41 +374,6 @@ impl CudaStream {
         self.capture_is_open(call)?;
         let help = "do it before or after the capture; inside, use memory that lives on, such as device or pinned buffers";
         Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
-    }
-
-    /// Makes work submitted to this stream from now on wait for what `earlier` has been given so far.
-    ///
-    /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
-    /// `cuStreamSynchronize`.
-    pub(crate) fn after(&self, earlier: &Self) -> Result<(), Error> {
-        let _turn = self.turn();
-        self.after_in_turn(earlier)
-    }
-
-    /// The same for a submission, which has the turn already.
-    pub(super) fn after_in_turn(&self, earlier: &Self) -> Result<(), Error> {
-        if self.raw() == earlier.raw() && self.shares_context(earlier) {
-            return Ok(());
-        }
-        if !Arc::ptr_eq(self.context().driver(), earlier.context().driver()) {
-            // Another driver's events mean nothing to this one.
-            return earlier.drain();
-        }
-        if earlier.is_per_thread() {
-            // Other threads would record the one event on their streams.
-            let mark = earlier.context().new_event()?;
-            mark.record_in_turn(earlier)?;
-            return self.wait_in_turn(&mark, EventWaitFlags::empty());
-        }
-        let mark = match earlier.inner.mark.get() {
-            Some(mark) => mark,
-            None => {
-                let event = earlier.context().new_event()?;
-                earlier.inner.mark.get_or_init(|| event)
-            }
-        };
-        mark.record_in_turn(earlier)?;
-        self.wait_in_turn(mark, EventWaitFlags::empty())
     }
 
     /// An error unless `what`, of context `context`, may meet this stream in one call.

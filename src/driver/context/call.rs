@@ -1,0 +1,178 @@
+//! A call of the driver in a context: the context made current, the answer checked.
+
+#![allow(unsafe_code)] // Calls of the driver with live handles: `ContextInner` keeps the context until it drops.
+
+use cuda_driver_sys::{CUresult, Driver};
+
+use super::{ContextInner, CudaContext};
+use crate::driver::capture::open::{despite_captures, outside_captures};
+use crate::driver::host_call;
+use crate::error::{Error, ErrorKind, Forked, failed};
+use crate::trace;
+
+impl CudaContext {
+    /// Makes the context current on this thread if it is not already.
+    ///
+    /// Calls of this crate do so themselves; call it before your own raw driver calls.
+    ///
+    /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` only if another context was current.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// ctx.bind()?; // for calls that do not go through this crate
+    /// let mut current = std::ptr::null_mut();
+    /// // SAFETY: `current` outlives the call.
+    /// unsafe { ctx.driver().cuCtxGetCurrent(&mut current) };
+    /// assert_eq!(current, ctx.raw());
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Any error returned by the driver.
+    #[inline]
+    pub fn bind(&self) -> Result<(), Error> {
+        self.inner.bind()
+    }
+
+    /// Like [`bind`](Self::bind), for the driver function `call`, which an error may name.
+    #[inline]
+    pub(crate) fn enter(&self, call: &'static str) -> Result<(), Error> {
+        if self.inner.fault.is_known() {
+            return self.enter_slowly(call, None);
+        }
+        let (code, is_current) = self.inner.current();
+        if is_current { Ok(()) } else { self.enter_slowly(call, Some(code)) }
+    }
+
+    /// What is not in every function that calls the driver: another context is current, or the answer is an error.
+    #[cold]
+    #[inline(never)]
+    fn enter_slowly(&self, call: &'static str, code: Option<CUresult>) -> Result<(), Error> {
+        let bound = match code {
+            Some(code) => self.inner.bind_slow(code),
+            None => self.inner.fault.check(),
+        };
+        bound.or_else(|error| host_call::refuse(call).and(Err(error)))
+    }
+
+    /// Makes the context current, calls the driver and checks its answer: what every call on an object of this context
+    /// goes through, launches excepted. `asked` is only evaluated for an error.
+    #[inline]
+    pub(crate) fn call(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.enter(name)?;
+        self.traced(name, asked, call)
+    }
+
+    /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
+    /// be current all the same, and nobody asks again. After a fork nothing is released: some drivers crash there.
+    pub(crate) fn give_back(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.enter_to_release(name)?;
+        // Whoever drops something does not know who captures: it must not break a capture of other code either.
+        self.traced(name, asked, |driver| outside_captures(self, || call(driver)))
+    }
+
+    /// Fails only where nothing can be released.
+    fn enter_to_release(&self, name: &'static str) -> Result<(), Error> {
+        match self.enter(name) {
+            Err(error) if error.is_sticky() || error.is_forked() || host_call::is_running() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The call itself, and the check of its answer.
+    #[inline]
+    fn traced(
+        &self,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
+        call: impl FnOnce(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        let (span, asked) = trace::call(name, Some(self.ordinal()), asked);
+        let code = span.inside(|| despite_captures(self, || call(&self.inner.driver)));
+        self.check(code, name, asked)
+    }
+
+    /// Turns the driver's result code for a call on this context into a `Result`; remembers a fault.
+    #[inline]
+    pub(crate) fn check(
+        &self,
+        code: CUresult,
+        call: &'static str,
+        asked: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        if code == CUresult::SUCCESS { Ok(()) } else { Err(self.failed(code, call, asked())) }
+    }
+
+    #[cold]
+    pub(crate) fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
+        self.inner.failed(code, call, asked)
+    }
+
+    /// An error if a kernel of this context faulted. No driver call.
+    pub(crate) fn faulted(&self) -> Result<(), Error> {
+        self.inner.fault.check()
+    }
+}
+
+impl ContextInner {
+    /// See [`CudaContext::bind`].
+    #[inline]
+    pub(super) fn bind(&self) -> Result<(), Error> {
+        self.fault.check()?;
+        let (code, is_current) = self.current();
+        if is_current { Ok(()) } else { self.bind_slow(code) }
+    }
+
+    /// Whether it is current on this thread, and what the driver answered.
+    #[inline]
+    fn current(&self) -> (CUresult, bool) {
+        let mut current = std::ptr::null_mut();
+        // SAFETY: `current` outlives the call.
+        let code = unsafe { self.driver.cuCtxGetCurrent(&mut current) };
+        (code, code == CUresult::SUCCESS && current == self.raw)
+    }
+
+    #[cold]
+    fn bind_slow(&self, code: CUresult) -> Result<(), Error> {
+        if code != CUresult::SUCCESS {
+            return Err(self.failed(code, "cuCtxGetCurrent", self.label()));
+        }
+        // The driver would leave it current on a thread of its own.
+        host_call::refuse("cuCtxSetCurrent")?;
+        // SAFETY: the context lives: `holds`, or `Debt` on its way to the driver, keep it.
+        match unsafe { self.driver.cuCtxSetCurrent(self.raw) } {
+            CUresult::SUCCESS => Ok(()),
+            code => Err(self.failed(code, "cuCtxSetCurrent", self.label())),
+        }
+    }
+
+    /// The error for a result code of the driver: a fault is remembered, and a fork is distinguished from a missing
+    /// `cuInit`.
+    fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
+        let child = std::process::id();
+        if code.is_sticky() {
+            let error = self.fault.raise(code, call);
+            host_call::reclaim(std::ptr::from_ref(self).addr());
+            error
+        } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED
+            && let Err(error) = host_call::refuse(call)
+        {
+            error
+        } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
+            ErrorKind::Forked(Forked { call, parent: self.process, child }).into()
+        } else {
+            failed(code, call, asked)
+        }
+    }
+}

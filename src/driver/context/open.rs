@@ -1,0 +1,64 @@
+//! The list of all contexts that are open: how a raw context finds its handle.
+
+use cuda_driver_sys::{CUcontext, Driver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::{ContextInner, CudaContext};
+use crate::driver::device::CudaDevice;
+use crate::driver::hold::Hold;
+use crate::error::Error;
+
+/// The open contexts: there is one `ContextInner` for a driver and raw context, so that handles of one context are copies
+/// of one `Arc`, and comparing their addresses compares contexts. Each is beside the address of its driver: who looks for a context
+/// holds those that it looks at for a moment, and those of another driver must not notice.
+static OPEN: Mutex<Vec<(usize, Weak<ContextInner>)>> = Mutex::new(Vec::new());
+
+/// [`OPEN`], locked.
+///
+/// What was looked at is dropped after the lock: it may turn out to be the last handle, and its end may run any code.
+pub(super) struct Open {
+    list: MutexGuard<'static, Vec<(usize, Weak<ContextInner>)>>,
+    seen: Vec<Arc<ContextInner>>,
+}
+
+impl Open {
+    pub(super) fn lock() -> Self {
+        // Nothing below the lock panics; a poisoned lock would still hold a whole list.
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, context)| context.strong_count() != 0);
+        Self { list: open, seen: Vec::new() }
+    }
+
+    pub(super) fn find(
+        &mut self,
+        driver: &Arc<Driver>,
+        wanted: impl Fn(&ContextInner) -> bool,
+    ) -> Option<Arc<ContextInner>> {
+        let driver = Arc::as_ptr(driver).addr();
+        let of_driver = self.list.iter().filter(|(other, _)| *other == driver);
+        self.seen.extend(of_driver.filter_map(|(_, context)| context.upgrade()));
+        self.seen.iter().find(|context| wanted(context)).cloned()
+    }
+
+    /// See [`CudaContext::adopt`]; an error comes with the hold, to be given up when the list is not locked.
+    pub(super) fn adopt(
+        &mut self,
+        device: &CudaDevice,
+        raw: CUcontext,
+        hold: Hold,
+    ) -> Result<CudaContext, (Error, Hold)> {
+        if let Some(inner) = self.find(device.driver(), |c| c.raw == raw) {
+            inner.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
+            return Ok(CudaContext { inner });
+        }
+        match ContextInner::new(device.clone(), raw) {
+            Ok(mut inner) => {
+                inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
+                let inner = Arc::new(inner);
+                self.list.push((Arc::as_ptr(device.driver()).addr(), Arc::downgrade(&inner)));
+                Ok(CudaContext { inner })
+            }
+            Err(error) => Err((error, hold)),
+        }
+    }
+}

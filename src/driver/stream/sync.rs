@@ -1,0 +1,98 @@
+//! The host waits for a stream, or asks whether its work is done.
+
+#![allow(unsafe_code)] // Calls of the driver with a stream that its handle keeps.
+
+use cuda_driver_sys::{CUresult, Driver};
+
+use super::CudaStream;
+use crate::driver::capture::open::{despite_captures, outside_captures};
+use crate::driver::host_call;
+use crate::error::Error;
+
+impl CudaStream {
+    /// Waits until all work submitted to the stream so far is done.
+    ///
+    /// Driver call: `cuStreamSynchronize`.
+    ///
+    /// ```
+    /// use cuda_launch::{CudaContext, DeviceBuffer};
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// x.view_mut().set_zero(&stream)?;
+    /// stream.synchronize()?; // the memory is zero now
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first fault of work in the context, which is sticky; or a panic in a host function of this stream.
+    #[doc(alias = "cuStreamSynchronize")]
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.drain()?;
+        host_call::raise_of_stream(self)
+    }
+
+    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        self.refuse_in_capture("cuStreamSynchronize")?;
+        let taken = self.taken();
+        let wait = |driver: &Driver| {
+            // SAFETY: this handle keeps the stream.
+            unsafe { driver.cuStreamSynchronize(self.raw()) }
+        };
+        self.context().call("cuStreamSynchronize", || self.label(), wait)?;
+        self.settle(taken);
+        Ok(())
+    }
+
+    /// Waits without a span, and for all of the context where the driver refuses less: for what is borrowed no longer. Whether the
+    /// work is done, or a fault ended it.
+    pub(crate) fn wait_untraced(&self) -> bool {
+        let driver = self.context().driver();
+        let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
+        outside_captures(self.context(), || {
+            // SAFETY: this handle keeps the stream.
+            is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
+                // SAFETY: the context is current.
+                || (self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() }))
+        })
+    }
+
+    /// Whether all work submitted to the stream so far is done.
+    ///
+    /// Driver call: `cuStreamQuery`.
+    ///
+    /// ```
+    /// use cuda_launch::CudaContext;
+    /// # let ctx = CudaContext::new(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// while !stream.query()? {
+    ///     std::thread::yield_now();
+    /// }
+    /// # Ok::<(), cuda_launch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first fault of work in the context, which is sticky; when all is done, a panic in a host function of this
+    /// stream.
+    #[doc(alias = "cuStreamQuery")]
+    pub fn query(&self) -> Result<bool, Error> {
+        let done = self.is_done()?;
+        if done {
+            host_call::raise_of_stream(self)?;
+        }
+        Ok(done)
+    }
+
+    /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
+    pub(in crate::driver) fn is_done(&self) -> Result<bool, Error> {
+        self.refuse_in_capture("cuStreamQuery")?;
+        self.context().enter("cuStreamQuery")?;
+        // SAFETY: this handle keeps the stream.
+        let ask = || unsafe { self.context().driver().cuStreamQuery(self.raw()) };
+        match despite_captures(self.context(), ask) {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => self.context().check(code, "cuStreamQuery", String::new).map(|()| true),
+        }
+    }
+}

@@ -13,7 +13,7 @@ pub(crate) struct Outcome {
     /// With styles, which a pipe does not get.
     pub(crate) text: String,
     /// With a field `schema`.
-    pub(crate) json: Value,
+    pub(crate) json: Json,
     pub(crate) exit: Exit,
     /// The text is for standard error.
     pub(crate) is_error: bool,
@@ -21,9 +21,22 @@ pub(crate) struct Outcome {
     pub(crate) program: Option<u8>,
 }
 
+/// An answer for programs.
+pub(crate) enum Json {
+    Tree(Value),
+    /// What would be a tree of many times its size.
+    Text(String),
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self::Tree(value)
+    }
+}
+
 impl Outcome {
-    pub(crate) fn new(text: String, json: Value) -> Self {
-        Self { text, json, exit: Exit::Well, is_error: false, program: None }
+    pub(crate) fn new(text: String, json: impl Into<Json>) -> Self {
+        Self { text, json: json.into(), exit: Exit::Well, is_error: false, program: None }
     }
 }
 
@@ -35,7 +48,7 @@ impl From<Failure> for Outcome {
         }
         Self {
             text: Columns::err().wrap_lines(&format!("{} {}", style::bad("error:"), failure.message), ""),
-            json: json!({ "schema": "cuda-launch.error.1", "error": error }),
+            json: json!({ "schema": "cuda-launch.error.1", "error": error }).into(),
             exit: failure.exit,
             is_error: true,
             program: None,
@@ -66,9 +79,11 @@ pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
     let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
     let is_error = outcome.is_error && !json;
     let written = if json {
-        serde_json::to_string_pretty(&outcome.json)
-            .map_err(std::io::Error::other)
-            .and_then(|text| writeln!(std::io::stdout().lock(), "{text}"))
+        let mut out = std::io::stdout().lock();
+        match &outcome.json {
+            Json::Tree(value) => writeln!(out, "{value:#}"),
+            Json::Text(text) => writeln!(out, "{text}"),
+        }
     } else if is_error {
         anstream::stderr().lock().write_all(harmless(&outcome.text).as_bytes())
     } else {

@@ -176,8 +176,8 @@ fn a_file_has_no_more_symbols_than_the_limit() {
 fn many_kernels_take_no_more_than_a_few_kilobytes_each() {
     let kernels: String = (0..40_000).map(|i| format!(".visible .entry kernel{i}() {{ ret; }}\n")).collect();
     let path = written("many.ptx", format!("{HEADER}{kernels}"));
-    for (arguments, kibibytes) in [("inspect", 150_000), ("--json inspect", 300_000)] {
-        let script = format!("ulimit -v {kibibytes}; exec \"$0\" {arguments} \"$1\"");
+    for arguments in ["inspect", "--json inspect"] {
+        let script = format!("ulimit -v 150000; exec \"$0\" {arguments} \"$1\"");
         let output = std::process::Command::new("sh")
             .args(["-c", &script, env!("CARGO_BIN_EXE_cuda-launch"), path.to_str().unwrap()])
             .output()

@@ -1,45 +1,84 @@
 //! What a file holds, for programs. The schema is in docs/tool.md.
 
 use cuda_ptx::image::ImageKind;
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value, json};
 
 use crate::image::{Debug, File, Kernel, Part, Variable};
 use crate::signature::{Meaning, Parameter};
 
-pub(super) fn file(file: &File) -> Value {
-    json!({
-        "schema": "cuda-launch.inspect.1",
-        "file": file.path.display().to_string(),
-        "kind": match file.kind {
-            ImageKind::Ptx => "ptx",
-            ImageKind::Cubin => "cubin",
-            ImageKind::Fatbin => "fatbin",
-        },
-        "bytes": file.bytes.len(),
-        "images": file.parts.iter().map(part).collect::<Vec<_>>(),
-    })
+/// Written kernel by kernel: a tree of all of them takes ten times what is printed.
+pub(super) fn file(file: &File) -> String {
+    let whole = Listed {
+        head: json!({
+            "schema": "cuda-launch.inspect.1",
+            "file": file.path.display().to_string(),
+            "kind": match file.kind {
+                ImageKind::Ptx => "ptx",
+                ImageKind::Cubin => "cubin",
+                ImageKind::Fatbin => "fatbin",
+            },
+            "bytes": file.bytes.len(),
+        }),
+        name: "images",
+        items: &file.parts,
+        item: part,
+    };
+    // Fails for keys that are not text only.
+    serde_json::to_string_pretty(&whole).unwrap_or_default()
 }
 
-fn part(part: &Part) -> Value {
-    json!({
-        "kind": part.kind,
-        "arch": part.arch.map(|arch| arch.to_string()),
-        "ptx_version": part.version.map(|(major, minor)| format!("{major}.{minor}")),
-        "bytes": part.bytes,
-        "offset": part.offset,
-        "compression": part.compression,
-        "source": part.source,
-        "debug": match part.debug {
-            Debug::None => "none",
-            Debug::Lines => "lines",
-            Debug::Full => "full",
-        },
-        "ptx_bytes": part.ptx_bytes,
-        "relocatable": part.relocatable,
-        "constant_bytes": part.constant_bytes,
-        "variables": part.variables.iter().map(variable).collect::<Vec<_>>(),
-        "kernels": part.kernels.iter().map(kernel).collect::<Vec<_>>(),
-    })
+fn part(part: &Part) -> impl Serialize {
+    Listed {
+        head: json!({
+            "kind": part.kind,
+            "arch": part.arch.map(|arch| arch.to_string()),
+            "ptx_version": part.version.map(|(major, minor)| format!("{major}.{minor}")),
+            "bytes": part.bytes,
+            "offset": part.offset,
+            "compression": part.compression,
+            "source": part.source,
+            "debug": match part.debug {
+                Debug::None => "none",
+                Debug::Lines => "lines",
+                Debug::Full => "full",
+            },
+            "ptx_bytes": part.ptx_bytes,
+            "relocatable": part.relocatable,
+            "constant_bytes": part.constant_bytes,
+            "variables": part.variables.iter().map(variable).collect::<Vec<_>>(),
+        }),
+        name: "kernels",
+        items: &part.kernels,
+        item: kernel,
+    }
+}
+
+/// An object, the last field of which is a list whose items are made while they are written.
+struct Listed<'a, T, V> {
+    head: Value,
+    name: &'static str,
+    items: &'a [T],
+    item: fn(&'a T) -> V,
+}
+
+impl<T, V: Serialize> Serialize for Listed<'_, T, V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut object = to.serialize_map(None)?;
+        for (name, value) in self.head.as_object().into_iter().flat_map(Map::iter) {
+            object.serialize_entry(name, value)?;
+        }
+        object.serialize_entry(self.name, &Items(self.items, self.item))?;
+        object.end()
+    }
+}
+
+struct Items<'a, T, V>(&'a [T], fn(&'a T) -> V);
+
+impl<T, V: Serialize> Serialize for Items<'_, T, V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(self.1))
+    }
 }
 
 fn variable(variable: &Variable) -> Value {

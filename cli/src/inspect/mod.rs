@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 use crate::image::File;
-use crate::output::Outcome;
+use crate::output::{Json, Outcome};
 
 #[derive(clap::Args)]
 #[command(after_help = crate::failure::CODES)]
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
         file.parts.iter_mut().for_each(|part| part.kernels.retain(|kernel| kernel.name == name));
     }
     Ok(match json {
-        true => Outcome::new(String::new(), json::file(&file)),
+        true => Outcome::new(String::new(), Json::Text(json::file(&file))),
         false => Outcome::new(text::file(&file), serde_json::Value::Null),
     })
 }

@@ -27,11 +27,11 @@ fn main() -> Result<(), Error> {
 
     // Fields in any order; a kernel by name, or `function: f` for one already looked up.
     // SAFETY: 1: mix takes the structure, two pointers, a count and a float; 2: it touches `n` elements, which both buffers
-    // have; 3, 4: nobody else uses them until to_host_vec has waited.
+    // have; 3, 4: they are ordered for us, and nobody else uses them.
     unsafe {
         cuda_launch! {
             module: module, kernel: "mix", stream: stream, config: LaunchConfig::for_num_elems(n),
-            args: [p, x.as_device_ptr(), y.as_mut_device_ptr(), n, 3.0f32],
+            args: [p, ptr(x), ptr_mut(y), n, 3.0f32],
         }
     }?;
     for (i, value) in y.to_host_vec(&stream)?.into_iter().enumerate() {
@@ -66,7 +66,7 @@ fn main() -> Result<(), Error> {
         cuda_launch! {
             function: f, stream: stream, cooperative: true,
             config: LaunchConfig::new((blocks, 1, 1), (256, 1, 1)),
-            args: [xs.as_device_ptr(), 4096u32, partial.as_mut_device_ptr(), sum.as_mut_device_ptr()]
+            args: [ptr(xs), 4096u32, ptr_mut(partial), ptr_mut(sum)]
         }
     }?;
     assert_eq!(sum.to_host_vec(&stream)?, [4096]);
@@ -87,7 +87,7 @@ fn main() -> Result<(), Error> {
     // SAFETY: nothing is launched.
     let wrong = unsafe {
         cuda_launch! { kernel: mix, module: module, stream: stream, config: LaunchConfig::for_num_elems(n),
-        args: [p, x.as_device_ptr(), y.as_mut_device_ptr(), n, 3.0f64] }
+        args: [p, ptr(x), ptr_mut(y), n, 3.0f64] }
     };
     let Err(error) = wrong else { unreachable!("an f64 is not an f32") };
     assert!(error.is_argument_mismatch());

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what `cargo xtask gpu` bundled, on a machine with a GPU and no toolchain.
 #
-#     run.sh OUT [PHASE...]     phases: tests examples bench tool interop memcheck; all of them if none is named
+#     run.sh OUT [PHASE...]     phases: tests examples bench tool interop memcheck; all of them if none is named. One more, `stress`,
+#                               runs on the emulator, for machines with many cores
 #
 # One line a program is printed, then the sums; the exit status is 1 if anything failed. OUT/logs.tar.gz has what the programs
 # printed: one file, because what comes back from a borrowed machine may be limited in number.
@@ -194,13 +195,53 @@ memcheck() {
     done
 }
 
+STRESS_ROUNDS=10
+RANDOM_PROGRAMS=20000
+
+# On the emulator, which CI's few cores do not load like this: all tests again and again, three programs a core, then random programs.
+# Logs are kept of what failed.
+stress() {
+    local cores round program first
+    cores=$(nproc)
+    local share=$((RANDOM_PROGRAMS / cores + 1))
+    {
+        for ((round = 1; round <= STRESS_ROUNDS; round++)); do
+            for program in bin/tests/*; do
+                printf '%s\n' "$program round-$round"
+            done
+        done
+        for ((first = 0; first < RANDOM_PROGRAMS; first += share)); do
+            printf '%s\n' "bin/tests/safe_programs seed-$first CUDA_LAUNCH_SEED=$first CUDA_LAUNCH_RANDOM_PROGRAMS=$share"
+        done
+    } >"$work/stress"
+    export -f stressed
+    # shellcheck disable=SC2016 # For the inner shell.
+    CUDA_LAUNCH_DRIVER=emulator RUST_TEST_THREADS=$cores LOGS=$logs \
+        xargs -P $((3 * cores)) -L 1 bash -c 'stressed "$@"' stressed <"$work/stress" >"$logs/stress.log"
+    passed=$((passed + $(grep -c '^ok' "$logs/stress.log"))) failed=$((failed + $(grep -c '^FAILED' "$logs/stress.log")))
+    grep '^FAILED' "$logs/stress.log" && broken+=(stress)
+}
+
+# stressed PROGRAM NAME [VARIABLE=VALUE...]
+stressed() {
+    local program=$1 name=$2 log
+    shift 2
+    log=$LOGS/stress-${program##*/}-$name.log
+    if env "$@" timeout -k 10 600 "$program" >"$log" 2>&1 </dev/null; then
+        rm "$log"
+        echo "ok $program $name"
+    else
+        echo "FAILED $program $name: $(grep -E -m 1 -A 1 'panicked at' "$log" | tr '\n' ' ')"
+    fi
+}
+
 { nvidia-smi; ldd --version | head -n 1; uname -srm; } >"$logs/machine.log" 2>&1
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
 echo "driver: $CUDA_LAUNCH_DRIVER; phases: $phases"
 for phase in $phases; do
     before=("$passed" "$failed" "$ignored") start=$SECONDS
     case $phase in
-        tests | examples | bench | tool | interop | memcheck) "$phase" ;;
+        tests | examples | bench | tool | interop | memcheck | stress) "$phase" ;;
         *) echo "no phase $phase" >&2; exit 2 ;;
     esac
     printf '= %s: %d passed, %d failed, %d ignored, %d s\n' "$phase" $((passed - before[0])) $((failed - before[1])) \

@@ -35,8 +35,9 @@ fn without(hidden: &[&str]) -> Driver {
     let addresses = numbered::addresses();
     let lookup = |symbol: &CStr| {
         let symbol = symbol.to_str().unwrap();
-        let known = FUNCTIONS.iter().any(|function| function.name() == symbol);
-        if hidden.contains(&symbol) || !known { null() } else { addresses[index(symbol)] }
+        // An older name of a function is not among them.
+        let known = FUNCTIONS.binary_search_by_key(&symbol, |function| function.name());
+        known.ok().filter(|_| !hidden.contains(&symbol)).map_or(null(), |index| addresses[index])
     };
     // SAFETY: the functions have the types of `pfn` (the compiler compared them) and do nothing.
     unsafe { Driver::from_lookup(lookup) }

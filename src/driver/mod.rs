@@ -32,6 +32,7 @@ mod logs;
 mod module;
 mod numbered;
 mod occupancy;
+pub(crate) mod older;
 mod packed;
 mod park;
 mod peer;

@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code)] // Calls two functions that the driver hands out by name: they take nothing.
 
-use cuda_driver_sys::{CUdriverProcAddressQueryResult, CUresult};
+use cuda_driver_sys::CUresult;
 use std::ffi::{CStr, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
 
 use super::context::CudaContext;
+use super::older;
 use crate::error::Error;
 
 /// A section of the program that a profiler records, from [`Profiler::start`] until this is dropped.
@@ -39,7 +40,7 @@ impl Profiler {
     /// Driver calls: `cuGetProcAddress`, `cuProfilerStart`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.0, or any error returned by the driver.
+    /// Any error returned by the driver.
     pub fn start(context: &CudaContext) -> Result<Self, Error> {
         call(context, "cuProfilerStart", c"cuProfilerStart")?;
         Ok(Self { context: context.clone(), running: true })
@@ -76,11 +77,10 @@ impl Drop for Profiler {
 /// Calls a function of the profiler's header, which the table of the driver does not have.
 fn call(context: &CudaContext, call: &'static str, name: &CStr) -> Result<(), Error> {
     let (mut found, version) = (null_mut(), i32::try_from(context.driver_version()).unwrap_or(i32::MAX));
-    let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
     let asked = || format!("{name:?}");
-    // SAFETY: the name ends with a NUL; it and both outputs outlive the call.
+    // SAFETY: 1: the name ends with a NUL; it and the output outlive the call.
     context.call("cuGetProcAddress", asked, |driver| unsafe {
-        driver.cuGetProcAddress(name.as_ptr(), &mut found, version, 0, &mut status)
+        older::get_proc_address(driver, name, &mut found, version)
     })?;
     // SAFETY: both functions take nothing and return a code, since CUDA 4.0; a null pointer becomes `None`.
     let function = unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn() -> CUresult>>(found) };

@@ -1,7 +1,7 @@
 //! Suggested next steps that depend on the result code alone. Launches compute theirs from the launch
 //! (`launch::check`).
 
-use cuda_driver_sys::CUresult;
+use cuda_driver_sys::{CUresult, FUNCTIONS};
 
 pub(super) const RESTART: &str = "a kernel faulted earlier; CUDA is unusable in this process from now on, restart it. \
                        Run under `CUDA_LAUNCH_DRIVER=emulator` or compute-sanitizer to see which access it was";
@@ -27,9 +27,6 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
         }
         CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => {
             "a CUDA compatibility package is in the library path, and this GPU does not support it: remove it"
-        }
-        CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => {
-            "this driver does not have the function: update the driver"
         }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => "this driver or device does not support the call",
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => "free device memory, or request less",
@@ -74,6 +71,28 @@ pub(crate) fn device_hint(code: CUresult) -> Option<String> {
         _ => return None,
     };
     Some(text.into())
+}
+
+/// What to do where the driver, of this version if that is known, does not have a function.
+pub(crate) fn newer_driver(call: &str, driver: Option<u32>) -> String {
+    let is_abi = |name: &str| match name.strip_prefix(call) {
+        Some("") => true,
+        Some(number) => {
+            number.strip_prefix("_v").is_some_and(|n| n.bytes().all(|digit| digit.is_ascii_digit()))
+        }
+        None => false,
+    };
+    // The oldest of its ABIs that the driver does not have.
+    let abis = FUNCTIONS.iter().filter(|function| is_abi(function.name()));
+    let missing = abis.map(|function| function.since).filter(|since| *since > driver.unwrap_or(0)).min();
+    let release = |version: u32| format!("{}.{}", version / 1000, version % 1000 / 10);
+    match (missing.map(release), driver.map(release)) {
+        (Some(since), Some(driver)) => {
+            format!("this needs a driver for CUDA {since}, and this one is for {driver}: update the driver")
+        }
+        (Some(since), None) => format!("this needs a driver for CUDA {since} or newer: update the driver"),
+        (None, _) => "this driver does not have the function: update the driver".into(),
+    }
 }
 
 fn no_device() -> String {

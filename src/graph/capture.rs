@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live streams; the scope ends what it began.
 
-use cuda_driver_sys::{CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
+use cuda_driver_sys::{CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode};
 use std::sync::Arc;
 
 use super::graph::CudaGraph;
 use super::node::{Share, Use, lock};
+use crate::driver::older::{self, RawCaptureInfo};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
 
@@ -294,33 +295,21 @@ impl CudaStream {
 
     /// What the driver reports about the capture on this stream.
     ///
-    /// Driver call: `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
+    /// Driver call: `cuStreamGetCaptureInfo_v3`, or `cuStreamGetCaptureInfo_v2` before CUDA 12.3.
     ///
     /// # Errors
     /// As for [`CudaStream::capture_status`].
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub fn capture_info(&self) -> Result<CaptureInfo, Error> {
-        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        let (mut id, mut graph) = (0, std::ptr::null_mut());
-        let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
+        let mut info = RawCaptureInfo::default();
         let _turn = self.turn();
         self.context().call(
             "cuStreamGetCaptureInfo",
             || self.label(),
-            // SAFETY: this handle keeps the stream, all outputs outlive the call.
-            |driver| unsafe {
-                let raw = self.raw();
-                driver.cuStreamGetCaptureInfo(
-                    raw,
-                    &mut status,
-                    &mut id,
-                    &mut graph,
-                    &mut nodes,
-                    &mut edges,
-                    &mut count,
-                )
-            },
+            // SAFETY: this handle keeps the stream.
+            |driver| unsafe { older::capture_info(driver, self.raw(), &mut info) },
         )?;
+        let RawCaptureInfo { status, id, graph, nodes, count } = info;
         let status = CaptureStatus::from(status);
         if status != CaptureStatus::Active {
             return Ok(CaptureInfo { status, id: 0, graph: std::ptr::null_mut(), dependencies: Vec::new() });

@@ -12,7 +12,7 @@ use super::graph::CudaGraph;
 use super::memset::MemsetNode;
 use super::node::{GraphNode, NodeKind, Share, Sharing, lock};
 use crate::driver::host_call::GraphFunction;
-use crate::driver::{CudaContext, CudaEvent};
+use crate::driver::{CudaContext, CudaEvent, older};
 use crate::error::Error;
 use crate::launch::KernelNode;
 
@@ -21,7 +21,7 @@ impl GraphExec {
     /// Gives a kernel node new arguments, dimensions, or another function. Its attributes do not change: those of
     /// `kernel` are ignored.
     ///
-    /// Driver call: `cuGraphExecKernelNodeSetParams_v2`, in drivers since CUDA 12.0.
+    /// Driver call: `cuGraphExecKernelNodeSetParams_v2`, or its first ABI before CUDA 12.0.
     ///
     /// # Errors
     /// The node is not a kernel node of this graph, the kernel belongs to another context, or any error returned by
@@ -40,7 +40,7 @@ impl GraphExec {
             node,
             NodeKind::Kernel,
             || share,
-            |driver, exec, node| unsafe { driver.cuGraphExecKernelNodeSetParams(exec, node, &params) },
+            |driver, exec, node| unsafe { older::set_kernel_node(driver, exec, node, &params) },
         )
     }
 

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::graph::CudaGraph;
 use super::node::{GraphNode, lock};
+use crate::driver::older;
 use crate::error::Error;
 
 /// When a node may start, relative to one that it depends on (`CUgraphEdgeData`).
@@ -83,7 +84,7 @@ impl CudaGraph {
     /// Makes `to` wait for `from`, as far as `edge` says. An edge other than [`Edge::FULL`] does not order everything
     /// that the two do: see duty 1 of [`CudaGraph::add_kernel`].
     ///
-    /// Driver call: `cuGraphAddDependencies_v2`, in drivers since CUDA 12.3.
+    /// Driver call: `cuGraphAddDependencies_v2`, or its first ABI before CUDA 12.3, for [`Edge::FULL`] only.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, CudaGraph};
@@ -108,7 +109,7 @@ impl CudaGraph {
         // SAFETY: `raw` found both nodes in this graph, which is locked; both lists are of one, as is said, and outlive the call with the edge.
         // That no kernel relies on an order that is not there is duty 1 of `add_kernel`.
         self.context().call("cuGraphAddDependencies", asked, |driver| unsafe {
-            driver.cuGraphAddDependencies(self.raw, first, second, &edge.raw(), 1)
+            older::add_dependency(driver, self.raw, first, second, &edge.raw())
         })
     }
 
@@ -117,7 +118,7 @@ impl CudaGraph {
     /// The two may then run at the same time. Nothing checks whether they use the same memory, or whether a kernel
     /// relies on the order: see duty 1 of [`CudaGraph::add_kernel`].
     ///
-    /// Driver call: `cuGraphRemoveDependencies_v2`, in drivers since CUDA 12.3.
+    /// Driver call: `cuGraphRemoveDependencies_v2`, or its first ABI before CUDA 12.3, for [`Edge::FULL`] only.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, CudaGraph};
@@ -142,13 +143,13 @@ impl CudaGraph {
         // SAFETY: `raw` found both nodes in this graph, which is locked; both lists are of one, as is said, and outlive the call with the edge.
         // That no kernel relies on an order that is not there is duty 1 of `add_kernel`.
         self.context().call("cuGraphRemoveDependencies", asked, |driver| unsafe {
-            driver.cuGraphRemoveDependencies(self.raw, first, second, &edge.raw(), 1)
+            older::remove_dependency(driver, self.raw, first, second, &edge.raw())
         })
     }
 
     /// All dependencies, as the driver lists them.
     ///
-    /// Driver call: `cuGraphGetEdges_v2`, in drivers since CUDA 12.3; twice.
+    /// Driver call: `cuGraphGetEdges_v2`, or its first ABI before CUDA 12.3; twice.
     ///
     /// # Errors
     /// Any error returned by the driver.
@@ -159,7 +160,7 @@ impl CudaGraph {
         let (null, mut count) = (std::ptr::null_mut(), 0);
         // SAFETY: the graph is this value's, and locked; no lists ask for the count only.
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
-            driver.cuGraphGetEdges(self.raw, null, null, std::ptr::null_mut(), &mut count)
+            older::get_edges(driver, self.raw, null, null, std::ptr::null_mut(), &mut count)
         })?;
         if count == 0 {
             return Ok(Vec::new());
@@ -167,9 +168,10 @@ impl CudaGraph {
         from.resize(count, std::ptr::null_mut());
         to.resize(count, std::ptr::null_mut());
         data.resize(count, CUgraphEdgeData::default());
-        // SAFETY: as above; each list has room for `count` entries, which the driver is told.
+        // SAFETY: as above; each list has room for `count` entries, which the driver is told; the data are those of ordinary edges.
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
-            driver.cuGraphGetEdges(
+            older::get_edges(
+                driver,
                 self.raw,
                 from.as_mut_ptr(),
                 to.as_mut_ptr(),

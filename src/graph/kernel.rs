@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, What};
 use super::node::{GraphNode, NodeKind, Share};
-use crate::driver::Keep;
+use crate::driver::{Keep, older};
 use crate::error::Error;
 use crate::launch::{Attribute, KernelNode};
 
@@ -26,7 +26,7 @@ impl CudaGraph {
     /// Adds a kernel. Its module, events among its attributes, and buffers passed as `slice`, `slice_mut`, `ptr` or
     /// `ptr_mut` stay alive as long as the graph can run.
     ///
-    /// Driver calls: `cuGraphAddKernelNode_v2`, in drivers since CUDA 12.0; `cuGraphKernelNodeSetAttribute` for each attribute, and
+    /// Driver calls: `cuGraphAddKernelNode_v2`, or its first ABI before CUDA 12.0; `cuGraphKernelNodeSetAttribute` for each attribute, and
     /// for a [`DeviceNode`](crate::launch::DeviceNode) `cuGraphKernelNodeGetAttribute`.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl CudaGraph {
         // SAFETY: `what` keeps the function's module, and `kernel` the packet, which was compared with the parameters; what it does is the
         // caller's duty 1; the rest are those of `add`.
         let node = self.add_locked(after, &mut what, |driver, node, graph, after, count| unsafe {
-            driver.cuGraphAddKernelNode(node, graph, after, count, &params)
+            older::add_kernel_node(driver, node, graph, after, count, &params)
         })?;
         let set = kernel.attributes().iter().try_for_each(|a| self.set_attribute(node, a));
         // Half a node would be worse than none; the first error is the one to tell. What it used is dropped after the lock.

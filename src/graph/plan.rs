@@ -10,7 +10,7 @@ use super::capture::CaptureMode;
 use super::exec::{GraphExec, InstantiateFlags};
 use super::graph::CudaGraph;
 use super::node::{GraphNode, Share, lock};
-use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch};
+use crate::driver::{CudaContext, CudaStream, NamedArgument, RecordedLaunch, older};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::launch::ByValue;
 use crate::launch::named::{PassedMemory, memory_word, no_such_argument};
@@ -70,7 +70,7 @@ impl LaunchPlan {
     /// The duties of each `unsafe` in `record` hold for every replay.
     ///
     /// Driver calls: those of [`CudaGraph::capture`] and [`CudaGraph::instantiate`]; for each launch with named arguments
-    /// `cuStreamGetCaptureInfo_v3`, in drivers since CUDA 12.3.
+    /// `cuStreamGetCaptureInfo_v3`, or `cuStreamGetCaptureInfo_v2` before CUDA 12.3.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchPlan};
@@ -354,7 +354,7 @@ impl Planned {
             // SAFETY: `record` found the node in the graph that the plan was made from, which nobody else has; function and packet are those of
             // the recorded launch, with values of the same sizes; the executable graph keeps the module and all memory that was set. What the
             // kernel does with them is the duty of `record`'s and `set`'s callers.
-            |driver| unsafe { driver.cuGraphExecKernelNodeSetParams(exec.raw(), node, &params) },
+            |driver| unsafe { older::set_kernel_node(driver, exec.raw(), node, &params) },
         )
     }
 }

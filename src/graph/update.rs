@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::exec::GraphExec;
 use super::graph::{CudaGraph, two_families};
 use super::node::lock;
-use crate::driver::despite_captures;
+use crate::driver::{despite_captures, older};
 use crate::error::{Error, ErrorKind, GraphError, UpdateRefusal};
 
 impl GraphExec {
@@ -33,7 +33,7 @@ impl GraphExec {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
-    /// Driver call: `cuGraphExecUpdate_v2`, in drivers since CUDA 12.0.
+    /// Driver call: `cuGraphExecUpdate_v2`, or its first ABI before CUDA 12.0.
     ///
     /// # Errors
     /// [`GraphError::Update`] with the reason and the node, if the graphs differ in something that cannot be changed;
@@ -51,7 +51,7 @@ impl GraphExec {
         let theirs = other.then(|| graph.family.lock()).transpose()?;
         // SAFETY: both graphs are kept by their handles, of one context, as was compared, and locked; `info` outlives the call.
         let code = despite_captures(self.context(), || unsafe {
-            self.context().driver().cuGraphExecUpdate(self.raw(), graph.raw(), &mut info)
+            older::update(self.context().driver(), self.raw(), graph.raw(), &mut info)
         });
         let table = lock(&graph.table);
         if code == CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)] // Asking the driver for the node of the launch that it has just recorded.
 
-use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUlaunchConfig, CUstreamCaptureStatus};
+use cuda_driver_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUlaunchConfig};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use super::args::{Role, Signature};
 use super::attributes::Attribute;
 use super::config::LaunchConfig;
 use super::submit::Request;
+use crate::driver::older::{self, RawCaptureInfo};
 use crate::driver::{Capture, CudaStream, Keep, Kernel, NamedArgument, PackedArguments, RecordedLaunch};
 use crate::error::Error;
 use crate::memory::{Home, Shared};
@@ -129,29 +130,17 @@ pub(super) fn node_params(kernel: &Kernel, config: &CUlaunchConfig) -> CUDA_KERN
 
 /// The node that `stream` recorded last.
 fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
-    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    let (mut nodes, mut edges, mut count) = (std::ptr::null(), std::ptr::null(), 0);
+    let mut info = RawCaptureInfo::default();
     stream.context().call(
         "cuStreamGetCaptureInfo",
         || stream.label(),
-        // SAFETY: the handle keeps the stream, all outputs outlive the call; id and graph are not asked for.
-        |driver| unsafe {
-            let (id, graph) = (null_mut(), null_mut());
-            driver.cuStreamGetCaptureInfo(
-                stream.raw(),
-                &mut status,
-                id,
-                graph,
-                &mut nodes,
-                &mut edges,
-                &mut count,
-            )
-        },
+        // SAFETY: the handle keeps the stream.
+        |driver| unsafe { older::capture_info(driver, stream.raw(), &mut info) },
     )?;
     // SAFETY: the driver lists `count` nodes, of which the first is there unless the count is 0, and keeps the list until work is given to
     // the stream again: not before the launch's submission is finished, since that has the capture's turn. A launch leaves itself as
     // the only one.
-    Ok(if count == 0 { null_mut() } else { unsafe { *nodes } })
+    Ok(if info.count == 0 { null_mut() } else { unsafe { *info.nodes } })
 }
 
 impl LaunchConfig {

@@ -15,7 +15,7 @@ use super::home::{Home, Origin};
 use super::location::MemoryLocation;
 use super::pinned::free_of_graphs;
 use super::view::{DeviceSlice, DeviceSliceMut, DeviceView, DeviceViewMut, SliceParts, resolve};
-use crate::driver::{CudaContext, CudaStream};
+use crate::driver::{CudaContext, CudaStream, older};
 use crate::error::{Error, ErrorKind, HostAccess, LengthMismatch};
 use crate::ordering::Submission;
 
@@ -245,7 +245,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
 
     /// Hints to the driver how the elements of `range` will be used.
     ///
-    /// Driver call: `cuMemAdvise_v2`, in drivers since CUDA 12.2; none for no elements.
+    /// Driver call: `cuMemAdvise_v2`, or its first ABI before CUDA 12.2; none for no elements.
     ///
     /// # Errors
     /// The range is out of bounds, or any error returned by the driver.
@@ -258,14 +258,14 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         let (raw, location) = advice.to_raw();
         let asked = || format!("{advice:?} for {bytes} bytes");
         // SAFETY: the range is part of live managed memory.
-        self.context().call("cuMemAdvise_v2", asked, |driver| unsafe {
-            driver.cuMemAdvise_v2(address, bytes, raw, location.to_raw())
+        self.context().call("cuMemAdvise", asked, |driver| unsafe {
+            older::advise(driver, address, bytes, raw, location.to_raw())
         })
     }
 
     /// Moves the elements of `range` to where they will be used, in stream order on `stream`.
     ///
-    /// Driver call: `cuMemPrefetchAsync_v2`, in drivers since CUDA 12.2; none for no elements.
+    /// Driver call: `cuMemPrefetchAsync_v2`, or its first ABI before CUDA 12.2; none for no elements.
     ///
     /// # Errors
     /// The range is out of bounds, the stream belongs to another context, or any error returned by the driver.
@@ -285,8 +285,8 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         work.reads(&self.home)?;
         let asked = || format!("{bytes} bytes to {to:?}");
         // SAFETY: the range is part of live managed memory, which stays until this use of it is done.
-        work.call("cuMemPrefetchAsync_v2", asked, |driver| unsafe {
-            driver.cuMemPrefetchAsync_v2(address, bytes, to.to_raw(), 0, stream.raw())
+        work.call("cuMemPrefetchAsync", asked, |driver| unsafe {
+            older::prefetch(driver, address, bytes, to.to_raw(), stream.raw())
         })
     }
 

@@ -96,7 +96,9 @@ impl Driver {
 
     /// A driver whose functions come from `lookup`: it is called once for each exact symbol, and returns the function's
     /// address or null. The symbols requested are those of [`FUNCTIONS`](crate::FUNCTIONS); if there is no
-    /// `cuEventElapsedTime_v2`, which came with CUDA 12.8, also `cuEventElapsedTime`, which has the same type.
+    /// `cuEventElapsedTime_v2`, which came with CUDA 12.8, also `cuEventElapsedTime`, which has the same type. The first ABI of
+    /// a name that has newer ones is requested as `cuMemAdvise_v1`: a library exports it as `cuMemAdvise`, by which name
+    /// [`address`](Self::address) and [`has`](Self::has) mean the newest.
     ///
     /// ```
     /// use cuda_driver_sys::{CUresult, Driver, pfn};
@@ -133,7 +135,7 @@ impl Driver {
 
     fn of(library: &loader::Library, origin: Origin) -> Driver {
         // SAFETY: 1: what the library exports is what its names say, by duty 2 of `open`, or by the names of `system`; it is never unloaded.
-        let (table, present) = unsafe { Table::fill(&mut |symbol| library.symbol(symbol)) };
+        let (table, present) = unsafe { Table::fill(&mut |name| library.symbol(&table::exported(name))) };
         Driver { table, present, origin }
     }
 

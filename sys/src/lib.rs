@@ -69,7 +69,8 @@
 //! # What is not bound
 //!
 //! - `_ptsz` and `_ptds` functions: pass [`CU_STREAM_PER_THREAD`] to the plain ones instead.
-//! - Old versions of functions, which the header hides too. Their symbols remain in drivers; their signatures differ.
+//! - Versions of functions that no driver since CUDA 11.8 has as its newest. Those that some have are here: `cuCtxCreate_v3`, and
+//!   `cuMemAdvise_v1`, whose symbol in a driver is `cuMemAdvise`.
 //! - The OpenGL, EGL, VDPAU and profiler headers, and the run-time API.
 //!
 //! # Run-time compilers

@@ -6,6 +6,8 @@
 #![allow(non_camel_case_types, non_snake_case, reason = "C names")]
 
 use core::ffi::{CStr, c_void};
+use std::borrow::Cow;
+use std::ffi::CString;
 
 macro_rules! define {
     ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
@@ -64,7 +66,8 @@ pub struct FunctionInfo {
 }
 
 impl FunctionInfo {
-    /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`.
+    /// The exact symbol, with the number of its ABI: `cuMemAlloc_v2`. The first ABI of a name that has newer ones is
+    /// `cuMemAdvise_v1` here, and `cuMemAdvise` in a library.
     pub const fn name(&self) -> &'static str {
         let (_, from) = NAMES.split_at(self.start as usize);
         from.split_at(self.len as usize).0
@@ -93,6 +96,12 @@ const fn placed<const N: usize>(rows: [(usize, u32); N]) -> [FunctionInfo; N] {
         index += 1;
     }
     functions
+}
+
+/// The symbol that a library has for a function: without the number, if that is its first ABI.
+pub(crate) fn exported(name: &CStr) -> Cow<'_, CStr> {
+    let first = name.to_bytes().strip_suffix(b"_v1").and_then(|stem| CString::new(stem).ok());
+    first.map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// Functions that took a new name while nothing changed for their callers: where a driver lacks the first, the second does
@@ -165,4 +174,18 @@ pub(crate) fn position(name: &str) -> Option<usize> {
         Err(_) => name,
     };
     FUNCTIONS.binary_search_by_key(&symbol, |function| function.name()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_first_abi_has_no_number_in_a_library() {
+        for (name, symbol) in [
+            (c"cuMemAdvise_v1", c"cuMemAdvise"),
+            (c"cuMemAdvise_v2", c"cuMemAdvise_v2"),
+            (c"cuInit", c"cuInit"),
+        ] {
+            assert_eq!(&*super::exported(name), symbol);
+        }
+    }
 }

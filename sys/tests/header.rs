@@ -11,12 +11,16 @@ fn since(name: &str) -> u32 {
 #[test]
 fn all_functions_are_bound() {
     assert_eq!(CUDA_VERSION, 13050);
-    assert_eq!(FUNCTIONS.len(), 492);
+    assert_eq!(FUNCTIONS.len(), 511);
     assert_eq!(ALIASES.len(), 83);
     let sorted = |names: &[&str]| names.windows(2).all(|pair| pair[0] < pair[1]);
     assert!(sorted(&FUNCTIONS.iter().map(|function| function.name()).collect::<Vec<_>>()));
     assert!(sorted(&ALIASES.iter().map(|(alias, _)| *alias).collect::<Vec<_>>()));
     assert!(FUNCTIONS.iter().all(|function| function.symbol().to_str() == Ok(function.name())));
+    // The first ABI of a name is there where an alias means a newer one.
+    let first: Vec<_> = FUNCTIONS.iter().filter_map(|f| f.name().strip_suffix("_v1")).collect();
+    assert_eq!(first.len(), 17);
+    assert!(first.iter().all(|name| ALIASES.iter().any(|(alias, _)| alias == name)));
     // Per-thread default streams are an argument here, not another set of functions.
     assert!(!FUNCTIONS.iter().any(|f| f.name().ends_with("_ptsz") || f.name().ends_with("_ptds")));
     // An alias is a name of its own, or calling it would not be the same as calling its symbol.
@@ -34,7 +38,8 @@ fn functions_know_since_when_they_exist() {
     assert_eq!(since("cuGetProcAddress_v2"), 12000);
     assert_eq!(since("cuLibraryLoadData"), 12000);
     assert_eq!(since("cuFuncGetParamInfo"), 12040);
-    assert_eq!(since("cuCtxCreate_v4"), 12050);
+    assert_eq!((since("cuCtxCreate_v3"), since("cuCtxCreate_v4")), (11040, 12050));
+    assert_eq!((since("cuMemAdvise_v1"), since("cuMemAdvise_v2")), (8000, 12020));
     assert_eq!(since("cuEventElapsedTime_v2"), 12080);
     assert_eq!(since("cuFuncGetParamCount"), 13020);
     assert_eq!(since("cuGraphInstantiateWithFlags"), 11040);

@@ -47,7 +47,6 @@ macro_rules! exports {
         /// Every function of this library. Who refers to it has them all linked: of a library, a linker takes what is used.
         pub static FUNCTIONS: &[Function] = &[
             $(Function($name as *const c_void),)*
-            Function(cuGetProcAddress as *const c_void),
             Function(cuProfilerStart as *const c_void),
             Function(cuProfilerStop as *const c_void),
         ];
@@ -82,6 +81,24 @@ macro_rules! export {
     (cuLibraryUnload $($rest:tt)*) => { hooked! { cuLibraryUnload $($rest)* } };
     (cuInit $($rest:tt)*) => { hooked! { cuInit $($rest)* } };
     (cuGetProcAddress_v2 $($rest:tt)*) => { hooked! { cuGetProcAddress_v2 $($rest)* in lookup } };
+    // Below: it has no status.
+    (cuGetProcAddress_v1 $($rest:tt)*) => {};
+    (cuGraphAddDependencies_v1 $($rest:tt)*) => { first! { "cuGraphAddDependencies" cuGraphAddDependencies_v1 $($rest)* } };
+    (cuGraphAddKernelNode_v1 $($rest:tt)*) => { first! { "cuGraphAddKernelNode" cuGraphAddKernelNode_v1 $($rest)* } };
+    (cuGraphAddNode_v1 $($rest:tt)*) => { first! { "cuGraphAddNode" cuGraphAddNode_v1 $($rest)* } };
+    (cuGraphExecKernelNodeSetParams_v1 $($rest:tt)*) => { first! { "cuGraphExecKernelNodeSetParams" cuGraphExecKernelNodeSetParams_v1 $($rest)* } };
+    (cuGraphExecUpdate_v1 $($rest:tt)*) => { first! { "cuGraphExecUpdate" cuGraphExecUpdate_v1 $($rest)* } };
+    (cuGraphGetEdges_v1 $($rest:tt)*) => { first! { "cuGraphGetEdges" cuGraphGetEdges_v1 $($rest)* } };
+    (cuGraphKernelNodeGetParams_v1 $($rest:tt)*) => { first! { "cuGraphKernelNodeGetParams" cuGraphKernelNodeGetParams_v1 $($rest)* } };
+    (cuGraphKernelNodeSetParams_v1 $($rest:tt)*) => { first! { "cuGraphKernelNodeSetParams" cuGraphKernelNodeSetParams_v1 $($rest)* } };
+    (cuGraphNodeGetDependencies_v1 $($rest:tt)*) => { first! { "cuGraphNodeGetDependencies" cuGraphNodeGetDependencies_v1 $($rest)* } };
+    (cuGraphNodeGetDependentNodes_v1 $($rest:tt)*) => { first! { "cuGraphNodeGetDependentNodes" cuGraphNodeGetDependentNodes_v1 $($rest)* } };
+    (cuGraphRemoveDependencies_v1 $($rest:tt)*) => { first! { "cuGraphRemoveDependencies" cuGraphRemoveDependencies_v1 $($rest)* } };
+    (cuMemAdvise_v1 $($rest:tt)*) => { first! { "cuMemAdvise" cuMemAdvise_v1 $($rest)* } };
+    (cuMemPrefetchAsync_v1 $($rest:tt)*) => { first! { "cuMemPrefetchAsync" cuMemPrefetchAsync_v1 $($rest)* } };
+    (cuMemcpy3DBatchAsync_v1 $($rest:tt)*) => { first! { "cuMemcpy3DBatchAsync" cuMemcpy3DBatchAsync_v1 $($rest)* } };
+    (cuMemcpyBatchAsync_v1 $($rest:tt)*) => { first! { "cuMemcpyBatchAsync" cuMemcpyBatchAsync_v1 $($rest)* } };
+    (cuStreamUpdateCaptureDependencies_v1 $($rest:tt)*) => { first! { "cuStreamUpdateCaptureDependencies" cuStreamUpdateCaptureDependencies_v1 $($rest)* } };
     ($name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
@@ -90,6 +107,20 @@ macro_rules! export {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
             timeline::call(stringify!($name), || unsafe { driver().$name($($argument),*) })
+        }
+    };
+}
+
+/// The first ABI of a name that has newer ones, which is exported without a number.
+macro_rules! first {
+    ($symbol:literal $name:ident($($argument:ident: $type:ty),*)) => {
+        #[doc = concat!("`", $symbol, "`, as it was first")]
+        #[allow(clippy::too_many_arguments, reason = "a C function")]
+        // SAFETY: the exported name is the C function's, and so is the signature.
+        #[unsafe(export_name = $symbol)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            timeline::call($symbol, || unsafe { driver().$name($($argument),*) })
         }
     };
 }
@@ -111,9 +142,9 @@ macro_rules! hooked {
 cuda_driver_sys::for_each_function!(exports);
 
 /// `cuGetProcAddress`, as programs of CUDA 11 know it.
-// SAFETY: the name is the C function's, and so is the signature.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetProcAddress(
+// SAFETY: the exported name is the C function's, and so is the signature.
+#[unsafe(export_name = "cuGetProcAddress")]
+pub unsafe extern "C" fn cuGetProcAddress_v1(
     symbol: *const c_char,
     function: *mut *mut c_void,
     version: c_int,

@@ -73,7 +73,7 @@ stand_ins! {
 /// The export that stands in for what is asked, if there is one.
 fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void> {
     if asked == "cuGetProcAddress" && (11030..12000).contains(&version) {
-        return Some(crate::cuGetProcAddress as *mut c_void);
+        return Some(crate::cuGetProcAddress_v1 as *mut c_void);
     }
     // A negative version is any.
     let is_new = |since: c_int| version < 0 || version >= since;

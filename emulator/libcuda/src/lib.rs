@@ -40,11 +40,41 @@ macro_rules! export {
     (13030 $($newer:tt)*) => {};
     (13040 $($newer:tt)*) => {};
     (13050 $($newer:tt)*) => {};
+    ($since:tt cuGetProcAddress_v1 $($rest:tt)*) => { first! { "cuGetProcAddress" cuGetProcAddress_v1 $($rest)* } };
+    ($since:tt cuGraphAddDependencies_v1 $($rest:tt)*) => { first! { "cuGraphAddDependencies" cuGraphAddDependencies_v1 $($rest)* } };
+    ($since:tt cuGraphAddKernelNode_v1 $($rest:tt)*) => { first! { "cuGraphAddKernelNode" cuGraphAddKernelNode_v1 $($rest)* } };
+    ($since:tt cuGraphAddNode_v1 $($rest:tt)*) => { first! { "cuGraphAddNode" cuGraphAddNode_v1 $($rest)* } };
+    ($since:tt cuGraphExecKernelNodeSetParams_v1 $($rest:tt)*) => { first! { "cuGraphExecKernelNodeSetParams" cuGraphExecKernelNodeSetParams_v1 $($rest)* } };
+    ($since:tt cuGraphExecUpdate_v1 $($rest:tt)*) => { first! { "cuGraphExecUpdate" cuGraphExecUpdate_v1 $($rest)* } };
+    ($since:tt cuGraphGetEdges_v1 $($rest:tt)*) => { first! { "cuGraphGetEdges" cuGraphGetEdges_v1 $($rest)* } };
+    ($since:tt cuGraphKernelNodeGetParams_v1 $($rest:tt)*) => { first! { "cuGraphKernelNodeGetParams" cuGraphKernelNodeGetParams_v1 $($rest)* } };
+    ($since:tt cuGraphKernelNodeSetParams_v1 $($rest:tt)*) => { first! { "cuGraphKernelNodeSetParams" cuGraphKernelNodeSetParams_v1 $($rest)* } };
+    ($since:tt cuGraphNodeGetDependencies_v1 $($rest:tt)*) => { first! { "cuGraphNodeGetDependencies" cuGraphNodeGetDependencies_v1 $($rest)* } };
+    ($since:tt cuGraphNodeGetDependentNodes_v1 $($rest:tt)*) => { first! { "cuGraphNodeGetDependentNodes" cuGraphNodeGetDependentNodes_v1 $($rest)* } };
+    ($since:tt cuGraphRemoveDependencies_v1 $($rest:tt)*) => { first! { "cuGraphRemoveDependencies" cuGraphRemoveDependencies_v1 $($rest)* } };
+    ($since:tt cuMemAdvise_v1 $($rest:tt)*) => { first! { "cuMemAdvise" cuMemAdvise_v1 $($rest)* } };
+    ($since:tt cuMemPrefetchAsync_v1 $($rest:tt)*) => { first! { "cuMemPrefetchAsync" cuMemPrefetchAsync_v1 $($rest)* } };
+    ($since:tt cuMemcpy3DBatchAsync_v1 $($rest:tt)*) => { first! { "cuMemcpy3DBatchAsync" cuMemcpy3DBatchAsync_v1 $($rest)* } };
+    ($since:tt cuMemcpyBatchAsync_v1 $($rest:tt)*) => { first! { "cuMemcpyBatchAsync" cuMemcpyBatchAsync_v1 $($rest)* } };
+    ($since:tt cuStreamUpdateCaptureDependencies_v1 $($rest:tt)*) => { first! { "cuStreamUpdateCaptureDependencies" cuStreamUpdateCaptureDependencies_v1 $($rest)* } };
     ($since:tt $name:ident($($argument:ident: $type:ty),*)) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[allow(clippy::too_many_arguments, reason = "a C function")]
         // SAFETY: the name is the C function's, and so is the signature.
         #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            // SAFETY: the caller keeps to the function's documented contract.
+            unsafe { DRIVER.$name($($argument),*) }
+        }
+    };
+}
+
+/// The first ABI of a name that has newer ones, which is exported without a number.
+macro_rules! first {
+    ($symbol:literal $name:ident($($argument:ident: $type:ty),*)) => {
+        #[doc = concat!("`", $symbol, "`, as it was first")]
+        // SAFETY: the exported name is the C function's, and so is the signature.
+        #[unsafe(export_name = $symbol)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             // SAFETY: the caller keeps to the function's documented contract.
             unsafe { DRIVER.$name($($argument),*) }

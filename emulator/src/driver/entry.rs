@@ -139,6 +139,16 @@ impl<T> FromC<*mut T> for Out<'_, T> {
 }
 
 impl<'call, T> Out<'call, T> {
+    /// No place: the result is not wanted.
+    pub(super) fn none() -> Self {
+        Out(std::ptr::null_mut(), PhantomData)
+    }
+
+    /// A place of the driver's own.
+    pub(super) fn to(place: &'call mut T) -> Self {
+        Out(place, PhantomData)
+    }
+
     /// Answers `CUDA_ERROR_INVALID_VALUE` where the pointer is null.
     pub(super) fn required(self) -> Outcome<Place<'call, T>> {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(Place(self)) }
@@ -215,7 +225,17 @@ impl<T> FromC<*mut T> for In<'_, T> {
     }
 }
 
-impl<T> In<'_, T> {
+impl<'call, T> In<'call, T> {
+    /// None is passed.
+    pub(super) fn none() -> Self {
+        In(std::ptr::null(), PhantomData)
+    }
+
+    /// One of the driver's own.
+    pub(super) fn of(value: &'call T) -> Self {
+        In(value, PhantomData)
+    }
+
     /// Whether it is null.
     pub(super) fn is_null(&self) -> bool {
         self.0.is_null()

@@ -12,6 +12,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, LazyLock};
 entries! {
     cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult) [always] = get_proc_address;
+    cuGetProcAddress_v1(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: cuuint64_t) [always] = get_proc_address_v1;
 }
 
 /// Where the functions are, family by family.
@@ -139,4 +140,19 @@ fn get_proc_address(
     place.set(address.cast_mut());
     status.set(answer);
     Ok(())
+}
+
+/// As before CUDA 12.0, without a status: a function that is not there is an error.
+fn get_proc_address_v1(
+    call: &Call,
+    name: Text,
+    function: Out<*mut c_void>,
+    version: c_int,
+    flags: cuuint64_t,
+) -> Outcome {
+    let place = function.required()?;
+    let mut found = std::ptr::null_mut();
+    get_proc_address(call, name, Out::to(&mut found), version, flags, Out::none())?;
+    place.set(found);
+    if found.is_null() { Err(CUresult::CUDA_ERROR_NOT_FOUND) } else { Ok(()) }
 }

@@ -15,6 +15,7 @@ use super::flags::{ContextFlags, ContextSchedule, join};
 use crate::driver::choice::initialise;
 use crate::driver::device::CudaDevice;
 use crate::driver::hold::Hold;
+use crate::driver::older;
 use crate::error::{Error, check};
 use crate::options::options;
 
@@ -48,10 +49,10 @@ impl CudaDevice {
     /// It costs time and device memory, and other libraries do not use it: use the primary context unless you need
     /// separate limits, flags or faults. The current context of this thread does not change.
     ///
-    /// Driver calls: `cuCtxCreate_v4`, `cuCtxPopCurrent`; at the end `cuCtxDestroy`.
+    /// Driver calls: `cuCtxCreate_v4`, or `cuCtxCreate_v3` before CUDA 12.5; `cuCtxPopCurrent`; at the end `cuCtxDestroy`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.5, `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if multiprocessors
+    /// Any error returned by the driver: `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if multiprocessors
     /// cannot be chosen.
     #[doc(alias = "cuCtxCreate")]
     pub fn create_context(&self, options: &ContextOptions) -> Result<CudaContext, Error> {
@@ -67,7 +68,8 @@ impl CudaDevice {
         let flags = join(options.schedule, options.flags);
         let mut raw = null_mut();
         // SAFETY: the driver named the device; the parameters, the one affinity that they count and point to, and `raw` outlive the call.
-        let code = unsafe { self.driver().cuCtxCreate(&mut raw, &mut parameters, flags, self.raw()) };
+        let code =
+            unsafe { older::create_context(self.driver(), &mut raw, &mut parameters, flags, self.raw()) };
         check(code, "cuCtxCreate", || format!("device {}, {options:?}", self.ordinal()))?;
         // Making it made it current. Whether this answers, the context is there and has to be kept.
         // SAFETY: the output outlives the call.

@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::driver::CudaStream;
+use crate::driver::{CudaStream, older};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::home::Home;
@@ -15,7 +15,7 @@ use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies that are submitted in one driver call, in no particular order among themselves.
 ///
-/// Host sources are read before [`CopyBatch::submit`] returns. Since CUDA 13.0; with older drivers the result is
+/// Host sources are read before [`CopyBatch::submit`] returns. Since CUDA 12.8; with older drivers the result is
 /// [`Error::is_unsupported`].
 ///
 /// ```
@@ -197,7 +197,7 @@ impl<'a> CopyBatch<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer belongs to another
+    /// [`Error::is_unsupported`] before CUDA 12.8, [`Error::is_context_mismatch`] if a buffer belongs to another
     /// context than the stream, or any error returned by the driver.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         if self.copies.is_empty() {
@@ -205,7 +205,7 @@ impl<'a> CopyBatch<'a> {
         }
         let work = self.order(stream)?;
         let mut lists = Lists::of(&self.copies);
-        let (count, runs) = (lists.targets.len(), lists.starts.len());
+        let count = lists.targets.len();
         let submit = || {
             // SAFETY: three lists of `count`, two of `runs`. The device memory named is freed after the copies, which have noted
             // their accesses. Host memory is borrowed by `self`: what is written until `submit_and_wait` below has waited, what is
@@ -214,14 +214,13 @@ impl<'a> CopyBatch<'a> {
                 "cuMemcpyBatchAsync",
                 || format!("{count} copies"),
                 |driver| unsafe {
-                    driver.cuMemcpyBatchAsync(
-                        lists.targets.as_mut_ptr(),
-                        lists.sources.as_mut_ptr(),
-                        lists.sizes.as_mut_ptr(),
-                        count,
-                        lists.attributes.as_mut_ptr(),
-                        lists.starts.as_mut_ptr(),
-                        runs,
+                    older::copy_batch(
+                        driver,
+                        &mut lists.targets,
+                        &mut lists.sources,
+                        &mut lists.sizes,
+                        &mut lists.attributes,
+                        &mut lists.starts,
                         stream.raw(),
                     )
                 },

@@ -11,14 +11,14 @@ use std::marker::PhantomData;
 
 use super::layout::{Bounds, Extent, Place, RowLayout, Side};
 use super::region::{CopySource, CopyTarget};
-use crate::driver::CudaStream;
+use crate::driver::{CudaStream, older};
 use crate::error::{Error, RegionError};
 use crate::memory::device_copy::DeviceCopy;
 use crate::ordering::{Submission, submit_and_wait};
 
 /// Copies of rows and planes that are submitted in one driver call, in no particular order among themselves.
 ///
-/// Since CUDA 13.0; with older drivers the result is [`Error::is_unsupported`].
+/// Since CUDA 12.8; with older drivers the result is [`Error::is_unsupported`].
 ///
 /// ```
 /// use cuda_launch::memory::{PitchedBuffer, RegionBatch};
@@ -93,7 +93,7 @@ impl<'a> RegionBatch<'a> {
     /// Driver calls: `cuMemcpy3DBatchAsync`, `cuStreamSynchronize` for host memory; none for no copies.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if memory belongs to another context
+    /// [`Error::is_unsupported`] before CUDA 12.8, [`Error::is_context_mismatch`] if memory belongs to another context
     /// than the stream, or any error returned by the driver.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         if self.copies.is_empty() {
@@ -108,9 +108,7 @@ impl<'a> RegionBatch<'a> {
             work.call(
                 "cuMemcpy3DBatchAsync",
                 || format!("{count} copies"),
-                |driver| unsafe {
-                    driver.cuMemcpy3DBatchAsync(count, operations.as_mut_ptr(), 0, stream.raw())
-                },
+                |driver| unsafe { older::copy_regions(driver, &mut operations, stream.raw()) },
             )
         };
         if host { submit_and_wait(stream, submit) } else { submit() }

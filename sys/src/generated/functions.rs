@@ -6,7 +6,8 @@
 /// Each row is `symbol(argument: Type, ..) since;`, to be matched by
 /// `$($name:ident($($argument:ident: $type:ty),*) $since:literal;)*`. All of them return [`CUresult`](crate::CUresult).
 /// The types carry their path, so that the callback needs no imports. `since` is the driver version that brought the
-/// symbol, as `cuDriverGetVersion` counts: 12040 is 12.4.
+/// symbol, as `cuDriverGetVersion` counts: 12040 is 12.4. `cuMemAdvise_v1` and the like are the first ABI of their name, whose symbol
+/// in a driver has no number.
 #[macro_export]
 macro_rules! for_each_function {
     ($($callback:tt)+) => {
@@ -35,6 +36,7 @@ macro_rules! for_each_function {
             cuCoredumpSetAttribute(attrib: $crate::CUcoredumpSettings, value: *mut ::core::ffi::c_void, size: *mut usize) 12010;
             cuCoredumpSetAttributeGlobal(attrib: $crate::CUcoredumpSettings, value: *mut ::core::ffi::c_void, size: *mut usize) 12010;
             cuCtxAttach(pctx: *mut $crate::CUcontext, flags: ::core::ffi::c_uint) 2000;
+            cuCtxCreate_v3(pctx: *mut $crate::CUcontext, paramsArray: *mut $crate::CUexecAffinityParam, numParams: ::core::ffi::c_int, flags: ::core::ffi::c_uint, dev: $crate::CUdevice) 11040;
             cuCtxCreate_v4(pctx: *mut $crate::CUcontext, ctxCreateParams: *mut $crate::CUctxCreateParams, flags: ::core::ffi::c_uint, dev: $crate::CUdevice) 12050;
             cuCtxDestroy_v2(ctx: $crate::CUcontext) 4000;
             cuCtxDetach(ctx: $crate::CUcontext) 2000;
@@ -132,9 +134,11 @@ macro_rules! for_each_function {
             cuGetErrorName(error: $crate::CUresult, pStr: *mut *const ::core::ffi::c_char) 6000;
             cuGetErrorString(error: $crate::CUresult, pStr: *mut *const ::core::ffi::c_char) 6000;
             cuGetExportTable(ppExportTable: *mut *const ::core::ffi::c_void, pExportTableId: *const $crate::CUuuid) 3000;
+            cuGetProcAddress_v1(symbol: *const ::core::ffi::c_char, pfn: *mut *mut ::core::ffi::c_void, cudaVersion: ::core::ffi::c_int, flags: $crate::cuuint64_t) 11030;
             cuGetProcAddress_v2(symbol: *const ::core::ffi::c_char, pfn: *mut *mut ::core::ffi::c_void, cudaVersion: ::core::ffi::c_int, flags: $crate::cuuint64_t, symbolStatus: *mut $crate::CUdriverProcAddressQueryResult) 12000;
             cuGraphAddBatchMemOpNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *const $crate::CUDA_BATCH_MEM_OP_NODE_PARAMS) 11070;
             cuGraphAddChildGraphNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, childGraph: $crate::CUgraph) 10000;
+            cuGraphAddDependencies_v1(hGraph: $crate::CUgraph, from: *const $crate::CUgraphNode, to: *const $crate::CUgraphNode, numDependencies: usize) 10000;
             cuGraphAddDependencies_v2(hGraph: $crate::CUgraph, from: *const $crate::CUgraphNode, to: *const $crate::CUgraphNode, edgeData: *const $crate::CUgraphEdgeData, numDependencies: usize) 12030;
             cuGraphAddEmptyNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize) 10000;
             cuGraphAddEventRecordNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, event: $crate::CUevent) 11010;
@@ -142,11 +146,13 @@ macro_rules! for_each_function {
             cuGraphAddExternalSemaphoresSignalNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *const $crate::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) 11020;
             cuGraphAddExternalSemaphoresWaitNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *const $crate::CUDA_EXT_SEM_WAIT_NODE_PARAMS) 11020;
             cuGraphAddHostNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *const $crate::CUDA_HOST_NODE_PARAMS) 10000;
+            cuGraphAddKernelNode_v1(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *const $crate::CUDA_KERNEL_NODE_PARAMS_v1) 10000;
             cuGraphAddKernelNode_v2(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *const $crate::CUDA_KERNEL_NODE_PARAMS) 12000;
             cuGraphAddMemAllocNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *mut $crate::CUDA_MEM_ALLOC_NODE_PARAMS) 11040;
             cuGraphAddMemFreeNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, dptr: $crate::CUdeviceptr) 11040;
             cuGraphAddMemcpyNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, copyParams: *const $crate::CUDA_MEMCPY3D, ctx: $crate::CUcontext) 10000;
             cuGraphAddMemsetNode(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, memsetParams: *const $crate::CUDA_MEMSET_NODE_PARAMS, ctx: $crate::CUcontext) 10000;
+            cuGraphAddNode_v1(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, numDependencies: usize, nodeParams: *mut $crate::CUgraphNodeParams) 12020;
             cuGraphAddNode_v2(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, dependencyData: *const $crate::CUgraphEdgeData, numDependencies: usize, nodeParams: *mut $crate::CUgraphNodeParams) 12030;
             cuGraphAddNode_v3(phGraphNode: *mut $crate::CUgraphNode, hGraph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, dependencyData: *const $crate::CUgraphEdgeData, numDependencies: usize, nodeParams: *mut $crate::CUgraphNodeParams) 13040;
             cuGraphBatchMemOpNodeGetParams(hNode: $crate::CUgraphNode, nodeParams_out: *mut $crate::CUDA_BATCH_MEM_OP_NODE_PARAMS) 11070;
@@ -172,15 +178,18 @@ macro_rules! for_each_function {
             cuGraphExecGetFlags(hGraphExec: $crate::CUgraphExec, flags: *mut $crate::cuuint64_t) 12000;
             cuGraphExecGetId(hGraphExec: $crate::CUgraphExec, graphId: *mut ::core::ffi::c_uint) 13010;
             cuGraphExecHostNodeSetParams(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_HOST_NODE_PARAMS) 10020;
+            cuGraphExecKernelNodeSetParams_v1(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_KERNEL_NODE_PARAMS_v1) 10010;
             cuGraphExecKernelNodeSetParams_v2(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_KERNEL_NODE_PARAMS) 12000;
             cuGraphExecMemcpyNodeSetParams(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, copyParams: *const $crate::CUDA_MEMCPY3D, ctx: $crate::CUcontext) 10020;
             cuGraphExecMemsetNodeSetParams(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, memsetParams: *const $crate::CUDA_MEMSET_NODE_PARAMS, ctx: $crate::CUcontext) 10020;
             cuGraphExecNodeSetParams(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, nodeParams: *mut $crate::CUgraphNodeParams) 12020;
+            cuGraphExecUpdate_v1(hGraphExec: $crate::CUgraphExec, hGraph: $crate::CUgraph, hErrorNode_out: *mut $crate::CUgraphNode, updateResult_out: *mut $crate::CUgraphExecUpdateResult) 10020;
             cuGraphExecUpdate_v2(hGraphExec: $crate::CUgraphExec, hGraph: $crate::CUgraph, resultInfo: *mut $crate::CUgraphExecUpdateResultInfo) 12000;
             cuGraphExternalSemaphoresSignalNodeGetParams(hNode: $crate::CUgraphNode, params_out: *mut $crate::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) 11020;
             cuGraphExternalSemaphoresSignalNodeSetParams(hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) 11020;
             cuGraphExternalSemaphoresWaitNodeGetParams(hNode: $crate::CUgraphNode, params_out: *mut $crate::CUDA_EXT_SEM_WAIT_NODE_PARAMS) 11020;
             cuGraphExternalSemaphoresWaitNodeSetParams(hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_EXT_SEM_WAIT_NODE_PARAMS) 11020;
+            cuGraphGetEdges_v1(hGraph: $crate::CUgraph, from: *mut $crate::CUgraphNode, to: *mut $crate::CUgraphNode, numEdges: *mut usize) 10000;
             cuGraphGetEdges_v2(hGraph: $crate::CUgraph, from: *mut $crate::CUgraphNode, to: *mut $crate::CUgraphNode, edgeData: *mut $crate::CUgraphEdgeData, numEdges: *mut usize) 12030;
             cuGraphGetId(hGraph: $crate::CUgraph, graphId: *mut ::core::ffi::c_uint) 13010;
             cuGraphGetNodes(hGraph: $crate::CUgraph, nodes: *mut $crate::CUgraphNode, numNodes: *mut usize) 10000;
@@ -191,8 +200,10 @@ macro_rules! for_each_function {
             cuGraphInstantiateWithParams(phGraphExec: *mut $crate::CUgraphExec, hGraph: $crate::CUgraph, instantiateParams: *mut $crate::CUDA_GRAPH_INSTANTIATE_PARAMS) 12000;
             cuGraphKernelNodeCopyAttributes(dst: $crate::CUgraphNode, src: $crate::CUgraphNode) 11000;
             cuGraphKernelNodeGetAttribute(hNode: $crate::CUgraphNode, attr: $crate::CUkernelNodeAttrID, value_out: *mut $crate::CUkernelNodeAttrValue) 11000;
+            cuGraphKernelNodeGetParams_v1(hNode: $crate::CUgraphNode, nodeParams: *mut $crate::CUDA_KERNEL_NODE_PARAMS_v1) 10000;
             cuGraphKernelNodeGetParams_v2(hNode: $crate::CUgraphNode, nodeParams: *mut $crate::CUDA_KERNEL_NODE_PARAMS) 12000;
             cuGraphKernelNodeSetAttribute(hNode: $crate::CUgraphNode, attr: $crate::CUkernelNodeAttrID, value: *const $crate::CUkernelNodeAttrValue) 11000;
+            cuGraphKernelNodeSetParams_v1(hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_KERNEL_NODE_PARAMS_v1) 10000;
             cuGraphKernelNodeSetParams_v2(hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_KERNEL_NODE_PARAMS) 12000;
             cuGraphLaunch(hGraphExec: $crate::CUgraphExec, hStream: $crate::CUstream) 10000;
             cuGraphMemAllocNodeGetParams(hNode: $crate::CUgraphNode, params_out: *mut $crate::CUDA_MEM_ALLOC_NODE_PARAMS) 11040;
@@ -203,7 +214,9 @@ macro_rules! for_each_function {
             cuGraphMemsetNodeSetParams(hNode: $crate::CUgraphNode, nodeParams: *const $crate::CUDA_MEMSET_NODE_PARAMS) 10000;
             cuGraphNodeFindInClone(phNode: *mut $crate::CUgraphNode, hOriginalNode: $crate::CUgraphNode, hClonedGraph: $crate::CUgraph) 10000;
             cuGraphNodeGetContainingGraph(hNode: $crate::CUgraphNode, phGraph: *mut $crate::CUgraph) 13010;
+            cuGraphNodeGetDependencies_v1(hNode: $crate::CUgraphNode, dependencies: *mut $crate::CUgraphNode, numDependencies: *mut usize) 10000;
             cuGraphNodeGetDependencies_v2(hNode: $crate::CUgraphNode, dependencies: *mut $crate::CUgraphNode, edgeData: *mut $crate::CUgraphEdgeData, numDependencies: *mut usize) 12030;
+            cuGraphNodeGetDependentNodes_v1(hNode: $crate::CUgraphNode, dependentNodes: *mut $crate::CUgraphNode, numDependentNodes: *mut usize) 10000;
             cuGraphNodeGetDependentNodes_v2(hNode: $crate::CUgraphNode, dependentNodes: *mut $crate::CUgraphNode, edgeData: *mut $crate::CUgraphEdgeData, numDependentNodes: *mut usize) 12030;
             cuGraphNodeGetEnabled(hGraphExec: $crate::CUgraphExec, hNode: $crate::CUgraphNode, isEnabled: *mut ::core::ffi::c_uint) 11060;
             cuGraphNodeGetLocalId(hNode: $crate::CUgraphNode, nodeId: *mut ::core::ffi::c_uint) 13010;
@@ -214,6 +227,7 @@ macro_rules! for_each_function {
             cuGraphNodeSetParams(hNode: $crate::CUgraphNode, nodeParams: *mut $crate::CUgraphNodeParams) 12020;
             cuGraphNodeSetParams_v2(hNode: $crate::CUgraphNode, nodeParams: *mut $crate::CUgraphNodeParams) 13040;
             cuGraphReleaseUserObject(graph: $crate::CUgraph, object: $crate::CUuserObject, count: ::core::ffi::c_uint) 11030;
+            cuGraphRemoveDependencies_v1(hGraph: $crate::CUgraph, from: *const $crate::CUgraphNode, to: *const $crate::CUgraphNode, numDependencies: usize) 10000;
             cuGraphRemoveDependencies_v2(hGraph: $crate::CUgraph, from: *const $crate::CUgraphNode, to: *const $crate::CUgraphNode, edgeData: *const $crate::CUgraphEdgeData, numDependencies: usize) 12030;
             cuGraphRetainUserObject(graph: $crate::CUgraph, object: $crate::CUuserObject, count: ::core::ffi::c_uint, flags: ::core::ffi::c_uint) 11030;
             cuGraphUpload(hGraphExec: $crate::CUgraphExec, hStream: $crate::CUstream) 11010;
@@ -290,6 +304,7 @@ macro_rules! for_each_function {
             cuLogsUnregisterCallback(callback: $crate::CUlogsCallbackHandle) 12090;
             cuMemAddressFree(ptr: $crate::CUdeviceptr, size: usize) 10020;
             cuMemAddressReserve(ptr: *mut $crate::CUdeviceptr, size: usize, alignment: usize, addr: $crate::CUdeviceptr, flags: ::core::ffi::c_ulonglong) 10020;
+            cuMemAdvise_v1(devPtr: $crate::CUdeviceptr, count: usize, advice: $crate::CUmem_advise, device: $crate::CUdevice) 8000;
             cuMemAdvise_v2(devPtr: $crate::CUdeviceptr, count: usize, advice: $crate::CUmem_advise, location: $crate::CUmemLocation) 12020;
             cuMemAllocAsync(dptr: *mut $crate::CUdeviceptr, bytesize: usize, hStream: $crate::CUstream) 11020;
             cuMemAllocFromPoolAsync(dptr: *mut $crate::CUdeviceptr, bytesize: usize, pool: $crate::CUmemoryPool, hStream: $crate::CUstream) 11020;
@@ -333,6 +348,7 @@ macro_rules! for_each_function {
             cuMemPoolSetAccess(pool: $crate::CUmemoryPool, map: *const $crate::CUmemAccessDesc, count: usize) 11020;
             cuMemPoolSetAttribute(pool: $crate::CUmemoryPool, attr: $crate::CUmemPool_attribute, value: *mut ::core::ffi::c_void) 11020;
             cuMemPoolTrimTo(pool: $crate::CUmemoryPool, minBytesToKeep: usize) 11020;
+            cuMemPrefetchAsync_v1(devPtr: $crate::CUdeviceptr, count: usize, dstDevice: $crate::CUdevice, hStream: $crate::CUstream) 8000;
             cuMemPrefetchAsync_v2(devPtr: $crate::CUdeviceptr, count: usize, location: $crate::CUmemLocation, flags: ::core::ffi::c_uint, hStream: $crate::CUstream) 12020;
             cuMemPrefetchBatchAsync(dptrs: *mut $crate::CUdeviceptr, sizes: *mut usize, count: usize, prefetchLocs: *mut $crate::CUmemLocation, prefetchLocIdxs: *mut usize, numPrefetchLocs: usize, flags: ::core::ffi::c_ulonglong, hStream: $crate::CUstream) 13000;
             cuMemRangeGetAttribute(data: *mut ::core::ffi::c_void, dataSize: usize, attribute: $crate::CUmem_range_attribute, devPtr: $crate::CUdeviceptr, count: usize) 8000;
@@ -347,6 +363,7 @@ macro_rules! for_each_function {
             cuMemcpy2DUnaligned_v2(pCopy: *const $crate::CUDA_MEMCPY2D) 3020;
             cuMemcpy2D_v2(pCopy: *const $crate::CUDA_MEMCPY2D) 3020;
             cuMemcpy3DAsync_v2(pCopy: *const $crate::CUDA_MEMCPY3D, hStream: $crate::CUstream) 3020;
+            cuMemcpy3DBatchAsync_v1(numOps: usize, opList: *mut $crate::CUDA_MEMCPY3D_BATCH_OP, failIdx: *mut usize, flags: ::core::ffi::c_ulonglong, hStream: $crate::CUstream) 12080;
             cuMemcpy3DBatchAsync_v2(numOps: usize, opList: *mut $crate::CUDA_MEMCPY3D_BATCH_OP, flags: ::core::ffi::c_ulonglong, hStream: $crate::CUstream) 13000;
             cuMemcpy3DPeer(pCopy: *const $crate::CUDA_MEMCPY3D_PEER) 4000;
             cuMemcpy3DPeerAsync(pCopy: *const $crate::CUDA_MEMCPY3D_PEER, hStream: $crate::CUstream) 4000;
@@ -357,6 +374,7 @@ macro_rules! for_each_function {
             cuMemcpyAtoD_v2(dstDevice: $crate::CUdeviceptr, srcArray: $crate::CUarray, srcOffset: usize, ByteCount: usize) 3020;
             cuMemcpyAtoHAsync_v2(dstHost: *mut ::core::ffi::c_void, srcArray: $crate::CUarray, srcOffset: usize, ByteCount: usize, hStream: $crate::CUstream) 3020;
             cuMemcpyAtoH_v2(dstHost: *mut ::core::ffi::c_void, srcArray: $crate::CUarray, srcOffset: usize, ByteCount: usize) 3020;
+            cuMemcpyBatchAsync_v1(dsts: *mut $crate::CUdeviceptr, srcs: *mut $crate::CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut $crate::CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, failIdx: *mut usize, hStream: $crate::CUstream) 12080;
             cuMemcpyBatchAsync_v2(dsts: *mut $crate::CUdeviceptr, srcs: *mut $crate::CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut $crate::CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, hStream: $crate::CUstream) 13000;
             cuMemcpyDtoA_v2(dstArray: $crate::CUarray, dstOffset: usize, srcDevice: $crate::CUdeviceptr, ByteCount: usize) 3020;
             cuMemcpyDtoDAsync_v2(dstDevice: $crate::CUdeviceptr, srcDevice: $crate::CUdeviceptr, ByteCount: usize, hStream: $crate::CUstream) 3020;
@@ -437,6 +455,7 @@ macro_rules! for_each_function {
             cuStreamEndCapture(hStream: $crate::CUstream, phGraph: *mut $crate::CUgraph) 10000;
             cuStreamEndCaptureToCig(hStream: $crate::CUstream) 13010;
             cuStreamGetAttribute(hStream: $crate::CUstream, attr: $crate::CUstreamAttrID, value_out: *mut $crate::CUstreamAttrValue) 11000;
+            cuStreamGetCaptureInfo_v2(hStream: $crate::CUstream, captureStatus_out: *mut $crate::CUstreamCaptureStatus, id_out: *mut $crate::cuuint64_t, graph_out: *mut $crate::CUgraph, dependencies_out: *mut *const $crate::CUgraphNode, numDependencies_out: *mut usize) 11030;
             cuStreamGetCaptureInfo_v3(hStream: $crate::CUstream, captureStatus_out: *mut $crate::CUstreamCaptureStatus, id_out: *mut $crate::cuuint64_t, graph_out: *mut $crate::CUgraph, dependencies_out: *mut *const $crate::CUgraphNode, edgeData_out: *mut *const $crate::CUgraphEdgeData, numDependencies_out: *mut usize) 12030;
             cuStreamGetCtx(hStream: $crate::CUstream, pctx: *mut $crate::CUcontext) 9020;
             cuStreamGetCtx_v2(hStream: $crate::CUstream, pCtx: *mut $crate::CUcontext, pGreenCtx: *mut $crate::CUgreenCtx) 12050;
@@ -450,6 +469,7 @@ macro_rules! for_each_function {
             cuStreamQuery(hStream: $crate::CUstream) 2000;
             cuStreamSetAttribute(hStream: $crate::CUstream, attr: $crate::CUstreamAttrID, value: *const $crate::CUstreamAttrValue) 11000;
             cuStreamSynchronize(hStream: $crate::CUstream) 2000;
+            cuStreamUpdateCaptureDependencies_v1(hStream: $crate::CUstream, dependencies: *mut $crate::CUgraphNode, numDependencies: usize, flags: ::core::ffi::c_uint) 11030;
             cuStreamUpdateCaptureDependencies_v2(hStream: $crate::CUstream, dependencies: *mut $crate::CUgraphNode, dependencyData: *const $crate::CUgraphEdgeData, numDependencies: usize, flags: ::core::ffi::c_uint) 12030;
             cuStreamWaitEvent(hStream: $crate::CUstream, hEvent: $crate::CUevent, Flags: ::core::ffi::c_uint) 3020;
             cuStreamWaitValue32_v2(stream: $crate::CUstream, addr: $crate::CUdeviceptr, value: $crate::cuuint32_t, flags: ::core::ffi::c_uint) 11070;

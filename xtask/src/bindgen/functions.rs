@@ -31,7 +31,10 @@ fn declaration(text: &str) -> Option<(&str, &str)> {
     rest.strip_suffix(") -> CUresult;")?.split_once('(')
 }
 
-/// Every declared function, by name.
+/// The oldest driver that is supported.
+const OLDEST: u32 = 11080;
+
+/// Every declared function, and the older ABIs that some supported driver has in its place, by name.
 ///
 /// `all` declares every symbol a driver exports, old ABIs included: `since` needs them (see [`since`]).
 pub(super) fn functions(declared: &[String], all: &[String], typedefs: &str) -> Result<Vec<Function>> {
@@ -43,8 +46,42 @@ pub(super) fn functions(declared: &[String], all: &[String], typedefs: &str) -> 
             *since.get(name).ok_or_else(|| format!("{name}: the typedefs header does not have it"))?;
         functions.push(Function { name: name.to_owned(), parameters: parameters.to_owned(), since });
     }
+    let older = older(&functions, all, &since);
+    functions.extend(older);
     functions.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(functions)
+}
+
+/// The ABIs that are the newest of their name on a driver that is supported, and are not declared: `cuMemAdvise`, before 12.2 had
+/// `cuMemAdvise_v2`. Not those whose parameters stayed the same: the table takes one symbol for the other.
+///
+/// The first ABI of a name is called `cuMemAdvise_v1`, because the header gives its symbol to the newest.
+fn older(functions: &[Function], all: &[String], since: &BTreeMap<String, u32>) -> Vec<Function> {
+    let types = |parameters: &str| {
+        let types = parameters.split(", ").filter_map(|parameter| parameter.split_once(": "));
+        types.map(|(_, ty)| ty.to_owned()).collect::<Vec<_>>()
+    };
+    let mut families: BTreeMap<String, BTreeMap<u32, (&str, &str)>> = BTreeMap::new();
+    for (name, parameters) in all.iter().filter_map(|text| declaration(text)) {
+        let (base, number) = numbered(name);
+        families.entry(base).or_default().insert(number.unwrap_or(1), (name, parameters));
+    }
+    let mut older = Vec::new();
+    for (base, abis) in families.iter().filter(|(base, _)| !base.contains("_pt")) {
+        let following = abis.values().skip(1);
+        for ((number, (name, parameters)), (next, next_parameters)) in abis.iter().zip(following) {
+            let is_declared = functions.iter().any(|function| function.name == *name);
+            if is_declared || since[*next] <= OLDEST || types(parameters) == types(next_parameters) {
+                continue;
+            }
+            older.push(Function {
+                name: format!("{base}_v{number}"),
+                parameters: (*parameters).to_owned(),
+                since: since[*name],
+            });
+        }
+    }
+    older
 }
 
 /// Since which driver there is each symbol.
@@ -123,7 +160,8 @@ pub(super) fn render_list(functions: &[Function]) -> String {
 /// Each row is `symbol(argument: Type, ..) since;`, to be matched by
 /// `$($name:ident($($argument:ident: $type:ty),*) $since:literal;)*`. All of them return [`CUresult`](crate::CUresult).
 /// The types carry their path, so that the callback needs no imports. `since` is the driver version that brought the
-/// symbol, as `cuDriverGetVersion` counts: 12040 is 12.4.
+/// symbol, as `cuDriverGetVersion` counts: 12040 is 12.4. `cuMemAdvise_v1` and the like are the first ABI of their name, whose symbol
+/// in a driver has no number.
 #[macro_export]
 macro_rules! for_each_function {{
     ($($callback:tt)+) => {{
@@ -157,7 +195,13 @@ pub(super) fn render_methods(functions: &[Function], aliases: &BTreeMap<String, 
             let (parameters, arguments) = (&function.parameters, function.arguments());
             format!("            {doc:?} {method}({parameters}) = {name}({arguments});\n")
         };
-        rows.insert(name, row(name, &format!("`{name}`, in drivers since CUDA {release}.")));
+        let doc = match name.strip_suffix("_v1") {
+            Some(symbol) => {
+                format!("The first ABI of [`{symbol}`](Self::{symbol}), in drivers since CUDA {release}.")
+            }
+            None => format!("`{name}`, in drivers since CUDA {release}."),
+        };
+        rows.insert(name, row(name, &doc));
         for (alias, _) in aliases.iter().filter(|(_, symbol)| *symbol == name) {
             let doc = format!(
                 "[`{name}`](Self::{name}) under the header's name for it, in drivers since CUDA {release}."

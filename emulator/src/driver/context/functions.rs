@@ -15,6 +15,7 @@ use crate::driver::stream::capture::whole;
 
 entries! {
     cuCtxCreate_v4(context: *mut CUcontext, parameters: *mut CUctxCreateParams, flags: c_uint, device: CUdevice) = create;
+    cuCtxCreate_v3(context: *mut CUcontext, affinities: *mut CUexecAffinityParam, count: c_int, flags: c_uint, device: CUdevice) = create_v3;
     cuCtxDestroy_v2(context: CUcontext) = destroy;
     cuCtxPushCurrent_v2(context: CUcontext) = push;
     cuCtxPopCurrent_v2(context: *mut CUcontext) = pop;
@@ -62,6 +63,19 @@ fn create(
     current::push(made.handle);
     context.set(to_c(made.handle));
     Ok(())
+}
+
+/// As before CUDA 12.5.
+fn create_v3(
+    call: &Call,
+    context: Out<CUcontext>,
+    _affinities: In<CUexecAffinityParam>,
+    count: c_int,
+    flags: c_uint,
+    device: CUdevice,
+) -> Outcome {
+    let parameters = CUctxCreateParams { numExecAffinityParams: count, ..Default::default() };
+    create(call, context, In::of(&parameters), flags, device)
 }
 
 fn destroy(call: &Call, context: CUcontext) -> Outcome {

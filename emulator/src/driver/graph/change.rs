@@ -18,6 +18,7 @@ use crate::driver::work::host::HostCall;
 
 entries! {
     cuGraphExecKernelNodeSetParams_v2(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS) = set_kernel;
+    cuGraphExecKernelNodeSetParams_v1(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_v1) = set_kernel_v1;
     cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_MEMCPY3D, context: CUcontext) = set_copy;
     cuGraphExecMemsetNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_MEMSET_NODE_PARAMS, context: CUcontext) = set_fill;
     cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *const CUDA_HOST_NODE_PARAMS) = set_host;
@@ -100,6 +101,15 @@ fn set_kernel(
         let Operation::Work(Work::Kernel(old)) = old else { return Err(INVALID_VALUE) };
         Ok(Work::Kernel(kernel::read(call, &parameters, old.attributes())?))
     })
+}
+
+fn set_kernel_v1(
+    call: &Call,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: In<CUDA_KERNEL_NODE_PARAMS_v1>,
+) -> Outcome {
+    set_kernel(call, exec, node, In::of(&kernel::with_v1(&parameters.read()?)))
 }
 
 fn set_copy(

@@ -19,6 +19,11 @@ entries! {
     cuGraphGetEdges_v2(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, data: *mut CUgraphEdgeData, count: *mut usize) = get_edges;
     cuGraphNodeGetDependencies_v2(node: CUgraphNode, nodes: *mut CUgraphNode, data: *mut CUgraphEdgeData, count: *mut usize) = get_dependencies;
     cuGraphNodeGetDependentNodes_v2(node: CUgraphNode, nodes: *mut CUgraphNode, data: *mut CUgraphEdgeData, count: *mut usize) = get_dependents;
+    cuGraphAddDependencies_v1(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) = add_ordinary;
+    cuGraphRemoveDependencies_v1(graph: CUgraph, from: *const CUgraphNode, to: *const CUgraphNode, count: usize) = remove_ordinary;
+    cuGraphGetEdges_v1(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, count: *mut usize) = get_ordinary_edges;
+    cuGraphNodeGetDependencies_v1(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize) = get_ordinary_dependencies;
+    cuGraphNodeGetDependentNodes_v1(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize) = get_ordinary_dependents;
 }
 
 /// What most edges have: the whole of the first node comes before the whole of the second.
@@ -218,4 +223,54 @@ fn get_dependents(
         Some(Edge { from: *to, data: edge.data })
     });
     annotated(&nodes, &data, &count, &dependents.collect::<Vec<_>>())
+}
+
+// Before CUDA 12.3 edges had no data.
+
+fn add_ordinary(
+    call: &Call,
+    graph: CUgraph,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
+    count: usize,
+) -> Outcome {
+    add(call, graph, from, to, In::none(), count)
+}
+
+fn remove_ordinary(
+    call: &Call,
+    graph: CUgraph,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
+    count: usize,
+) -> Outcome {
+    remove(call, graph, from, to, In::none(), count)
+}
+
+fn get_ordinary_edges(
+    call: &Call,
+    graph: CUgraph,
+    from: Out<CUgraphNode>,
+    to: Out<CUgraphNode>,
+    count: Out<usize>,
+) -> Outcome {
+    get_edges(call, graph, from, to, Out::none(), count)
+}
+
+fn get_ordinary_dependencies(
+    call: &Call,
+    node: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    count: Out<usize>,
+) -> Outcome {
+    get_dependencies(call, node, nodes, Out::none(), count)
+}
+
+fn get_ordinary_dependents(
+    call: &Call,
+    node: CUgraphNode,
+    nodes: Out<CUgraphNode>,
+    count: Out<usize>,
+) -> Outcome {
+    get_dependents(call, node, nodes, Out::none(), count)
 }

@@ -22,6 +22,7 @@ use crate::driver::work::memory::{Alloc, Free};
 
 entries! {
     cuGraphAddNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, data: *const CUgraphEdgeData, count: usize, parameters: *mut CUgraphNodeParams) = add;
+    cuGraphAddNode_v1(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, parameters: *mut CUgraphNodeParams) = add_v1;
     cuGraphNodeSetParams(node: CUgraphNode, parameters: *mut CUgraphNodeParams) = set;
     cuGraphExecNodeSetParams(exec: CUgraphExec, node: CUgraphNode, parameters: *mut CUgraphNodeParams) = set_in_exec;
 }
@@ -148,6 +149,18 @@ fn add(
     // Where the memory or the graphs of the node are.
     parameters.set(given);
     Ok(())
+}
+
+/// As before CUDA 12.3, when edges had no data.
+fn add_v1(
+    call: &Call,
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    after: In<CUgraphNode>,
+    count: usize,
+    parameters: Out<CUgraphNodeParams>,
+) -> Outcome {
+    add(call, node, graph, after, In::none(), count, parameters)
 }
 
 fn set(call: &Call, node: CUgraphNode, parameters: Out<CUgraphNodeParams>) -> Outcome {

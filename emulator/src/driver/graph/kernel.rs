@@ -26,6 +26,9 @@ entries! {
     cuGraphAddKernelNode_v2(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, parameters: *const CUDA_KERNEL_NODE_PARAMS) = add;
     cuGraphKernelNodeGetParams_v2(node: CUgraphNode, parameters: *mut CUDA_KERNEL_NODE_PARAMS) = get_parameters;
     cuGraphKernelNodeSetParams_v2(node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS) = set_parameters;
+    cuGraphAddKernelNode_v1(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize, parameters: *const CUDA_KERNEL_NODE_PARAMS_v1) = add_v1;
+    cuGraphKernelNodeGetParams_v1(node: CUgraphNode, parameters: *mut CUDA_KERNEL_NODE_PARAMS_v1) = get_parameters_v1;
+    cuGraphKernelNodeSetParams_v1(node: CUgraphNode, parameters: *const CUDA_KERNEL_NODE_PARAMS_v1) = set_parameters_v1;
 }
 
 /// The launch that the parameters of a node ask for.
@@ -90,6 +93,57 @@ fn get_parameters(call: &Call, node: CUgraphNode, parameters: Out<CUDA_KERNEL_NO
 fn set_parameters(call: &Call, node: CUgraphNode, parameters: In<CUDA_KERNEL_NODE_PARAMS>) -> Outcome {
     let parameters = parameters.read()?;
     call.node(node)?.change(|operation| operation.set_kernel(call, &parameters))
+}
+
+/// The parameters of a kernel node as they were before CUDA 12.0, which brought its two last members.
+pub(super) fn with_v1(old: &CUDA_KERNEL_NODE_PARAMS_v1) -> CUDA_KERNEL_NODE_PARAMS {
+    CUDA_KERNEL_NODE_PARAMS {
+        func: old.func,
+        gridDimX: old.gridDimX,
+        gridDimY: old.gridDimY,
+        gridDimZ: old.gridDimZ,
+        blockDimX: old.blockDimX,
+        blockDimY: old.blockDimY,
+        blockDimZ: old.blockDimZ,
+        sharedMemBytes: old.sharedMemBytes,
+        kernelParams: old.kernelParams,
+        extra: old.extra,
+        ..Default::default()
+    }
+}
+
+fn add_v1(
+    call: &Call,
+    node: Out<CUgraphNode>,
+    graph: CUgraph,
+    after: In<CUgraphNode>,
+    count: usize,
+    parameters: In<CUDA_KERNEL_NODE_PARAMS_v1>,
+) -> Outcome {
+    add(call, node, graph, after, count, In::of(&with_v1(&parameters.read()?)))
+}
+
+fn get_parameters_v1(call: &Call, node: CUgraphNode, parameters: Out<CUDA_KERNEL_NODE_PARAMS_v1>) -> Outcome {
+    let place = parameters.required()?;
+    let mut new = CUDA_KERNEL_NODE_PARAMS::default();
+    get_parameters(call, node, Out::to(&mut new))?;
+    place.set(CUDA_KERNEL_NODE_PARAMS_v1 {
+        func: new.func,
+        gridDimX: new.gridDimX,
+        gridDimY: new.gridDimY,
+        gridDimZ: new.gridDimZ,
+        blockDimX: new.blockDimX,
+        blockDimY: new.blockDimY,
+        blockDimZ: new.blockDimZ,
+        sharedMemBytes: new.sharedMemBytes,
+        kernelParams: new.kernelParams,
+        extra: new.extra,
+    });
+    Ok(())
+}
+
+fn set_parameters_v1(call: &Call, node: CUgraphNode, parameters: In<CUDA_KERNEL_NODE_PARAMS_v1>) -> Outcome {
+    set_parameters(call, node, In::of(&with_v1(&parameters.read()?)))
 }
 
 impl Operation {

@@ -11,6 +11,7 @@ use crate::driver::state::Call;
 
 entries! {
     cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, result: *mut CUgraphExecUpdateResultInfo) = update;
+    cuGraphExecUpdate_v1(exec: CUgraphExec, graph: CUgraph, error_node: *mut CUgraphNode, result: *mut CUgraphExecUpdateResult) = update_v1;
 }
 
 /// Where a graph does not fit: why, at which of its nodes, and at which edge from another.
@@ -88,4 +89,20 @@ fn update(
     Arc::make_mut(&mut inner.plan).update(&mut new);
     answer(Misfit::CU_GRAPH_EXEC_UPDATE_SUCCESS, to_c(0), to_c(0));
     Ok(())
+}
+
+/// As before CUDA 12.0, which told of edges too.
+fn update_v1(
+    call: &Call,
+    exec: CUgraphExec,
+    graph: CUgraph,
+    error_node: Out<CUgraphNode>,
+    result: Out<CUgraphExecUpdateResult>,
+) -> Outcome {
+    let place = result.required()?;
+    let mut info = CUgraphExecUpdateResultInfo::default();
+    let outcome = update(call, exec, graph, Out::to(&mut info));
+    error_node.set(info.errorNode);
+    place.set(info.result);
+    outcome
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::copy::{self, Mode};
 use super::copy_rows;
-use crate::driver::entry::{INVALID_VALUE, In, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::queue::Kind;
 use crate::driver::state::Call;
 use crate::driver::stream::Stream;
@@ -18,6 +18,8 @@ use crate::driver::work::copy::{Named, Size};
 entries! {
     cuMemcpyBatchAsync_v2(targets: *mut CUdeviceptr, sources: *mut CUdeviceptr, sizes: *mut usize, count: usize, attributes: *mut CUmemcpyAttributes, starts: *mut usize, attribute_count: usize, stream: CUstream) = linear;
     cuMemcpy3DBatchAsync_v2(count: usize, operations: *mut CUDA_MEMCPY3D_BATCH_OP, flags: c_ulonglong, stream: CUstream) = volumes;
+    cuMemcpyBatchAsync_v1(targets: *mut CUdeviceptr, sources: *mut CUdeviceptr, sizes: *mut usize, count: usize, attributes: *mut CUmemcpyAttributes, starts: *mut usize, attribute_count: usize, failed: *mut usize, stream: CUstream) = linear_v1;
+    cuMemcpy3DBatchAsync_v1(count: usize, operations: *mut CUDA_MEMCPY3D_BATCH_OP, failed: *mut usize, flags: c_ulonglong, stream: CUstream) = volumes_v1;
 }
 
 /// The stream of a batch, which the default stream cannot be.
@@ -101,6 +103,37 @@ fn volumes(
         copy_rows::copy(call, &stream, target, source, size, mode)?;
     }
     Ok(())
+}
+
+// Before CUDA 13.0 a batch told which copy was wrong; this one says always that it does not know.
+
+#[allow(clippy::too_many_arguments, reason = "the driver's")]
+fn linear_v1(
+    call: &Call,
+    targets: In<CUdeviceptr>,
+    sources: In<CUdeviceptr>,
+    sizes: In<usize>,
+    count: usize,
+    attributes: In<CUmemcpyAttributes>,
+    starts: In<usize>,
+    attribute_count: usize,
+    failed: Out<usize>,
+    stream: CUstream,
+) -> Outcome {
+    failed.set(usize::MAX);
+    linear(call, targets, sources, sizes, count, attributes, starts, attribute_count, stream)
+}
+
+fn volumes_v1(
+    call: &Call,
+    count: usize,
+    operations: In<CUDA_MEMCPY3D_BATCH_OP>,
+    failed: Out<usize>,
+    flags: c_ulonglong,
+    stream: CUstream,
+) -> Outcome {
+    failed.set(usize::MAX);
+    volumes(call, count, operations, flags, stream)
 }
 
 /// Bytes of an element: of the array, if one takes part; else extents count bytes.

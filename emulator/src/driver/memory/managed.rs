@@ -19,6 +19,8 @@ entries! {
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint) = allocate;
     cuMemPrefetchAsync_v2(address: CUdeviceptr, bytes: usize, location: CUmemLocation, flags: c_uint, stream: CUstream) = prefetch;
     cuMemAdvise_v2(address: CUdeviceptr, bytes: usize, advice: CUmem_advise, location: CUmemLocation) = advise;
+    cuMemPrefetchAsync_v1(address: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream) = prefetch_to_device;
+    cuMemAdvise_v1(address: CUdeviceptr, bytes: usize, advice: CUmem_advise, device: CUdevice) = advise_for_device;
     cuMemRangeGetAttribute(value: *mut c_void, size: usize, attribute: CUmem_range_attribute, address: CUdeviceptr, bytes: usize) = get_attribute;
     cuMemRangeGetAttributes(values: *mut *mut c_void, sizes: *mut usize, attributes: *mut CUmem_range_attribute, count: usize, address: CUdeviceptr, bytes: usize) = get_attributes;
     cuStreamAttachMemAsync(stream: CUstream, address: CUdeviceptr, bytes: usize, flags: c_uint) = attach;
@@ -180,6 +182,35 @@ fn advise(
         _ => return Err(INVALID_VALUE),
     }
     Ok(())
+}
+
+/// Before CUDA 12.2 a place was a device, or `CU_DEVICE_CPU`.
+fn place_of(device: CUdevice) -> CUmemLocation {
+    let type_ = match device {
+        CU_DEVICE_CPU => CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST,
+        _ => CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+    };
+    CUmemLocation { type_, __bindgen_anon_1: CUmemLocation__bindgen_ty_1 { id: device } }
+}
+
+fn prefetch_to_device(
+    call: &Call,
+    address: CUdeviceptr,
+    bytes: usize,
+    device: CUdevice,
+    stream: CUstream,
+) -> Outcome {
+    prefetch(call, address, bytes, place_of(device), 0, stream)
+}
+
+fn advise_for_device(
+    call: &Call,
+    address: CUdeviceptr,
+    bytes: usize,
+    advice: CUmem_advise,
+    device: CUdevice,
+) -> Outcome {
+    advise(call, address, bytes, advice, place_of(device))
 }
 
 /// The value that all parts have; `otherwise` if they differ.

@@ -25,6 +25,8 @@ entries! {
     cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus) = is_capturing;
     cuStreamGetCaptureInfo_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, after: *mut *const CUgraphNode, data: *mut *const CUgraphEdgeData, count: *mut usize) = get_info;
     cuStreamUpdateCaptureDependencies_v2(stream: CUstream, after: *mut CUgraphNode, data: *const CUgraphEdgeData, count: usize, flags: c_uint) = update;
+    cuStreamGetCaptureInfo_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, graph: *mut CUgraph, after: *mut *const CUgraphNode, count: *mut usize) = get_info_v2;
+    cuStreamUpdateCaptureDependencies_v1(stream: CUstream, after: *mut CUgraphNode, count: usize, flags: c_uint) = update_v1;
     cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) = exchange_mode;
 }
 
@@ -194,6 +196,24 @@ fn update(
     }
     member.wait(after);
     Ok(())
+}
+
+// Before CUDA 12.3 edges had no data.
+
+fn get_info_v2(
+    call: &Call,
+    stream: CUstream,
+    answer: Out<CUstreamCaptureStatus>,
+    id: Out<cuuint64_t>,
+    graph: Out<CUgraph>,
+    after: Out<*const CUgraphNode>,
+    count: Out<usize>,
+) -> Outcome {
+    get_info(call, stream, answer, id, graph, after, Out::none(), count)
+}
+
+fn update_v1(call: &Call, stream: CUstream, after: In<CUgraphNode>, count: usize, flags: c_uint) -> Outcome {
+    update(call, stream, after, In::none(), count, flags)
 }
 
 fn exchange_mode(_: &Call, mode: Out<CUstreamCaptureMode>) -> Outcome {

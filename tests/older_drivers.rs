@@ -1,0 +1,319 @@
+//! What works on which driver: the default driver with every function hidden that came after a version, and the calls of older
+//! ABIs in their place.
+
+#![allow(unsafe_code)] // Kernels of this crate's examples, with what they take.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use cuda_launch::context::ContextOptions;
+use cuda_launch::diagnostics::Profiler;
+use cuda_launch::error::GraphError;
+use cuda_launch::graph::{Edge, InstantiateFlags, KernelNode};
+use cuda_launch::memory::{
+    CopyBatch, ManagedAttach, MemoryAdvice, MemoryLocation, PitchedBuffer, RegionBatch,
+};
+use cuda_launch::module::CudaLibrary;
+use cuda_launch::sys::{CUresult, Driver, FUNCTIONS};
+use cuda_launch::{
+    CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
+    LaunchConfig, LaunchPlan, ManagedBuffer, cuda_launch, kernel_args,
+};
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+const N: usize = 1000;
+const CONFIG: LaunchConfig = LaunchConfig::for_num_elems(N as u32);
+
+unsafe extern "C" fn version<const VERSION: c_int>(place: *mut c_int) -> CUresult {
+    // SAFETY: by the function's contract, a place for one number.
+    unsafe { place.write(VERSION) };
+    CUresult::SUCCESS
+}
+
+/// The default driver as one for CUDA `VERSION` would be.
+fn as_of<const VERSION: c_int>() -> Arc<Driver> {
+    let base = cuda_launch::default_driver().unwrap();
+    let since = |name: &str| FUNCTIONS.iter().find(|f| f.name() == name).map_or(0, |f| f.since);
+    let lookup = |name: &CStr| match name.to_str().unwrap() {
+        "cuDriverGetVersion" => version::<VERSION> as *const c_void,
+        name if since(name) > VERSION as u32 => ptr::null(),
+        name => base.address(name),
+    };
+    // SAFETY: the base's own functions, and one of that name's signature.
+    Arc::new(unsafe { Driver::from_lookup(lookup) })
+}
+
+/// What a program uses on one driver.
+struct On {
+    ctx: CudaContext,
+    stream: CudaStream,
+    module: CudaModule,
+}
+
+impl On {
+    fn new(driver: &Arc<Driver>) -> Self {
+        let ctx = CudaContext::with_driver(driver, 0).unwrap();
+        let stream = ctx.new_stream().unwrap();
+        let module = ctx.load_module(include_str!("../examples/kernels/saxpy.ptx")).unwrap();
+        Self { ctx, stream, module }
+    }
+
+    fn ones(&self) -> DeviceBuffer<f32> {
+        DeviceBuffer::from_host(&self.stream, &[1.0; N]).unwrap()
+    }
+
+    fn is(&self, y: &DeviceBuffer<f32>, value: f32) {
+        assert_eq!(y.to_host_vec(&self.stream).unwrap(), [value; N]);
+    }
+
+    /// A graph of one node, which adds `alpha * x` to y.
+    fn one_node(
+        &self,
+        alpha: f32,
+        x: &DeviceBuffer<f32>,
+        y: &mut DeviceBuffer<f32>,
+    ) -> Result<(CudaGraph, cuda_launch::graph::GraphNode), Error> {
+        let saxpy = self.module.load_function("saxpy")?;
+        let mut graph = CudaGraph::new(&self.ctx)?;
+        let node = KernelNode::new(&saxpy, CONFIG, &[], kernel_args![N as u32, alpha, ptr(x), ptr_mut(y)])?;
+        // SAFETY: 1: saxpy reads and writes N elements.
+        let node = unsafe { graph.add_kernel(&[], node) }?;
+        Ok((graph, node))
+    }
+}
+
+fn launches(on: &On) -> Result<(), Error> {
+    let (x, mut y) = (on.ones(), on.ones());
+    let (module, stream) = (&on.module, &on.stream);
+    // SAFETY: saxpy takes a count, a factor and two pointers to that many elements.
+    unsafe {
+        cuda_launch! { kernel: saxpy, module: module, stream: stream, config: CONFIG,
+        args: [N as u32, 2.0f32, ptr(x), ptr_mut(y)] }
+    }?;
+    on.is(&y, 3.0);
+    // SAFETY: nothing is launched.
+    let wrong = unsafe {
+        cuda_launch! { kernel: saxpy, module: module, stream: stream, config: CONFIG,
+        args: [N as u64, 2.0f32, ptr(x), ptr_mut(y)] }
+    };
+    assert!(wrong.unwrap_err().is_argument_mismatch());
+    Ok(())
+}
+
+fn times(on: &On) -> Result<(), Error> {
+    let (start, end) = (on.ctx.new_timing_event()?, on.ctx.new_timing_event()?);
+    start.record(&on.stream)?;
+    end.record(&on.stream)?;
+    on.stream.synchronize()?;
+    assert!(start.elapsed_ms(&end)? >= 0.0);
+    Ok(())
+}
+
+fn plans(on: &On) -> Result<(), Error> {
+    let (x, mut y) = (on.ones(), on.ones());
+    let module = &on.module;
+    let mut plan = LaunchPlan::record(&on.ctx, |stream| {
+        // SAFETY: as in `launches`, for any factor.
+        unsafe {
+            cuda_launch! { kernel: saxpy, module: module, stream: stream, config: CONFIG,
+            args: [N as u32, named("alpha", 1.0f32), ptr(x), ptr_mut(y)] }
+        }
+    })?;
+    plan.launch(&on.stream)?;
+    // SAFETY: 1: saxpy takes any factor.
+    unsafe { plan.set("alpha", 4.0f32) }?;
+    plan.launch(&on.stream)?;
+    on.is(&y, 6.0);
+    Ok(())
+}
+
+fn captures(on: &On) -> Result<(), Error> {
+    let mut y = on.ones();
+    let mut told = None;
+    let graph = CudaGraph::capture(&on.ctx, CaptureMode::ThreadLocal, |stream| {
+        y.view_mut().set_zero(stream)?;
+        told = Some(stream.capture_info()?);
+        Ok(())
+    })?;
+    let info = told.unwrap();
+    assert!(info.graph == graph.raw() && info.dependencies.len() == 1 && info.id != 0);
+    graph.instantiate(InstantiateFlags::empty())?.launch(&on.stream)?;
+    on.is(&y, 0.0);
+    Ok(())
+}
+
+fn kernel_nodes(on: &On) -> Result<(), Error> {
+    let (x, mut y) = (on.ones(), on.ones());
+    let (graph, node) = on.one_node(2.0, &x, &mut y)?;
+    let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    exec.launch(&on.stream)?;
+    let saxpy = on.module.load_function("saxpy")?;
+    let other = KernelNode::new(&saxpy, CONFIG, &[], kernel_args![N as u32, 10.0f32, ptr(x), ptr_mut(y)])?;
+    // SAFETY: 1: as the node before.
+    unsafe { exec.set_kernel(node, other) }?;
+    exec.launch(&on.stream)?;
+    on.is(&y, 13.0);
+    Ok(())
+}
+
+fn updates(on: &On) -> Result<(), Error> {
+    let (x, mut y) = (on.ones(), on.ones());
+    let (graph, _) = on.one_node(2.0, &x, &mut y)?;
+    let mut exec = graph.instantiate(InstantiateFlags::empty())?;
+    exec.update(&on.one_node(5.0, &x, &mut y)?.0)?;
+    exec.launch(&on.stream)?;
+    on.is(&y, 6.0);
+    let mut larger = on.one_node(5.0, &x, &mut y)?.0;
+    larger.add_host(&[], || ())?;
+    let refused = exec.update(&larger).unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Graph(GraphError::Update { .. })), "{refused}");
+    Ok(())
+}
+
+fn dependencies(on: &On) -> Result<(), Error> {
+    let mut graph = CudaGraph::new(&on.ctx)?;
+    let (a, b) = (graph.add_host(&[], || ())?, graph.add_host(&[], || ())?);
+    graph.add_dependency(a, b, Edge::FULL)?;
+    let all = graph.dependencies()?;
+    assert!(all.len() == 1 && (all[0].from, all[0].to, all[0].edge) == (a, b, Edge::FULL));
+    graph.remove_dependency(a, b, Edge::FULL)?;
+    assert!(graph.dependencies()?.is_empty());
+    Ok(())
+}
+
+/// An edge that says more than that one node comes after the other.
+fn programmatic_edges(on: &On) -> Result<(), Error> {
+    let (x, mut y) = (on.ones(), on.ones());
+    let (mut graph, first) = on.one_node(2.0, &x, &mut y)?;
+    let saxpy = on.module.load_function("saxpy")?;
+    let node = KernelNode::new(&saxpy, CONFIG, &[], kernel_args![N as u32, 1.0f32, ptr(x), ptr_mut(y)])?;
+    // SAFETY: 1: the graph is never launched.
+    let second = unsafe { graph.add_kernel(&[], node) }?;
+    let added = graph.add_dependency(first, second, Edge::PROGRAMMATIC);
+    assert_eq!(graph.dependencies()?.len(), usize::from(added.is_ok()));
+    added
+}
+
+fn managed(on: &On) -> Result<(), Error> {
+    let memory = ManagedBuffer::<u32>::zeroed(&on.stream, N, ManagedAttach::Global)?;
+    memory.advise(.., MemoryAdvice::PreferredLocation(MemoryLocation::Host))?;
+    memory.advise(.., MemoryAdvice::ReadMostly(true))?;
+    memory.prefetch(&on.stream, .., MemoryLocation::Host)?;
+    on.stream.synchronize()?;
+    let state = memory.range_state(..)?;
+    assert!(state.read_mostly, "{state:?}");
+    assert_eq!(state.last_prefetch, Some(MemoryLocation::Host));
+    memory.prefetch(&on.stream, .., MemoryLocation::Device(0))?;
+    on.stream.synchronize()?;
+    assert_eq!(memory.range_state(..)?.last_prefetch, Some(MemoryLocation::Device(0)));
+    Ok(())
+}
+
+fn contexts(on: &On) -> Result<(), Error> {
+    let other = on.ctx.device().create_context(&ContextOptions::default())?;
+    let stream = other.new_stream()?;
+    assert_eq!(DeviceBuffer::from_host(&stream, &[7u8; 3])?.to_host_vec(&stream)?, [7; 3]);
+    drop(stream);
+    other.close()
+}
+
+fn profiler(on: &On) -> Result<(), Error> {
+    Profiler::start(&on.ctx)?.stop()
+}
+
+fn batches(on: &On) -> Result<(), Error> {
+    let (x, mut y) = (on.ones(), DeviceBuffer::<f32>::zeroed(&on.stream, N)?);
+    let mut batch = CopyBatch::new();
+    batch.push(&mut y, &x)?;
+    batch.submit(&on.stream)?;
+    on.is(&y, 1.0);
+    let mut image = PitchedBuffer::uninit(&on.stream, 4, 2)?;
+    let mut copy = PitchedBuffer::uninit(&on.stream, 4, 2)?;
+    image.copy_from_host(&on.stream, &[1u8, 2, 3, 4, 5, 6, 7, 8])?;
+    let (extent, mut batch) = (image.extent(), RegionBatch::new());
+    batch.push(image.as_source(), copy.as_target(), extent)?;
+    batch.submit(&on.stream)?;
+    assert_eq!(copy.to_host_vec(&on.stream)?, [1, 2, 3, 4, 5, 6, 7, 8]);
+    Ok(())
+}
+
+fn libraries(on: &On) -> Result<(), Error> {
+    let library = CudaLibrary::load(on.ctx.driver(), include_str!("../examples/kernels/saxpy.ptx"))?;
+    assert_eq!(library.module(&on.ctx)?.load_function("saxpy")?.name(), "saxpy");
+    Ok(())
+}
+
+fn lists_of_kernels(on: &On) -> Result<(), Error> {
+    let library = CudaLibrary::load(on.ctx.driver(), include_str!("../examples/kernels/saxpy.ptx"))?;
+    assert_eq!(library.kernels()?.len(), 1);
+    Ok(())
+}
+
+fn stream_ids(on: &On) -> Result<(), Error> {
+    assert_ne!(on.stream.id()?, on.ctx.new_stream()?.id()?);
+    Ok(())
+}
+
+fn recording_into(on: &On) -> Result<(), Error> {
+    let mut y = on.ones();
+    let mut graph = CudaGraph::new(&on.ctx)?;
+    graph.capture_into(&[], CaptureMode::ThreadLocal, |stream| y.view_mut().set_zero(stream))?;
+    graph.instantiate(InstantiateFlags::empty())?.launch(&on.stream)?;
+    on.is(&y, 0.0);
+    Ok(())
+}
+
+/// What is tried, and the first driver that has it.
+const ALL: &[(&str, u32, fn(&On) -> Result<(), Error>)] = &[
+    ("launches", 11_080, launches),
+    ("times", 11_080, times),
+    ("plans", 11_080, plans),
+    ("captures", 11_080, captures),
+    ("kernel nodes", 11_080, kernel_nodes),
+    ("updates", 11_080, updates),
+    ("dependencies", 11_080, dependencies),
+    ("managed memory", 11_080, managed),
+    ("contexts", 11_080, contexts),
+    ("profiler", 11_080, profiler),
+    ("libraries", 12_000, libraries),
+    ("stream ids", 12_000, stream_ids),
+    ("programmatic edges", 12_030, programmatic_edges),
+    ("recording into a graph", 12_030, recording_into),
+    ("lists of kernels", 12_040, lists_of_kernels),
+    ("batches", 12_080, batches),
+];
+
+/// Everything that the driver has works; what it lacks is an error that says which driver has it.
+fn check<const VERSION: c_int>() {
+    let on = On::new(&as_of::<VERSION>());
+    assert_eq!(on.ctx.driver_version(), VERSION as u32);
+    for (what, since, run) in ALL {
+        let result = run(&on);
+        if *since <= VERSION as u32 {
+            result.unwrap_or_else(|error| panic!("{what} on a driver for {VERSION}: {error}"));
+        } else {
+            let error = result.expect_err(what);
+            let (major, minor) = (since / 1000, since % 1000 / 10);
+            let text = error.to_string();
+            assert!(error.is_unsupported(), "{what} on a driver for {VERSION}: {error}");
+            // A library of kernels came in 12.0, and is the first that a list of them lacks.
+            let (major, minor) = if text.contains("cuLibraryLoadData") { (12, 0) } else { (major, minor) };
+            assert!(text.contains(&format!("CUDA {major}.{minor}")), "{what}, {VERSION}: {text}");
+        }
+        // Whatever was refused, the driver serves on.
+        launches(&on).unwrap();
+    }
+}
+
+/// One after the other: a capture in one table would be seen by waits in another.
+#[test]
+fn what_a_driver_has_works_and_what_it_lacks_says_since_when() {
+    check::<11_080>();
+    check::<12_000>();
+    check::<12_020>();
+    check::<12_030>();
+    check::<12_040>();
+    check::<12_060>();
+    check::<12_080>();
+    check::<13_000>();
+}

@@ -130,9 +130,10 @@ impl Allocation {
         Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
     }
 
-    /// The first `len` bytes of `physical`, seen at `base`.
+    /// The first `len` bytes of `physical`, seen at `base`, a multiple of [`ALIGNMENT`]: kernels access the bytes as aligned numbers
+    /// where the address is aligned.
     pub(super) fn mapped(base: u64, len: u64, physical: &Arc<Physical>, rights: Rights) -> Allocation {
-        assert!(len <= physical.len());
+        assert!(len <= physical.len() && base.is_multiple_of(ALIGNMENT));
         let backing = Backing::Mapped { physical: Arc::clone(physical), writers: rights.writers };
         Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
     }

@@ -44,7 +44,7 @@ impl Touch {
         let address = unsafe { address(lanes, inst, *inst.ops.get(slot)?, lane) };
         let region = region(lanes, inst, address).filter(|region| region.contains(address, bytes))?;
         let parameters = lanes.env.params.host == region.host;
-        if parameters || bytes == 0 || !(address - region.base).is_multiple_of(bytes) {
+        if parameters || bytes == 0 || !address.is_multiple_of(bytes) {
             return None;
         }
         Some(Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false })

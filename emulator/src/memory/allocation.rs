@@ -207,19 +207,20 @@ impl Allocation {
 
     pub(super) fn read(&self, offset: u64, target: &mut [MaybeUninit<u8>]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid for reads and writes as long as it lives; 2: who
+        // else uses them does so through `access`, or is the program, of whose memory these are.
         unsafe { access::read(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn load(&self, offset: u64, target: &mut [u8]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: 1, 2: as in `read`.
         unsafe { access::load(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
         assert!(self.contains(offset, source.len() as u64));
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: 1, 2: as in `read`.
         unsafe { access::write(self.host().add(offset as usize), source) }
         if let Some(written) = self.written() {
             written.mark(offset, source.len() as u64);

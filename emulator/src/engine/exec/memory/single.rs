@@ -15,8 +15,8 @@ use super::local::local_read;
 pub(crate) enum EffectiveAddress {
     /// In memory that lies in one piece.
     Host {
-        /// The first byte: aligned to the access, or to 16 where that is longer, and valid for it as long as the launch runs, if it is
-        /// made through `memory::access` or atomics.
+        /// The first byte. All of the access is aligned (to 16 where it is longer), and valid for reads and writes as long as the launch
+        /// runs; whoever else uses the bytes meanwhile does so through `memory::access` or atomics.
         pointer: *mut u8,
         /// Whether only the threads of this block group can touch it.
         private: bool,
@@ -142,7 +142,7 @@ pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize
     let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };
     for at in 0..len as u64 {
         let byte = match effective_address(lanes, &inst, lane, address.wrapping_add(at), 1) {
-            // SAFETY: `effective_address` checked the byte.
+            // SAFETY: 1, 2: one byte is as `EffectiveAddress::Host` says.
             Some(EffectiveAddress::Host { pointer, .. }) => unsafe {
                 crate::memory::access::Word::load(pointer)
             },

@@ -184,6 +184,46 @@ fn a_device_newer_than_the_compiler_gets_older_ptx() {
     assert!(OPTIONS.take().is_empty());
 }
 
+unsafe extern "C" fn endless(_: nvrtcProgram, bytes: *mut usize) -> nvrtcResult {
+    // SAFETY: it is good for one number.
+    unsafe { *bytes = usize::MAX };
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn nothing(_: nvrtcProgram, _: *mut c_char) -> nvrtcResult {
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn added(_: nvrtcProgram, _: *const c_char) -> nvrtcResult {
+    nvrtcResult::SUCCESS
+}
+unsafe extern "C" fn nameless(_: nvrtcProgram, _: *const c_char, _: *mut *const c_char) -> nvrtcResult {
+    nvrtcResult::SUCCESS
+}
+
+#[test]
+fn what_no_compiler_answers_is_an_error() {
+    let lookup = |symbol: &CStr| match symbol.to_bytes() {
+        b"nvrtcVersion" => version as *const c_void,
+        b"nvrtcCreateProgram" => create as *const c_void,
+        b"nvrtcAddNameExpression" => added as *const c_void,
+        b"nvrtcCompileProgram" => compile as *const c_void,
+        b"nvrtcGetLoweredName" => nameless as *const c_void,
+        b"nvrtcGetPTXSize" => endless as *const c_void,
+        b"nvrtcGetPTX" => nothing as *const c_void,
+        _ => std::ptr::null(),
+    };
+    // SAFETY: the functions have the signatures of their names, and live as long as the program.
+    let nvrtc = Nvrtc::with_library(unsafe { sys::nvrtc::Nvrtc::from_lookup(lookup) }).unwrap();
+    let options = NvrtcOptions::new(JitTarget::sm(80)).output(CodeKind::Ptx);
+    let refused = |source: CudaSource| nvrtc.compile(&source, &options).unwrap_err().to_string();
+    let text = refused(CudaSource::new(""));
+    assert!(
+        text.contains("nvrtcGetPTXSize") && text.contains("more bytes than there is memory for"),
+        "{text}"
+    );
+    let text = refused(CudaSource::new("").expression("f<int>"));
+    assert!(text.contains("nvrtcGetLoweredName"), "{text}");
+}
+
 /// A libNVVM that knows `compute_52` and no other.
 mod old_nvvm {
     use super::*;

@@ -6,8 +6,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The sources of the crates that programs use.
-const FOLDERS: &[&str] = &["src", "sys/src", "emulator/src"];
+/// The sources of what programs use, and what those are made with.
+const FOLDERS: &[&str] = &[
+    "src",
+    "sys/src",
+    "emulator/src",
+    "emulator/libcuda/src",
+    "ptx/src",
+    "macros/src",
+    "cli/src",
+    "cli/recorder/src",
+];
+
+/// Macros that can be used only inside `unsafe`.
+const MACROS: &[&str] = &["cuda_launch", "cuda_launch_async"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -19,11 +31,35 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a line declares something public and unsafe that has a name; what macros make of C functions has C's duties.
-fn is_declaration(line: &str) -> bool {
-    let line = line.trim_start();
-    let starts = ["pub unsafe fn ", "pub const unsafe fn ", "pub unsafe trait "];
-    starts.iter().any(|start| line.strip_prefix(start).is_some_and(|name| !name.starts_with('$')))
+/// Whether line `number` declares something unsafe that has a name and callers in other files; C functions have C's duties.
+fn is_declaration(lines: &[&str], number: usize) -> bool {
+    let line = lines[number].trim_start();
+    if let Some(name) = line.strip_prefix("macro_rules! ").and_then(|rest| rest.strip_suffix(" {")) {
+        return MACROS.contains(&name);
+    }
+    let (public, line) = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => (true, rest.split_once(") ").map_or("", |(_, line)| line)),
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, line),
+    };
+    let line = line.strip_prefix("const ").unwrap_or(line);
+    let name = line.strip_prefix("unsafe fn ").or_else(|| line.strip_prefix("unsafe trait "));
+    let named = name.is_some_and(|name| !name.starts_with(['$', '(']) && !name.starts_with("cu"));
+    named && (public || is_of_a_trait(lines, number))
+}
+
+/// Whether line `number` stands in the declaration of a trait.
+fn is_of_a_trait(lines: &[&str], number: usize) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let block = |line: &str| {
+        let text = line.trim_start();
+        let text = text.split_once(") ").filter(|_| text.starts_with("pub(")).map_or(text, |(_, text)| text);
+        let text = text.strip_prefix("pub ").unwrap_or(text);
+        let text = text.strip_prefix("unsafe ").unwrap_or(text);
+        let is_trait = text.starts_with("trait ");
+        (indent(line) < indent(lines[number]) && (is_trait || text.starts_with("impl"))).then_some(is_trait)
+    };
+    lines[..number].iter().rev().find_map(|line| block(line)).unwrap_or(false)
 }
 
 /// The documentation above line `number`, attributes between them left out.
@@ -35,7 +71,7 @@ fn documentation<'a>(lines: &[&'a str], number: usize) -> Vec<&'a str> {
 }
 
 #[test]
-fn public_unsafe_functions_number_their_duties() {
+fn what_is_unsafe_numbers_its_duties() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     let there = FOLDERS.iter().map(|folder| root.join(folder)).filter(|folder| folder.exists());
@@ -47,7 +83,7 @@ fn public_unsafe_functions_number_their_duties() {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        for number in (0..lines.len()).filter(|number| is_declaration(lines[*number])) {
+        for number in (0..lines.len()).filter(|number| is_declaration(&lines, *number)) {
             seen += 1;
             let text = documentation(&lines, number);
             let duties = text.iter().map(|line| line.trim()).skip_while(|line| *line != "# Safety").skip(1);
@@ -61,7 +97,7 @@ fn public_unsafe_functions_number_their_duties() {
             }
         }
     }
-    assert!(seen > 50, "only {seen} were found");
+    assert!(seen > 150, "only {seen} were found");
     assert!(without.is_empty(), "unsafe, and without numbered duties:\n{}", without.join("\n"));
 }
 

@@ -158,6 +158,24 @@ fn a_variable_of_all_contexts_has_one_handle() {
     assert!(here.global::<u32>("counter").is_err());
 }
 
+/// Success, and no name.
+unsafe extern "C" fn nameless(_: *mut *const c_char, _: *mut c_void) -> CUresult {
+    CUresult::SUCCESS
+}
+
+#[test]
+fn a_driver_that_names_nothing_is_no_crash() {
+    let driver = inject::driver_with(|name| match name {
+        "cuFuncGetName" | "cuKernelGetName" => nameless as *const c_void,
+        _ => std::ptr::null(),
+    });
+    let context = CudaContext::with_driver(&driver, 0).unwrap();
+    let library = CudaLibrary::load(&driver, GLOBALS).unwrap();
+    assert!(library.kernels().unwrap().iter().all(|kernel| kernel.name().starts_with("kernel at 0x")));
+    let kernels = library.module(&context).unwrap().kernels().unwrap();
+    assert!(!kernels.is_empty() && kernels.iter().all(|kernel| kernel.name.starts_with("function at 0x")));
+}
+
 #[test]
 fn images_are_checked_before_the_driver_which_takes_anything() {
     let gpu = Gpu::new();

@@ -59,12 +59,17 @@ fn inputs_that_are_none() {
     let image = |name: &str| {
         std::fs::read(format!("{}/../tests/kernels/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
     };
+    // What compilers put around a fatbin in a program: an address, which means nothing in an input with a length.
+    let fatbin = image("vecadd.fatbin");
+    let address = fatbin.as_ptr().expose_provenance() as u64;
+    let wrapper = [0x1_4662_43b1_u64.to_le_bytes(), address.to_le_bytes(), [0; 8]].concat();
     for (kind, data, expected) in [
         (0, image("vecadd_sm90.cubin"), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU),
         (1, b"hello".to_vec(), CUresult::CUDA_ERROR_INVALID_IMAGE),
         (1, HEAD.replace("7.0", "9.9").into_bytes(), CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
         (1, format!("{HEAD}.visible .entry k() {{ frob; }}").into_bytes(), CUresult::CUDA_ERROR_INVALID_PTX),
         (2, image("vecadd.fatbin"), CUresult::SUCCESS),
+        (2, wrapper, CUresult::CUDA_ERROR_INVALID_IMAGE),
         (3, b"\x7fELF".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
         (4, b"!<arch>\n".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),
         (5, b"BC".to_vec(), CUresult::CUDA_ERROR_NOT_SUPPORTED),

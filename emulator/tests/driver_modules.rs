@@ -81,6 +81,24 @@ fn machine_code_is_refused_with_a_sentence() {
 }
 
 #[test]
+fn files_are_read_no_further_than_they_go() {
+    let (cuda, _) = with_own_context();
+    let good = image("vecadd.fatbin");
+    let address = good.as_ptr().expose_provenance() as u64;
+    // What compilers put around a fatbin in a program: an address, which means nothing in a file.
+    let wrapper = [0x1_4662_43b1_u64.to_le_bytes(), address.to_le_bytes(), [0; 8]].concat();
+    assert_eq!(load_with_logs(&cuda, wrapper.as_ptr().cast()).0, CUresult::SUCCESS);
+    let path = std::env::temp_dir().join(format!("driver_modules_cut_{}", std::process::id()));
+    let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    for bytes in [&wrapper, &good[..good.len() - 1], &good[..10], b"\x7fELF"] {
+        std::fs::write(&path, bytes).unwrap();
+        let code = unsafe { cuda.cuModuleLoad(&mut null_mut(), name.as_ptr()) };
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_IMAGE, "{} bytes", bytes.len());
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn corrupt_fatbins_are_errors() {
     let (cuda, _) = with_own_context();
     let good = image("vecadd.fatbin");

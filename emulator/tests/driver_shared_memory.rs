@@ -288,6 +288,15 @@ fn pools_count_what_they_hand_out() {
         assert_eq!(get(A::CU_MEMPOOL_ATTR_USED_MEM_HIGH), 0);
         let set = cuda.cuMemPoolSetAttribute(pool, A::CU_MEMPOOL_ATTR_USED_MEM_HIGH, argument(&mut 1_u64));
         assert_eq!(set, INVALID_VALUE);
+        // Of an attribute that cannot be set the value is not looked at: it may be of any type.
+        if !on_system() {
+            let nowhere = std::ptr::dangling_mut();
+            for id in [A::CU_MEMPOOL_ATTR_ALLOCATION_TYPE, CUmemPool_attribute(99)] {
+                assert_eq!(cuda.cuMemPoolSetAttribute(pool, id, nowhere), INVALID_VALUE);
+            }
+            let code = cuda.cuDeviceSetGraphMemAttribute(0, CUgraphMem_attribute(99), nowhere);
+            assert_eq!(code, INVALID_VALUE);
+        }
         // A device's default pool stays; one that is destroyed is nobody's current pool.
         assert_eq!(cuda.cuMemPoolDestroy(default), INVALID_VALUE);
         let mut current = null_mut();

@@ -249,7 +249,14 @@ impl<'a, A: Api> Job<'a, A> {
         // SAFETY: this value has the job, which the caller's duty 1 allows; the output outlives the call.
         done(text.names.0, unsafe { (text.size)(table, self.raw, &mut size) })?;
         // One more: nvJitLink writes a NUL for an empty log all the same.
-        let mut bytes = vec![0_u8; size + 1];
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(size.saturating_add(1)).is_err() {
+            return Err((
+                text.names.0,
+                Ok(Answer { number: 0, name: Some("more bytes than there is memory for") }),
+            ));
+        }
+        bytes.resize(size + 1, 0_u8);
         // SAFETY: as above; the buffer has as many bytes as the library said it writes, and one more.
         done(text.names.1, unsafe { (text.read)(table, self.raw, bytes.as_mut_ptr().cast()) })?;
         bytes.truncate(size);

@@ -255,7 +255,11 @@ fn lowered(program: &Job<'_, Functions>, expression: &CStr) -> Result<String, Er
     program.call("nvrtcGetLoweredName", |table, raw| unsafe {
         table.nvrtcGetLoweredName(raw, expression.as_ptr(), &mut name)
     })?;
-    // SAFETY: the name ends in NUL, and lives as long as the program.
+    if name.is_null() {
+        let what = format!("nvrtcGetLoweredName reports success, and no name for {expression:?}");
+        return Err(argument_error(what, "install another version, and name it with CUDA_LAUNCH_NVRTC"));
+    }
+    // SAFETY: not null, so a name that ends in NUL, and lives as long as the program, which is borrowed.
     Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 

@@ -317,7 +317,8 @@ impl Drop for Green {
         self.leave();
         let driver = self.primary.driver();
         // Nobody can be told here.
-        // SAFETY: this value owns it, and nothing made from it is left: its `CudaContext`, which each such thing keeps, holds this value.
+        // SAFETY: this value owns it, and nothing made from it is left: its `CudaContext`, which each such thing keeps, holds this value. It
+        // is not current here, as `leave` saw to it; where it is on another thread, the next call of this crate there only compares it.
         let _ = check(unsafe { driver.cuGreenCtxDestroy(self.raw) }, "cuGreenCtxDestroy", String::new);
     }
 }

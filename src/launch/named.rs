@@ -67,7 +67,8 @@ impl NamedArgument {
     pub(crate) fn takes_memory<T: DeviceCopy>(&self, word: MemoryWord) -> bool {
         match self.memory {
             Some(recorded) => recorded == word && self.type_name == type_name::<T>(),
-            None => matches!(word, MemoryWord::Pointer(_)) && self.type_name == type_name::<DevicePtr<T>>(),
+            // A type of another crate may have the same name, but not the same size.
+            None => matches!(word, MemoryWord::Pointer(_)) && self.takes_value::<DevicePtr<T>>(),
         }
     }
 
@@ -85,8 +86,8 @@ impl NamedArgument {
     /// # Safety
     /// 1. `arguments` are those it is one of; [`takes_memory`](Self::takes_memory) said yes to this type.
     pub(crate) unsafe fn put_memory(&self, arguments: &mut PackedArguments, memory: PassedMemory<'_>) {
-        // SAFETY: 1: `takes_memory` found memory of two parameters, or an address, by the caller's duty 1: each has 8 bytes, as have
-        // address, length and pitch.
+        // SAFETY: 1: by the caller's duty 1 `takes_memory` found memory, whose one or two parameters have 8 bytes each, or a value of the
+        // size of an address, which has 8 too: as many as can be read of address, length and pitch.
         unsafe {
             arguments.set(self.parameter, from_ref(memory.address).cast());
             if matches!(self.memory, Some(MemoryWord::Slice(_) | MemoryWord::Rows(_))) {
@@ -133,5 +134,21 @@ impl fmt::Display for MemoryWord {
             Self::Pointer(false) => "ptr(..)",
             Self::Pointer(true) => "ptr_mut(..)",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_the_name_of_an_address_and_another_size_takes_no_memory() {
+        let of_size = |size| {
+            let (name, type_name) = (String::new(), type_name::<DevicePtr<f32>>());
+            NamedArgument { name, parameter: 0, type_name, size, memory: None }
+        };
+        let word = MemoryWord::Pointer(false);
+        assert!(of_size(8).takes_memory::<f32>(word) && !of_size(8).takes_memory::<u32>(word));
+        assert!(!of_size(16).takes_memory::<f32>(word));
     }
 }

@@ -1,6 +1,7 @@
 //! `cuLogs*`: a line for every call that answered an error, the last hundred of them.
 //!
-//! Relies on the program's callbacks: they may be called from any thread until they are taken off.
+//! Relies on the program's callbacks: they may be called with their data from any thread until they are taken off, and by a thread that
+//! was about to call them just then. Nothing waits for such a thread: it may wait in its callback for whoever takes it off.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -43,7 +44,8 @@ struct Listener {
     data: *mut c_void,
 }
 
-// SAFETY: the program has to expect calls from every thread, by the documentation of `cuLogsRegisterCallback`.
+// SAFETY: the program has to expect calls from every thread, by the documentation of `cuLogsRegisterCallback`; nobody here follows the
+// pointer to its data.
 unsafe impl Send for Listener {}
 
 static LOG: Mutex<Log> =
@@ -75,7 +77,8 @@ pub(super) fn note(function: &str, code: CUresult) {
     let length = bytes.len();
     bytes.push(0);
     for listener in listeners {
-        // SAFETY: the program's function, registered with this data; the message ends with a NUL and outlives the call.
+        // SAFETY: the program's function, registered with this data, and good for a call that began before it was taken off, as the head of
+        // this file says; the message ends with a NUL and outlives the call.
         unsafe {
             (listener.callback)(
                 listener.data,
@@ -153,7 +156,7 @@ fn dump_to_memory(
 ) -> Outcome {
     let room = size.get().filter(|size| *size > 0 && !buffer.is_null()).ok_or(INVALID_VALUE)?;
     let text = taken(&iterator, flags)?;
-    // SAFETY: the buffer has the size that the caller gives.
+    // SAFETY: 1: by the function's contract the buffer has `room` bytes.
     unsafe { buffer.write(text.as_bytes(), room) };
     size.set(text.len().min(room - 1));
     Ok(())

@@ -150,7 +150,7 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
 /// # Safety
 /// 1. Both pointers are aligned to 4 bytes, and valid for reads and writes of `BYTES` bytes, which do not overlap.
 /// 2. While others may write the source, or read or write the target, they do so through this module.
-/// 3. With `VECTOR`, the CPU has AVX.
+/// 3. With `VECTOR`, the CPU, if it is an x86, has AVX.
 #[inline(always)]
 pub unsafe fn copy_run<const BYTES: usize, const VECTOR: bool>(source: *const u8, target: *mut u8) {
     let step = if VECTOR && cfg!(all(target_arch = "x86_64", not(miri))) { 16 } else { 4 };

@@ -130,9 +130,10 @@ impl Allocation {
         Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host)
     }
 
-    /// The first `len` bytes of `physical`, seen at `base`.
+    /// The first `len` bytes of `physical`, seen at `base`, a multiple of [`ALIGNMENT`]: kernels access the bytes as aligned numbers
+    /// where the address is aligned.
     pub(super) fn mapped(base: u64, len: u64, physical: &Arc<Physical>, rights: Rights) -> Allocation {
-        assert!(len <= physical.len());
+        assert!(len <= physical.len() && base.is_multiple_of(ALIGNMENT));
         let backing = Backing::Mapped { physical: Arc::clone(physical), writers: rights.writers };
         Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
     }
@@ -206,19 +207,20 @@ impl Allocation {
 
     pub(super) fn read(&self, offset: u64, target: &mut [MaybeUninit<u8>]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid for reads and writes as long as it lives; 2: who
+        // else uses them does so through `access`, or is the program, of whose memory these are.
         unsafe { access::read(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn load(&self, offset: u64, target: &mut [u8]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: 1, 2: as in `read`.
         unsafe { access::load(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
         assert!(self.contains(offset, source.len() as u64));
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: 1, 2: as in `read`.
         unsafe { access::write(self.host().add(offset as usize), source) }
         if let Some(written) = self.written() {
             written.mark(offset, source.len() as u64);

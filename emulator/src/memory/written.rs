@@ -49,7 +49,8 @@ impl Written {
             let count = end.min(index * 64 + 64) - start.max(index * 64);
             // Nothing of a word where the range is empty.
             let mask = u64::MAX.checked_shr(64 - count as u32).unwrap_or(0) << first;
-            // SAFETY: `index` is below the number of words, as `end` is at most `len`.
+            // SAFETY: `index` is below the number of words, as `end` is at most `len`; they are aligned to 8, live as long as `self`, which is
+            // borrowed, and are used as atomics alone.
             let word =
                 unsafe { AtomicU64::from_ptr(self.bits.start().as_ptr().cast::<u64>().add(index as usize)) };
             (word, mask)

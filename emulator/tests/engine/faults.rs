@@ -75,6 +75,34 @@ fn misaligned() {
 }
 
 #[test]
+fn memory_of_the_host_is_aligned_by_its_address_wherever_it_starts() {
+    let next = |lanes: &str| {
+        let body = "ld.global.u32 %r1, [%at]; add.u32 %r1, %r1, 1; st.global.u32 [%at], %r1;";
+        Device::new(&snippet(&format!("xor.b32 %t, %t, {lanes}; mad.wide.u32 %at, %t, 4, %out;\n{body}")))
+    };
+    // Lanes in a row, and out of order.
+    for device in [next("0"), next("5")] {
+        let mut numbers = vec![7u32; 34];
+        let start = std::ptr::NonNull::new(numbers.as_mut_ptr().cast::<u8>()).unwrap();
+        let base = start.addr().get() as u64;
+        // SAFETY: 1: all but the first byte of `numbers`, which lives until the end; each launch below is over when it returns.
+        #[allow(unsafe_code)]
+        unsafe {
+            device.memory.enter_host(start.add(1), 135);
+        }
+        for threads in [1, 32] {
+            let args = |address: u64| Args::new().add(address);
+            device.launch("k", [1, 1, 1], [threads, 1, 1], &args(base + 4));
+            let fault = device.fault("k", [1, 1, 1], [threads, 1, 1], &args(base + 1));
+            assert_eq!(fault.kind, FaultKind::MisalignedAddress, "{fault}");
+        }
+        device.memory.leave(base + 1);
+        let written = |numbers: &[u32]| numbers.iter().map(|number| number - 7).sum::<u32>();
+        assert_eq!(written(&numbers), 33);
+    }
+}
+
+#[test]
 fn the_guilty_thread_and_no_other() {
     let device = Device::file("tests/kernels/faults.ptx");
     let data = device.zeroed::<u32>(512);

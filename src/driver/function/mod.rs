@@ -5,12 +5,11 @@
 pub(in crate::driver) mod attribute;
 
 use cuda_driver_sys::{CUfunction, CUfunctionLoadingState, CUmodule};
-use std::ffi::CStr;
 use std::sync::Arc;
 
 use super::cache_config::CacheConfig;
 use super::context::CudaContext;
-use super::kernel::{Kernel, Parameters};
+use super::kernel::{Kernel, Parameters, driver_text};
 use super::module::CudaModule;
 use crate::error::Error;
 
@@ -293,6 +292,6 @@ pub(super) unsafe fn driver_name(context: &CudaContext, raw: CUfunction) -> Resu
         // SAFETY: the caller's duty 1; `name` outlives the call.
         |driver| unsafe { driver.cuFuncGetName(&mut name, raw) },
     )?;
-    // SAFETY: the driver answers a C string that lives as long as the function's module.
-    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    // SAFETY: 1: as the driver wrote it; the function, and so its module, is live: the caller's duty 1.
+    Ok(unsafe { driver_text(name, || format!("function at {raw:?}")) })
 }

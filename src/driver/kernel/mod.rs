@@ -6,7 +6,7 @@ pub(in crate::driver) mod table;
 
 use cuda_driver_sys::{CUfunction, CUfunction_attribute as A, CUmodule, CUresult, Driver};
 use std::any::Any;
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -270,6 +270,18 @@ pub(super) fn kernel_name(name: &str) -> Result<CString, Error> {
         return Err(invalid("it is empty"));
     }
     CString::new(name).map_err(|_| invalid("it contains a NUL byte"))
+}
+
+/// A name that the driver was asked for; `otherwise` where it reports success and names nothing.
+///
+/// # Safety
+/// 1. `name` is null, or what the driver wrote just now: a C string, of something that is still loaded.
+pub(super) unsafe fn driver_text(name: *const c_char, otherwise: impl FnOnce() -> String) -> String {
+    if name.is_null() {
+        return otherwise();
+    }
+    // SAFETY: not null, so a C string, which lives as long as what it names, and is copied: the caller's duty 1.
+    unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
 }
 
 fn function_attribute(

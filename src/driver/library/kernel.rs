@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Calls of the driver with a kernel that its library keeps loaded.
 
 use cuda_driver_sys::{CUkernel, CUresult};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::sync::Arc;
 
 use super::CudaLibrary;
@@ -11,7 +11,7 @@ use crate::driver::cache_config::CacheConfig;
 use crate::driver::context::CudaContext;
 use crate::driver::function::CudaFunction;
 use crate::driver::function::attribute::FunctionAttribute;
-use crate::driver::kernel::{Kernel, kernel_name};
+use crate::driver::kernel::{Kernel, driver_text, kernel_name};
 use crate::error::{Error, ErrorKind, KernelNotFound, check};
 use cuda_ptx::nearest;
 
@@ -104,9 +104,9 @@ impl CudaLibrary {
         // SAFETY: the driver has just listed it as a kernel of this library, which this handle keeps; `name` outlives the call.
         let code = unsafe { self.driver().cuKernelGetName(&mut name, raw) };
         check(code, "cuKernelGetName", || self.origin().to_string())?;
-        // SAFETY: the driver answers a C string that lives as long as the library.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        Ok(LibraryKernel { raw, name: name.as_ref().into(), library: self.clone() })
+        // SAFETY: 1: as the driver wrote it; this handle keeps the library.
+        let name = unsafe { driver_text(name, || format!("kernel at {raw:?}")) };
+        Ok(LibraryKernel { raw, name: name.into(), library: self.clone() })
     }
 
     /// The names of all kernels: the driver's list (CUDA 12.4), otherwise the image's.

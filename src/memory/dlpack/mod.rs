@@ -400,7 +400,7 @@ unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
     }
     forget(tensor);
     // SAFETY: `made` leaked both boxes, of these types, and gave this deleter to no other tensor; the standard has the owner call it
-    // once. What is dropped ends in `Drop`s that do not panic.
+    // once, on any thread, and a `Kept` is Send. What is dropped ends in `Drop`s that do not panic.
     unsafe {
         let tensor = Box::from_raw(tensor);
         drop(Box::from_raw(tensor.manager_ctx.cast::<Kept>()));
@@ -414,7 +414,7 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DLManagedTensor) {
     }
     forget(tensor);
     // SAFETY: `into_raw_legacy` leaked both boxes, of these types, and gave this deleter to no other tensor; the standard has the owner
-    // call it once.
+    // call it once, on any thread, and a `DlTensor` is Send. What is dropped ends in `Drop`s that do not panic.
     unsafe {
         let tensor = Box::from_raw(tensor);
         drop(Box::from_raw(tensor.manager_ctx.cast::<DlTensor>()));

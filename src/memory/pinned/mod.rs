@@ -134,7 +134,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         context.call("cuMemHostAlloc", asked, |driver| unsafe {
             driver.cuMemHostAlloc(&mut start, bytes, flags.bits())
         })?;
-        // SAFETY: the driver gave so many bytes, of which nobody else knows yet.
+        // SAFETY: the driver reported success, so it gave so many bytes, at an address that is not null, of which nobody else knows yet.
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         let owner = HostAllocation { start, context: context.clone() };
         aligned::<T>(start.addr() as u64, "cuMemHostAlloc", OF_HOST)?;

@@ -161,7 +161,7 @@ fn split(
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
     for index in 0..made {
-        // SAFETY: the caller gives as many places as it asks for.
+        // SAFETY: 1: the caller gives as many places as it asks for, and `made` is at most that.
         let place = unsafe { result.element(index as usize) };
         place.set(part(size).to_c());
     }
@@ -181,7 +181,7 @@ fn describe(
     if count == 0 || resources.is_null() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the array has that many elements.
+    // SAFETY: 1: by the function's contract the array has `count` elements.
     let resources = unsafe { resources.read_array(count as usize)? };
     let parts = resources.iter().map(Part::from_c).collect::<Outcome<Vec<_>>>()?;
     let first = *parts.first().ok_or(INVALID_VALUE)?;

@@ -47,7 +47,7 @@ pub(super) unsafe fn read(
 ) -> Outcome<Vec<Edge>> {
     // SAFETY: `read_array` asks for `count` elements: the caller's duty 1.
     let nodes = unsafe { nodes.read_array(count)? };
-    // SAFETY: not null, so `count` elements: the caller's duty 1.
+    // SAFETY: 1: not null, so `count` elements: the caller's duty 1.
     let data = if data.is_null() { vec![ORDINARY; count] } else { unsafe { data.read_array(count)? } };
     Ok(nodes.iter().zip(data).map(|(node, data)| Edge { from: node.addr(), data }).collect())
 }
@@ -186,7 +186,7 @@ fn annotated(
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
         if !data.is_null() {
-            // SAFETY: the array has `room` elements, and these are not more.
+            // SAFETY: 1: by the function's contract the array has `room` elements, and these are not more; it is not null.
             unsafe { data.write_array(&known) };
         }
     } else if !data.is_null() {

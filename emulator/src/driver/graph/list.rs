@@ -13,7 +13,7 @@ pub(super) fn list<T: Copy>(array: &Out<*mut T>, count: &Out<usize>, all: &[*mut
     }
     let filled: Vec<*mut T> =
         all.iter().copied().chain(std::iter::repeat(std::ptr::null_mut())).take(room).collect();
-    // SAFETY: the array has `room` elements.
+    // SAFETY: 1: by the function's contract the array has `room` elements, as many as `filled` has at most; it is not null.
     unsafe { array.write_array(&filled) };
     count.set(all.len().min(room));
     Ok(())

@@ -132,7 +132,7 @@ fn get_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
         A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => reserved_high,
         _ => return Err(INVALID_VALUE),
     };
-    // SAFETY: the caller gives a place for a `cuuint64_t`.
+    // SAFETY: 1: these attributes are a `cuuint64_t`, for which the caller gives a place.
     unsafe { value.write(answer) };
     Ok(())
 }
@@ -142,14 +142,13 @@ fn set_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
     use CUgraphMem_attribute as A;
     checked(device)?;
     let value = value.required()?;
-    // SAFETY: the caller gives a `cuuint64_t`.
-    let value: u64 = unsafe { value.read() };
     let which = match attribute {
         A::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => 0,
         A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => 1,
         _ => return Err(INVALID_VALUE),
     };
-    if value != 0 {
+    // SAFETY: 1: both attributes are a `cuuint64_t`, which the caller gives.
+    if unsafe { value.read::<u64>() } != 0 {
         return Err(INVALID_VALUE);
     }
     let mut table = GRAPH_MEMORY.table();

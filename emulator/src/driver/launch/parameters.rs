@@ -36,7 +36,7 @@ impl Packet<'_> {
     fn pointed(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
         let mut block = vec![0; kernel.parameter_bytes];
         for (index, parameter) in kernel.parameters.iter().enumerate() {
-            // SAFETY: one pointer for each parameter.
+            // SAFETY: 1: by the function's contract there is one pointer for each parameter; the array is not null, unless there is none.
             let pointer = unsafe { self.parameters.element(index) }.read()?;
             if pointer.is_null() {
                 return Err(INVALID_VALUE);
@@ -71,7 +71,7 @@ fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]
     if size > total {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
-    // SAFETY: the buffer has the size that the list says.
+    // SAFETY: by the function's contract the buffer, which is not null, has the size that the list says; it is at most `total`.
     let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), size) };
     for (parameter, offset) in kernel.parameters.iter().zip(offsets) {
         let end = (offset + parameter.size).min(size);
@@ -96,7 +96,7 @@ fn entries(extra: &In<'_, *mut c_void>) -> Outcome<(Option<*mut c_void>, Option<
         if key == CU_LAUNCH_PARAM_BUFFER_POINTER {
             buffer = Some(value);
         } else if key == CU_LAUNCH_PARAM_BUFFER_SIZE && !value.is_null() {
-            // SAFETY: this entry points to a size.
+            // SAFETY: by the function's contract the value of this key, which is not null, points to a size.
             size = Some(unsafe { value.cast::<usize>().read() });
         } else {
             return Err(INVALID_VALUE);

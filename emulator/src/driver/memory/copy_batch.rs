@@ -54,7 +54,7 @@ fn linear(
     if count == 0 || attribute_count == 0 || attribute_count > count {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: three lists of `count` elements, two of `attribute_count`.
+    // SAFETY: 1: by the function's contract three lists have `count` elements, two `attribute_count`.
     let (targets, sources, sizes, attributes, starts) = unsafe {
         (
             targets.read_array(count)?,
@@ -90,7 +90,7 @@ fn volumes(
     if count == 0 || flags != 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: a list of `count` elements.
+    // SAFETY: 1: by the function's contract the list has `count` elements.
     for operation in unsafe { operations.read_array(count)? } {
         let CUextent3D { width, height, depth } = operation.extent;
         if width == 0 || height == 0 || depth == 0 {

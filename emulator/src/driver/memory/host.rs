@@ -125,7 +125,7 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         id: state.id(),
         layout: Some(layout),
     };
-    // SAFETY: it is given back by `free` alone, which waits for all work.
+    // SAFETY: 1: it was just allocated, and is given back by `free` alone, which waits for all work given before.
     unsafe { enter(state, memory, range) };
     place.set(memory.cast());
     Ok(())
@@ -156,7 +156,8 @@ fn free(call: &Call, pointer: *mut c_void) -> Outcome {
     synchronize_all();
     state.memory.leave(pointer.addr() as u64);
     if let Some(layout) = range.layout {
-        // SAFETY: it was allocated with this layout, and its entry, which is gone, was the only way here.
+        // SAFETY: it was allocated with this layout, and its entry, which is gone, was the only way here. Work given before is done; by the
+        // function's contract none is given that uses it now.
         unsafe { dealloc(pointer.cast(), layout) };
     }
     Ok(())
@@ -177,7 +178,7 @@ fn register(call: &Call, pointer: *mut c_void, bytes: usize, flags: c_uint) -> O
     }
     let range =
         Range { bytes, flags, context: context.id, owner: context.handle, id: state.id(), layout: None };
-    // SAFETY: by the function's contract it is valid until it is unregistered, which waits for all work.
+    // SAFETY: 1: by the function's contract it is valid until it is unregistered, which waits for all work given before.
     unsafe { enter(state, pointer.cast(), range) };
     Ok(())
 }

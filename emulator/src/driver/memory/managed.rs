@@ -276,11 +276,11 @@ fn get_attributes(
     if count == 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the arrays have `count` elements.
+    // SAFETY: 1: by the function's contract the arrays have `count` elements.
     let (values, sizes, attributes) =
         unsafe { (values.read_array(count)?, sizes.read_array(count)?, attributes.read_array(count)?) };
     for ((value, size), attribute) in values.into_iter().zip(sizes).zip(attributes) {
-        // SAFETY: the caller gives a place for each attribute.
+        // SAFETY: 1: by the function's contract there is a place for each attribute, for as long as the call.
         let place = unsafe { <Untyped as FromC<*mut c_void>>::from_c(value) };
         get_attribute(call, place, size, attribute, address, bytes)?;
     }

@@ -146,7 +146,7 @@ impl Target {
 fn get(call: &Call, value: Untyped, attribute: CUpointer_attribute, address: CUdeviceptr) -> Outcome {
     let place = value.required()?;
     let answer = Target::of(call.state()?, address).and_then(|target| target.attribute(attribute, address));
-    // SAFETY: the caller gives a place for this attribute.
+    // SAFETY: 1: by the function's contract the place, which is not null, is for this attribute, as is the answer.
     unsafe { answer.ok_or(INVALID_VALUE)?.write(&place) };
     Ok(())
 }
@@ -160,11 +160,11 @@ fn get_many(
     address: CUdeviceptr,
 ) -> Outcome {
     let count = count as usize;
-    // SAFETY: both arrays have `count` elements.
+    // SAFETY: 1: by the function's contract both arrays have `count` elements.
     let (attributes, values) = unsafe { (attributes.read_array(count)?, values.read_array(count)?) };
     let target = Target::of(call.state()?, address);
     for (attribute, value) in attributes.into_iter().zip(values) {
-        // SAFETY: the caller gives a place for each attribute.
+        // SAFETY: 1: by the function's contract there is a place for each attribute, for as long as the call.
         let place =
             unsafe { <Untyped as crate::driver::entry::FromC<*mut c_void>>::from_c(value) }.required()?;
         let answer = target.as_ref().and_then(|target| target.attribute(attribute, address));

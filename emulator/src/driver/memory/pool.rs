@@ -215,7 +215,7 @@ fn trim(call: &Call, pool: CUmemoryPool, _keep: usize) -> Outcome {
     POOLS.get(pool).map(|_| ())
 }
 
-/// The types of the values are those of the API: `int` for the first three, `cuuint64_t` for the others.
+/// The types of the values are those of the API: `int` for the first three, `cuuint64_t` for the next five; the others are refused.
 fn get_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, value: Untyped) -> Outcome {
     use CUmemPool_attribute as A;
     let pool = POOLS.get(pool)?;
@@ -228,12 +228,12 @@ fn get_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, v
         A::CU_MEMPOOL_ATTR_USED_MEM_HIGH => counts.used_high,
         _ => {
             let reuse = reuse(attribute).and_then(|index| counts.reuse.get(index)).ok_or(INVALID_VALUE)?;
-            // SAFETY: these attributes are an `int`.
+            // SAFETY: 1: these attributes are an `int`, as the elements of `reuse` are.
             unsafe { value.write(*reuse) };
             return Ok(());
         }
     };
-    // SAFETY: these attributes are a `cuuint64_t`.
+    // SAFETY: 1: the four attributes above are a `cuuint64_t`, as the counts are.
     unsafe { value.write(answer) };
     Ok(())
 }
@@ -249,17 +249,17 @@ fn set_attribute(_: &Call, pool: CUmemoryPool, attribute: CUmemPool_attribute, v
     let value = value.required()?;
     let mut counts = lock(&pool.inner);
     if let Some(setting) = reuse(attribute).and_then(|index| counts.reuse.get_mut(index)) {
-        // SAFETY: these attributes are an `int`.
+        // SAFETY: 1: these attributes are an `int`, as the elements of `reuse` are.
         *setting = unsafe { value.read() };
         return Ok(());
     }
-    // SAFETY: the other attributes are a `cuuint64_t`.
-    let value: u64 = unsafe { value.read() };
+    // SAFETY: 1: called for the attributes below, which are a `cuuint64_t`. Of others nothing is known.
+    let number = || unsafe { value.read::<u64>() };
     match attribute {
-        A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => counts.threshold = value,
+        A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => counts.threshold = number(),
         // The highest use can only be reset: to what is in use now.
-        A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if value == 0 => counts.reserved_high = counts.used,
-        A::CU_MEMPOOL_ATTR_USED_MEM_HIGH if value == 0 => counts.used_high = counts.used,
+        A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if number() == 0 => counts.reserved_high = counts.used,
+        A::CU_MEMPOOL_ATTR_USED_MEM_HIGH if number() == 0 => counts.used_high = counts.used,
         _ => return Err(INVALID_VALUE),
     }
     Ok(())
@@ -287,7 +287,7 @@ fn get_access(
 fn set_access(call: &Call, pool: CUmemoryPool, descriptions: In<CUmemAccessDesc>, count: usize) -> Outcome {
     let state = call.state()?;
     let pool = POOLS.get(pool)?;
-    // SAFETY: the array has `count` elements.
+    // SAFETY: 1: by the function's contract the array has `count` elements.
     let descriptions = unsafe { descriptions.read_array(count)? };
     let mut asked = Vec::new();
     for description in descriptions {

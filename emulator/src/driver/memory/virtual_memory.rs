@@ -258,7 +258,7 @@ fn set_access(
         return Err(INVALID_VALUE);
     }
     #[allow(unsafe_code, reason = "the length of an array is the caller's word")]
-    // SAFETY: the array has `count` elements.
+    // SAFETY: 1: by the function's contract the array has `count` elements.
     let descriptions = unsafe { descriptions.read_array(count)? };
     let mut asked = Vec::new();
     for description in descriptions {

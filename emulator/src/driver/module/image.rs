@@ -1,7 +1,8 @@
-//! From an image in memory to the PTX in it.
+//! From an image to the PTX in it.
 //!
-//! Relies on the program: an image is what the API takes, whole: PTX with its NUL, a cubin, a fatbin or the wrapper that
-//! compilers put around one. It comes without a length, which its own headers tell.
+//! Relies on the program: an image in memory is what the API takes, whole: PTX with its NUL, a cubin, a fatbin or the wrapper that
+//! compilers put around one. It comes without a length, which its own headers tell. Files and inputs of links have one, and nothing
+//! in them is believed.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
@@ -18,36 +19,38 @@ const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 /// The number of NVIDIA's machine code in an ELF header.
 const MACHINE_CUDA: u16 = 190;
 
-/// A file with a NUL behind it.
+/// The bytes of a file.
 pub(super) fn file(path: &str) -> Outcome<Vec<u8>> {
-    let mut bytes = std::fs::read(path).map_err(|error| match error.kind() {
+    std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => CUresult::CUDA_ERROR_FILE_NOT_FOUND,
         _ => INVALID_VALUE,
-    })?;
-    // A cut header is read to its end all the same.
-    bytes.resize(bytes.len() + 64, 0);
-    Ok(bytes)
+    })
 }
 
-/// The PTX of an image: its own text, or the newest in a fatbin that fits the device.
+/// The PTX of an image in the program's memory: its own text, or the newest in a fatbin that fits the device.
 pub(super) fn text<'a>(image: *const c_void) -> Result<Cow<'a, str>, Refusal> {
     if image.is_null() {
         return Err(INVALID_VALUE.into());
     }
     let start: *const u8 = image.cast();
-    if begins(start, ELF) {
-        return Err(cubin(start));
-    }
     if begins(start, WRAPPER) {
-        // SAFETY: behind the magic and version stands the address of the fatbin.
+        // SAFETY: a wrapper has 24 bytes: behind magic number and version stands the address of the fatbin.
         return text(unsafe { start.add(8).cast::<*const c_void>().read_unaligned() });
     }
-    if begins(start, FATBIN) {
-        return fatbin(start);
+    // SAFETY: the image has that many bytes, which the program leaves as they are during the call: nothing keeps the result longer.
+    text_of(unsafe { std::slice::from_raw_parts(start, length(start)?) })
+}
+
+/// The PTX of an image that is no longer than these bytes. Text may lack its NUL.
+pub(super) fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, Refusal> {
+    if bytes.starts_with(&ELF) {
+        return Err(cubin(bytes));
     }
-    // SAFETY: it is none of the binary forms, so text with its NUL.
-    let text = unsafe { CStr::from_ptr(start.cast()) };
-    match (Image::identify(text.to_bytes()), text.to_str()) {
+    if bytes.starts_with(&FATBIN) {
+        return fatbin(bytes).map(Cow::Owned);
+    }
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    match (Image::identify(text), std::str::from_utf8(text)) {
         (Ok(ImageKind::Ptx), Ok(text)) => Ok(Cow::Borrowed(text)),
         _ => Err(Refusal::not_an_image()),
     }
@@ -55,14 +58,31 @@ pub(super) fn text<'a>(image: *const c_void) -> Result<Cow<'a, str>, Refusal> {
 
 /// Whether an image begins with a magic number; text may be shorter than that.
 fn begins(start: *const u8, magic: [u8; 4]) -> bool {
-    // SAFETY: no magic number has a zero byte, so that the first difference comes at the latest at the NUL of a text.
+    // SAFETY: an image has its magic number whole, or is text with its NUL: no magic number has a zero byte, so that the first difference
+    // comes at the latest there, and `all` reads no further.
     magic.iter().enumerate().all(|(index, byte)| unsafe { start.add(index).read() } == *byte)
 }
 
+/// How many bytes of an image [`text_of`] looks at, as far as the image says.
+fn length(start: *const u8) -> Result<usize, Refusal> {
+    if begins(start, ELF) {
+        // Up to the machine: the header of either class is longer.
+        return Ok(20);
+    }
+    if !begins(start, FATBIN) {
+        // SAFETY: it is none of the binary forms, so text with its NUL.
+        return Ok(unsafe { CStr::from_ptr(start.cast()) }.count_bytes());
+    }
+    // SAFETY: a fatbin's header has 16 bytes; the last 8 are the number of those that follow it.
+    let (header, body) =
+        unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
+    let bytes = usize::try_from(body).ok().and_then(|body| body.checked_add(usize::from(header)));
+    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
+    bytes.ok_or(CUresult::CUDA_ERROR_INVALID_IMAGE.into())
+}
+
 /// Machine code cannot be run here.
-fn cubin(start: *const u8) -> Refusal {
-    // SAFETY: an ELF header has 64 bytes.
-    let header = unsafe { std::slice::from_raw_parts(start, 64) };
+fn cubin(header: &[u8]) -> Refusal {
     match header {
         [_, _, _, _, class, ..] if *class != 2 => CUresult::CUDA_ERROR_UNKNOWN.into(),
         [_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, low, high, ..]
@@ -77,15 +97,8 @@ fn cubin(start: *const u8) -> Refusal {
     }
 }
 
-fn fatbin<'a>(start: *const u8) -> Result<Cow<'a, str>, Refusal> {
-    // SAFETY: a fatbin's header has 16 bytes; the last 8 are the number of those that follow it.
-    let (header, body) =
-        unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
-    let bytes = usize::try_from(body).ok().and_then(|body| body.checked_add(usize::from(header)));
-    let bytes =
-        bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(CUresult::CUDA_ERROR_INVALID_IMAGE)?;
-    // SAFETY: by its own header the fatbin is that long.
-    let bytes: &[u8] = unsafe { std::slice::from_raw_parts(start, bytes) };
+/// The newest PTX that fits the device.
+fn fatbin(bytes: &[u8]) -> Result<String, Refusal> {
     // Contents are decompressed here too, within limits, and found whole.
     let fatbin = Fatbin::read(bytes).map_err(|error| {
         let code = match error.kind() {
@@ -100,7 +113,7 @@ fn fatbin<'a>(start: *const u8) -> Result<Cow<'a, str>, Refusal> {
         let log = "error   : the fatbin has no PTX for sm_90 or older, and the emulator runs PTX only";
         Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log.into())
     })?;
-    plain(entry).map(Cow::Owned)
+    plain(entry)
 }
 
 /// The text of an entry.

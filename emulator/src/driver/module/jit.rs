@@ -70,7 +70,7 @@ impl<'call> Options<'call> {
         if values.is_null() {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: the arrays have `count` elements each.
+        // SAFETY: 1: by the function's contract the array has `count` elements.
         let options = unsafe { options.read_array(count as usize)? };
         read.all = values.all(options.len());
         for (at, option) in options.into_iter().enumerate() {
@@ -127,7 +127,7 @@ impl<'call> Options<'call> {
             return Ok(Vec::new());
         }
         let (names, addresses) = self.symbol_names.zip(self.symbol_addresses).ok_or(INVALID_VALUE)?;
-        // SAFETY: the caller's arrays have `symbol_count` elements each, the names are strings with their NUL.
+        // SAFETY: 1: by the function's contract both are arrays of `symbol_count` elements, good for the call, the names strings with their NUL.
         let (names, addresses): (In<*const c_char>, In<*mut c_void>) = unsafe {
             (In::from_c(names.cast::<*const c_char>()), In::from_c(addresses.cast::<*mut c_void>()))
         };
@@ -156,7 +156,8 @@ impl<'call> Options<'call> {
         // As it was when the options were read: the slot holds the answer of the last step.
         let size = self.all.get(size_at).map_or(0, |value| value.addr() as u32 as usize);
         if let Some(buffer) = log.buffer {
-            // SAFETY: the buffer has the size that stands at `size_at`.
+            // SAFETY: 1 of `from_c`, 1 of `write`: by the function's contract the buffer is good as long as the options are, and has the size
+            // that stood at `size_at` when they were read.
             unsafe { Buffer::from_c(buffer).write(text.as_bytes(), size) };
         }
         // The length without the NUL, or the whole buffer where the text was cut.
@@ -198,7 +199,7 @@ impl RawValues<'_> {
     }
 
     fn put(&self, at: usize, value: *mut c_void) {
-        // SAFETY: `at` comes from the walk over the array.
+        // SAFETY: 1: `at` comes from the walk over the array, which had that element.
         unsafe { self.element(at) }.set(value);
     }
 }

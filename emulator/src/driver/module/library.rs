@@ -2,6 +2,7 @@
 //! asked for, and loaded into each context that uses it.
 
 use cuda_driver_sys::*;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -180,16 +181,30 @@ fn load_data(
     values: In<*mut c_void>,
     count: c_uint,
 ) -> Outcome {
-    let place = library.required()?;
     if image.is_null() {
         return Err(INVALID_VALUE);
     }
+    load(library, || image::text(image), jit, jit_values, jit_count, options, values, count)
+}
+
+#[allow(clippy::too_many_arguments, reason = "those of a C function")]
+fn load<'a>(
+    library: Out<CUlibrary>,
+    read: impl FnOnce() -> Result<Cow<'a, str>, Refusal>,
+    jit: RawOptions,
+    jit_values: RawValues,
+    jit_count: c_uint,
+    options: In<CUlibraryOption>,
+    values: In<*mut c_void>,
+    count: c_uint,
+) -> Outcome {
+    let place = library.required()?;
     check_options(&options, &values, count)?;
     let mut jit = Options::read(jit_count, jit, jit_values)?;
     let symbols = jit.symbols()?;
     jit.finish("", "");
     let handle = LIBRARIES.reserve();
-    let text = image::text(image).map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
+    let text = read().map(|text| text.into_owned()).map_err(|refusal| refused(&refusal));
     let library = Library { handle, text, symbols, sample: OnceLock::new(), state: Mutex::default() };
     LIBRARIES.insert(handle, Arc::new(library));
     place.set(to_c(handle));
@@ -202,7 +217,7 @@ fn check_options(options: &In<CUlibraryOption>, values: &In<*mut c_void>, count:
     if count != 0 && values.is_null() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the array has `count` elements.
+    // SAFETY: 1: by the function's contract the array has `count` elements.
     for option in unsafe { options.read_array(count as usize)? } {
         match option {
             CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED => {}
@@ -215,7 +230,7 @@ fn check_options(options: &In<CUlibraryOption>, values: &In<*mut c_void>, count:
 
 #[allow(clippy::too_many_arguments, reason = "a C function")]
 fn load_file(
-    call: &Call,
+    _: &Call,
     library: Out<CUlibrary>,
     file: Text,
     jit: RawOptions,
@@ -226,7 +241,7 @@ fn load_file(
     count: c_uint,
 ) -> Outcome {
     let bytes = image::file(file.name()?)?;
-    load_data(call, library, bytes.as_ptr().cast(), jit, jit_values, jit_count, options, values, count)
+    load(library, || image::text_of(&bytes), jit, jit_values, jit_count, options, values, count)
 }
 
 /// Waits for all work of the contexts that use it.
@@ -272,7 +287,7 @@ fn enumerate_kernels(_: &Call, kernels: Out<CUkernel>, count: c_uint, handle: CU
     let all = names(&library).into_iter().take(count as usize);
     let handles: Outcome<Vec<CUkernel>> =
         all.map(|name| library.kernel(&name).map(|kernel| to_c(kernel.handle))).collect();
-    // SAFETY: the array has `count` elements, and these are not more.
+    // SAFETY: 1: by the function's contract the array has `count` elements, and these are not more.
     unsafe { kernels.write_array(&handles?) };
     Ok(())
 }

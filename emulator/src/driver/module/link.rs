@@ -74,7 +74,8 @@ fn add_data(
     if data.is_null() || size == 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the caller's data has `size` bytes.
+    // SAFETY: by the function's contract the data, which is not null, has `size` bytes, so fewer than `isize::MAX`, and stays as it is during
+    // the call.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec();
     link.add(kind, bytes, name.required().unwrap_or("<unnamed>"))
 }
@@ -99,7 +100,7 @@ impl Link {
         if self.image.get().is_some() {
             return Err(INVALID_VALUE);
         }
-        let added = text(kind, bytes).and_then(|text| check(&text).map(|()| text));
+        let added = text(kind, &bytes).and_then(|text| check(&text).map(|()| text));
         let text = self.options.finish(added)?;
         lock(&self.parts).push(Part { name: name.to_owned(), text });
         Ok(())
@@ -143,15 +144,11 @@ impl Link {
 }
 
 /// The PTX of an input.
-fn text(kind: CUjitInputType, mut bytes: Vec<u8>) -> Result<String, Refusal> {
+fn text(kind: CUjitInputType, bytes: &[u8]) -> Result<String, Refusal> {
     match kind {
         CUjitInputType::CU_JIT_INPUT_PTX
         | CUjitInputType::CU_JIT_INPUT_FATBINARY
-        | CUjitInputType::CU_JIT_INPUT_CUBIN => {
-            // Text ends in a NUL, and a cut header is read to its end all the same.
-            bytes.resize(bytes.len() + 64, 0);
-            image::text(bytes.as_ptr().cast()).map(|text| text.into_owned())
-        }
+        | CUjitInputType::CU_JIT_INPUT_CUBIN => image::text_of(bytes).map(|text| text.into_owned()),
         CUjitInputType::CU_JIT_INPUT_OBJECT
         | CUjitInputType::CU_JIT_INPUT_LIBRARY
         | CUjitInputType::CU_JIT_INPUT_NVVM => {

@@ -10,6 +10,7 @@ mod scan;
 mod shape;
 
 use cuda_driver_sys::*;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -160,7 +161,7 @@ pub(super) fn forget(_: &State, context: u64) {
 }
 
 fn load_data(call: &Call, module: Out<CUmodule>, image: *const c_void) -> Outcome {
-    load(call, module, image, Options::none())
+    load(call, module, || image::text(image), Options::none())
 }
 
 fn load_data_with(
@@ -172,14 +173,18 @@ fn load_data_with(
     values: jit::RawValues,
 ) -> Outcome {
     call.context()?;
-    load(call, module, image, Options::read(count, options, values)?)
+    load(call, module, || image::text(image), Options::read(count, options, values)?)
 }
 
-fn load(call: &Call, module: Out<CUmodule>, image: *const c_void, mut options: Options) -> Outcome {
+fn load<'a>(
+    call: &Call,
+    module: Out<CUmodule>,
+    read: impl FnOnce() -> Result<Cow<'a, str>, log::Refusal>,
+    mut options: Options,
+) -> Outcome {
     let context = call.context()?;
     let place = module.required()?;
-    let text = image::text(image);
-    let loaded = text.and_then(|text| {
+    let loaded = read().and_then(|text| {
         options.check_target(&text)?;
         Module::load(&context, &text, false, &options.symbols()?)
     });
@@ -198,9 +203,8 @@ fn load(call: &Call, module: Out<CUmodule>, image: *const c_void, mut options: O
 
 fn load_file(call: &Call, module: Out<CUmodule>, file: Text) -> Outcome {
     call.context()?;
-    // Ends with a NUL, whatever is in the file.
     let bytes = image::file(file.name()?)?;
-    load(call, module, bytes.as_ptr().cast(), Options::none())
+    load(call, module, || image::text_of(&bytes), Options::none())
 }
 
 /// Waits for all work of the context, as the driver does.
@@ -265,7 +269,7 @@ fn enumerate_functions(call: &Call, functions: Out<CUfunction>, count: c_uint, m
         .take(count as usize)
         .map(|name| module.function(name).map(|function| to_c(function.handle)))
         .collect();
-    // SAFETY: the array has `count` elements, and these are not more.
+    // SAFETY: 1: by the function's contract the array has `count` elements, and these are not more.
     unsafe { functions.write_array(&handles?) };
     Ok(())
 }

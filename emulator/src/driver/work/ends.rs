@@ -117,14 +117,16 @@ impl End {
 ///
 /// # Safety
 ///
-/// 1. Host ends are valid for `bytes` bytes.
+/// 1. A host end is valid for `bytes` bytes: the target for writes, the source for reads.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,
     target: End,
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: every host range below is an end with `bytes` bytes: the caller's duty 1.
+    // SAFETY: every host range below is an end with `bytes` bytes: the caller's duty 1. Slices are made of pageable ends alone, which only
+    // this call touches, and not of the device's memory. Of two host ends, which may overlap, what others do meanwhile is a race of the
+    // program's own memory, which it has to order.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),

@@ -100,7 +100,7 @@ macro_rules! arity {
         {
             let function = conjure::<F>();
             let sources: &[Slot] = &inst.ops[const { D::CLASSES.len() }..];
-            // SAFETY: the instruction's operands have the classes that `Lane` told the decoder.
+            // SAFETY: the decoder made the operands of the classes that `Lane` told it (duty 2 of `Exec`), destinations first; lanes are below 32.
             unsafe {
                 $(let $source = $source::place(lanes, sources[$index]);)*
                 if VECTOR && !lanes.few() {
@@ -144,7 +144,7 @@ macro_rules! mask_arity {
             F: Fn($(mask_arity!(@number $source)),*) -> u32 + Copy + 'static,
         {
             let function = conjure::<F>();
-            // SAFETY: the operands are predicates, as `Lane` told the decoder.
+            // SAFETY: the decoder made the operands predicates, as `Lane` told it (duty 2 of `Exec`), the destination first.
             unsafe {
                 let result = function($(*lanes.predicate(inst.ops[$index])),*);
                 <bool as Dest>::commit(lanes, &inst.ops, &result);

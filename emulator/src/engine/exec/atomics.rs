@@ -58,8 +58,8 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         fence(SeqCst);
     }
     lanes.polls += u32::from(Access(inst.aux).polls());
-    // SAFETY: operands as `atomic` lists them, which the decoder made so; `together` and `effective_address` checked
-    // the accesses and their alignment; kernels access these bytes through atomics.
+    // SAFETY: operands as `atomic` lists them, which the decoder made so; `together` and `effective_address` found each number to be as
+    // `EffectiveAddress::Host` says, so that `update` may use it: others do so through atomics. Lanes are below 32.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
         let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };

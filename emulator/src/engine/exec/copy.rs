@@ -27,7 +27,7 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let side = |aux: u32, offset: u64| Inst { aux, imm: offset, ..inst.clone() };
     let (to, from) = (side(inst.aux & 0xffff, 0), side(inst.aux >> 16, 0));
     for lane in live(lanes) {
-        // SAFETY: operands as above.
+        // SAFETY: the decoder made the operands as `COPY` lists them, addresses as wide as `to` and `from` say; live lanes are below 32.
         let (target, source, wanted) = unsafe {
             let wanted = <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane);
             (address(lanes, &to, inst.ops[0], lane), address(lanes, &from, inst.ops[1], lane), wanted)
@@ -45,12 +45,13 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             else {
                 return Step::Fault;
             };
-            // SAFETY: `effective_address` checked `bytes` bytes, at most 16, at both sides.
+            // SAFETY: 1, 2: `wanted` is at most `bytes`, all of which are as `EffectiveAddress::Host` says.
             unsafe { crate::memory::access::load(source, &mut buffer[..wanted as usize]) };
         }
         for (at, word) in buffer[..bytes as usize].chunks_exact(4).enumerate() {
             let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-            // SAFETY: as above; `bytes` is a multiple of 4 and the target is aligned to it.
+            // SAFETY: 1, 2: a word of the `bytes` bytes, all of which are as `EffectiveAddress::Host` says, also aligned to 4: the decoder takes
+            // sizes of 4, 8 and 16.
             unsafe { u32::store(target.add(at * 4), word) };
         }
     }

@@ -85,7 +85,9 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
     let size = L::Memory::BYTES;
     let bytes = (elements * size) as u64;
     lanes.polls += u32::from(access.polls());
-    // SAFETY: the last operand is the address; `together` checked every live lane's whole access.
+    // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations; `together` and `runs` found
+    // every live lane's whole access to be as `EffectiveAddress::Host` says, and runs of sixteen lanes in one piece; lanes are below 32;
+    // of the x86 CPUs only those with AVX come here with `VECTOR` (duty 1 of `Exec`).
     unsafe {
         if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
             if !load_uniform_local::<L>(lanes, inst, slot, bytes) && !load_each::<L>(lanes, inst, slot, bytes)
@@ -137,7 +139,7 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
 /// # Safety
 /// 1. The run was checked for its access, and what is loaded at `offset` lies inside that.
 /// 2. `row` has room for sixteen lanes.
-/// 3. The CPU has AVX.
+/// 3. The CPU, if it is an x86, has AVX.
 #[inline(always)]
 unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
     // SAFETY: sixteen accesses `stride` bytes apart are what the check covered, of which this takes the bytes from
@@ -164,7 +166,7 @@ unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L
 
 /// All lanes at one local address: whether that was the case.
 unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
-    // SAFETY: `slot` is the instruction's address operand.
+    // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
     let size = L::Memory::BYTES as u32;
     for element in 0..Access(inst.aux).elements() {
@@ -176,7 +178,7 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
         let low =
             local.get(start..start + 32).and_then(|row| row.first_chunk::<32>()).copied().unwrap_or([0; 32]);
         if size == 4 && L::AS_IS {
-            // SAFETY: the destination holds words, as memory does.
+            // SAFETY: 1: the decoder made the element's destination of the class of `L::Register`, which `AS_IS` says holds what memory does: words.
             unsafe { <u32 as Dest>::commit(lanes, &inst.ops[element..], &low) };
             continue;
         }
@@ -186,7 +188,7 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
             let bits = u64::from(low[lane]) | u64::from(high[lane]) << 32;
             L::Register::put(&mut rows, lane, L::from_bits(bits >> (at % 4 * 8)));
         }
-        // SAFETY: the operands before the address are the elements' destinations.
+        // SAFETY: 1: the decoder made the operands before the address the elements' destinations, of this class.
         unsafe { L::Register::commit(lanes, &inst.ops[element..], &rows) };
     }
     true
@@ -197,13 +199,13 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
 unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
     let size = L::Memory::BYTES;
     for lane in live(lanes) {
-        // SAFETY: `slot` is the instruction's address operand.
+        // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so; 2: live lanes are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
         let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
             let value = match place {
                 EffectiveAddress::Host { pointer, .. } => {
-                    // SAFETY: `effective_address` checked the whole access.
+                    // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host` says.
                     let stored = unsafe { L::Memory::load(pointer.add(element * size)) };
                     L::extend(stored)
                 }
@@ -212,7 +214,7 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
                     L::from_bits(local_read(lanes.local(), offset, lane, size as u32))
                 }
             };
-            // SAFETY: the operands before the address are the elements' destinations.
+            // SAFETY: 1: the decoder made the operands before the address the elements' destinations, of this class; 2: live lanes are below 32.
             unsafe { L::Register::set(lanes, &inst.ops[element..], lane, value) };
         }
     }
@@ -222,20 +224,20 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
 /// A load of which all lanes have the address of the first. Operands: the destination, then the address.
 unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let lane = lanes.mask().trailing_zeros() as usize & 31;
-    // SAFETY: the second operand is the address.
+    // SAFETY: 1: the decoder made operand 1 the address; 2: `& 31` makes it a lane.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
     let Some(EffectiveAddress::Host { pointer, .. }) =
         effective_address(lanes, inst, lane, address, L::Memory::BYTES as u64)
     else {
         return Step::Fault;
     };
-    // SAFETY: `effective_address` checked the access.
+    // SAFETY: 1, 2: all of the access is as `EffectiveAddress::Host` says.
     let value = L::extend(unsafe { L::Memory::load(pointer) });
     let mut rows = L::Register::empty();
     for lane in 0..32 {
         L::Register::put(&mut rows, lane, value);
     }
-    // SAFETY: the first operand is the destination.
+    // SAFETY: 1: the decoder made operand 0 the destination, of this class.
     unsafe { L::Register::commit(lanes, &inst.ops, &rows) };
     Step::Next
 }

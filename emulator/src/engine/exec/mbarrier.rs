@@ -54,7 +54,7 @@ pub(crate) fn change(action: Action) -> Exec {
 
 /// `test_wait`, `try_wait` with a state: whether its phase is over. Operands: the predicate, the address, the state.
 pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
-    // SAFETY: the third operand is wide.
+    // SAFETY: the decoder made operand 2 wide, the state; `waited` asks for live lanes, below 32.
     waited(lanes, inst, |lanes, lane| unsafe {
         <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[2]), lane) & PARITY != 0
     })
@@ -63,7 +63,7 @@ pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
 /// `test_wait.parity`, `try_wait.parity`: whether the phase of that parity is over. Operands: the predicate, the
 /// address, the parity.
 pub(crate) const WAIT_PARITY: Exec = |lanes, inst| {
-    // SAFETY: the third operand is a word.
+    // SAFETY: the decoder made operand 2 a word, the parity; `waited` asks for live lanes, below 32.
     waited(lanes, inst, |lanes, lane| unsafe {
         <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane) & 1 != 0
     })
@@ -74,7 +74,7 @@ pub(crate) fn pending(state: u64) -> u32 {
     (state & MOST) as u32
 }
 
-/// The barrier that a lane addresses. `None` after a fault.
+/// The barrier that a lane addresses: 8 bytes in shared memory, as [`EffectiveAddress::Host`] says. `None` after a fault.
 fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
     // SAFETY: the decoder made operand 1 the address; lanes are below 32.
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
@@ -91,7 +91,8 @@ fn barrier(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<*mut u8> {
 fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: `barrier` checked 8 bytes there, and their alignment; the decoder made operand 2 a word, the count.
+        // SAFETY: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says; the decoder made operand 2 a word, the count; lanes are
+        // below 32.
         let (before, value) = unsafe {
             (u64::load(pointer), <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane))
         };
@@ -114,7 +115,7 @@ fn waited(lanes: &mut Lanes<'_>, inst: &Inst, parity: impl Fn(&Lanes<'_>, usize)
     lanes.polls += 1;
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: `barrier` checked 8 bytes there, and their alignment.
+        // SAFETY: 1, 2: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says.
         let current = unsafe { u64::load(pointer) } & PARITY != 0;
         let over = current != parity(lanes, lane);
         // SAFETY: the decoder made operand 0 the destination, a predicate; lanes are below 32.

@@ -43,13 +43,15 @@ pub(crate) trait Dest: Copy {
     /// Writes the live lanes of a result to the frame.
     ///
     /// # Safety
-    /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
+    /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code: its destinations, so
+    ///    that none is a constant.
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows);
 
     /// Writes one lane of a result to the frame.
     ///
     /// # Safety
-    /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code.
+    /// 1. The first `CLASSES.len()` slots are operands of those classes of an instruction of the entered code: its destinations, so
+    ///    that none is a constant.
     /// 2. `lane` is below 32.
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: Self);
 }
@@ -81,7 +83,7 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn get(place: *const $raw, lane: usize) -> $value {
-                // SAFETY: the place has 32 elements.
+                // SAFETY: `place` gave a row of this class, which is there still (the caller's duty 1), of which `lane` is one (duty 2).
                 unsafe { *place.add(lane) as $value }
             }
         }
@@ -102,7 +104,8 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
-                // SAFETY: the slot is a row of this class; no reference into the frame is alive.
+                // SAFETY: a row of this class in the frame, the caller's duty 1, aligned as rows are; `rows` is none of the frame, and no other reference
+                // into it is alive.
                 let target = unsafe { &mut *lanes.row(slots[0]).cast::<[$raw; 32]>() };
                 if lanes.mask() == !0 {
                     *target = *rows;
@@ -115,7 +118,7 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: $value) {
-                // SAFETY: a row of this class, the caller's duty 1, that has 32 lanes, duty 2; no reference into the frame is alive.
+                // SAFETY: a row of this class in the frame, the caller's duty 1, that has 32 lanes, duty 2; no reference into the frame is alive.
                 unsafe { *lanes.row(slots[0]).cast::<$raw>().add(lane) = value as $raw }
             }
         }
@@ -157,14 +160,14 @@ impl Dest for bool {
 
     #[inline(always)]
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &u32) {
-        // SAFETY: the slot is a predicate of the frame.
+        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive.
         let target = unsafe { &mut *lanes.predicate(slots[0]) };
         *target = *target & !lanes.mask() | *rows & lanes.mask();
     }
 
     #[inline(always)]
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: bool) {
-        // SAFETY: the slot is a predicate of the frame.
+        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive.
         let target = unsafe { &mut *lanes.predicate(slots[0]) };
         *target = *target & !(1 << lane) | (value as u32) << lane;
     }

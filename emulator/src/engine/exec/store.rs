@@ -56,7 +56,9 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
     if access.ordered() {
         fence(SeqCst);
     }
-    // SAFETY: the last operand is the address, those before are values; `together` checked every live lane.
+    // SAFETY: the decoder made the last operand the address, and those before it the elements; `together` and `runs` found every live
+    // lane's whole access to be as `EffectiveAddress::Host` says, and runs of sixteen lanes in one piece; lanes are below 32; of
+    // the x86 CPUs only those with AVX come here with `VECTOR` (duty 1 of `Exec`).
     unsafe {
         if VECTOR && access.may_be_local() && is_local(lanes, inst, slot) {
             let done = store_uniform_local::<S>(lanes, inst, slot, bytes)
@@ -103,7 +105,7 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
 /// # Safety
 /// 1. The run was checked for its access, and what is stored at `offset` lies inside that.
 /// 2. `row` holds sixteen lanes.
-/// 3. The CPU has AVX.
+/// 3. The CPU, if it is an x86, has AVX.
 #[inline(always)]
 unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
     // SAFETY: sixteen accesses `stride` bytes apart are what the check covered, of which this takes the bytes from
@@ -127,16 +129,16 @@ unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *cons
 
 /// All lanes at one local address: whether that was the case.
 unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
-    // SAFETY: `slot` is the instruction's address operand.
+    // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
     let (size, mask) = (S::Memory::BYTES as u32, lanes.mask());
     for element in 0..Access(inst.aux).elements() {
         let at = offset + element as u32 * size;
-        // SAFETY: the operands before the address are the elements.
+        // SAFETY: 1: the decoder made the operands before the address the elements, of this class.
         let place = unsafe { S::Register::place(lanes, inst.ops[element]) };
         let (mut low, mut high) = ([0u32; 32], [0u32; 32]);
         for lane in 0..32 {
-            // SAFETY: as above.
+            // SAFETY: 1: the place was just taken, and nothing is written to the frame in between; 2: lanes are below 32.
             let value: u64 = unsafe { S::Register::get(place, lane) }.into();
             (low[lane], high[lane]) = ((value as u32) << (at % 4 * 8), (value >> 32) as u32);
         }
@@ -166,14 +168,14 @@ fn put_row(local: &mut [u32], start: usize, values: &[u32; 32], bits: u32, mask:
 unsafe fn store_each<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
     let size = S::Memory::BYTES;
     for lane in live(lanes) {
-        // SAFETY: `slot` is the instruction's address operand.
+        // SAFETY: 1: the caller's `slot` is the address operand, which the decoder made so; 2: live lanes are below 32.
         let address = unsafe { address(lanes, inst, slot, lane) };
         let Some(place) = effective_address(lanes, inst, lane, address, bytes) else { return false };
         for element in 0..Access(inst.aux).elements() {
-            // SAFETY: the operands before the address are the elements.
+            // SAFETY: 1: the decoder made the operands before the address the elements, of this class; 2: live lanes are below 32.
             let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };
             match place {
-                // SAFETY: `effective_address` checked the whole access.
+                // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host` says.
                 EffectiveAddress::Host { pointer, .. } => unsafe {
                     S::Memory::store(pointer.add(element * size), S::truncate(value));
                 },

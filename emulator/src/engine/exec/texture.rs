@@ -94,7 +94,7 @@ impl Access {
 
 unsafe fn pack(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     for lane in live(lanes) {
-        // SAFETY: four words in, four rows out, which are those of no source.
+        // SAFETY: the decoder made operands 1 to 4 words and operand 0 four rows, which are those of no source; live lanes are below 32.
         unsafe {
             let word =
                 |index: usize| <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[index]), lane);
@@ -154,7 +154,8 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
         for channel in 0..4 {
-            // SAFETY: four words as destinations, read before in this lane.
+            // SAFETY: the decoder made the first four operands words, the destinations; the coordinates were read before; live lanes are below
+            // 32; no reference into the frame is alive.
             unsafe { lanes.row(inst.ops[channel]).cast::<u32>().add(lane).write(value.bits(channel)) };
         }
     }
@@ -226,7 +227,8 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             let mut word = [0; 8];
             word[..size].copy_from_slice(bytes);
             let word = u64::from_le_bytes(word);
-            // SAFETY: as many destinations, of the class that the access says.
+            // SAFETY: the decoder made operand `element`, which is below `count`, a destination of the class that the access says; live lanes
+            // are below 32; no reference into the frame is alive.
             unsafe {
                 let row = lanes.row(inst.ops[element]);
                 if access.is_wide() {
@@ -252,7 +254,7 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let Ok(place) = place(lanes, access, lane, &surface, at) else { return Step::Fault };
         let mut bytes = [0; 16];
         for (element, bytes) in bytes.chunks_exact_mut(size).take(count).enumerate() {
-            // SAFETY: as many values, of the class that the access says.
+            // SAFETY: the decoder made the operands from 2 on `count` values of the class that the access says; live lanes are below 32.
             let word = unsafe {
                 let row = lanes.row(inst.ops[element + 2]);
                 if access.is_wide() {

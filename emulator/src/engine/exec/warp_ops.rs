@@ -22,7 +22,7 @@ pub(crate) use super::warp_values::{Inputs, Outputs};
 pub(crate) unsafe fn groups(lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) -> Vec<(u32, u32)> {
     let mut groups = Vec::with_capacity(1);
     let mut rest = lanes.mask();
-    // SAFETY: `op` says which operand is the member mask.
+    // SAFETY: the operand is the member mask, a word, as `op` says: the caller's duty 1; lanes of a mask are below 32.
     unsafe {
         let place = <u32 as Source>::place(lanes, inst.ops[op.members_at()]);
         while rest != 0 {
@@ -64,12 +64,16 @@ macro_rules! warp_op {
             mod $name {
                 use super::*;
 
+                /// # Safety
+                /// 1. The duties of [`Exec`](super::Exec).
                 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
                 pub(super) unsafe fn fast(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                     // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
                     unsafe { super::sync(lanes, inst, $op) }
                 }
 
+                /// # Safety
+                /// 1. Duty 2 of [`Exec`](super::Exec).
                 pub(super) unsafe fn plain(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
                     // SAFETY: the decoder made the instruction (duty 2 of `Exec`), and pairs this function with the operation.
                     unsafe { super::sync(lanes, inst, $op) }
@@ -195,7 +199,7 @@ fn active(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 
 /// `activemask`
 pub(crate) const ACTIVEMASK: Exec = |lanes, inst| {
-    // SAFETY: the operand is a word.
+    // SAFETY: 1: the decoder made operand 0 the destination, a word.
     unsafe { <u32 as Dest>::commit(lanes, &inst.ops, &[lanes.mask(); 32]) };
     Step::Next
 };

@@ -36,7 +36,7 @@ impl Inputs {
     #[inline(always)]
     pub(crate) unsafe fn gather(&mut self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
         let sources: &[Slot] = &inst.ops[op.dests()..];
-        // SAFETY: operands as `WarpOp` lists them.
+        // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`: the caller's duty 1; lanes are below 32.
         unsafe {
             match op {
                 WarpOp::Barrier | WarpOp::Elect => {}
@@ -118,7 +118,7 @@ impl Outputs {
     /// 1. `inst` is an instruction of the entered code that performs `op`.
     #[inline(always)]
     pub(crate) unsafe fn scatter(&self, lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) {
-        // SAFETY: operands as `WarpOp` lists them.
+        // SAFETY: the decoder made the instruction's operands as `WarpOp` lists them for `op`: the caller's duty 1; lanes are below 32.
         unsafe {
             match op {
                 WarpOp::Barrier => {}

@@ -177,7 +177,8 @@ impl Warp {
     ) -> Event {
         let at = self.splits[index].pc;
         let inst = &code.insts[at as usize];
-        // SAFETY: the guard is one of this frame's predicates, or the one that always holds.
+        // SAFETY: 1: `inst` is of the code that was entered: the decoder made its guard one of the frame's predicates, or the one that always
+        // holds, which each frame has.
         let passing = lanes.mask() & unsafe { lanes.passing(inst.guard) };
         let index = self.separate(index, passing, at);
         lanes.set_mask(passing);

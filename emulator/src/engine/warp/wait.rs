@@ -21,7 +21,7 @@ impl Warp {
             let inst = &code.insts[self.splits[index].pc as usize];
             if let Some(Control::Barrier(barrier)) = code.controls.get(inst.imm as usize) {
                 let all = if result != 0 { !0 } else { 0 };
-                // SAFETY: operand 0 of a reduction is its destination, of that class.
+                // SAFETY: 1: `inst` is of the code that was just entered; the decoder made operand 0 of a reduction its destination, of that class.
                 unsafe {
                     match barrier.action {
                         BarrierAction::Popc => <u32 as Dest>::commit(lanes, &inst.ops, &[result; 32]),
@@ -47,7 +47,8 @@ impl Warp {
         around: &mut Surroundings<'_>,
     ) -> bool {
         let split = self.splits[index];
-        // SAFETY: operands as `Barrier` lists them.
+        // SAFETY: the lanes stand on the frame of `inst`, whose operands the decoder made as `Barrier` lists them: operand 2 a word also where
+        // there is no count, operand 3 a predicate where one is reduced. Lanes of a mask are below 32.
         let (id, count, votes) = unsafe {
             let lane = split.mask.trailing_zeros() as usize & 31;
             let id = <u32 as Source>::place(lanes, inst.ops[1]);
@@ -142,7 +143,7 @@ impl Warp {
     /// its own. False after a fault.
     pub(super) fn warp_sync(&mut self, index: usize, op: WarpOp, inst: &Inst, lanes: &mut Lanes<'_>) -> bool {
         let split = self.splits[index];
-        // SAFETY: the instruction performs `op`.
+        // SAFETY: 1: the lanes stand on the frame of `inst`, whose control says `op`.
         let groups = unsafe { groups(lanes, inst, op) };
         for (number, (members, group)) in groups.into_iter().enumerate() {
             if !belongs(lanes, op, members, group) {
@@ -187,7 +188,7 @@ impl Warp {
         for index in splits {
             let code = self.enter(*index, lanes);
             let inst = &code.insts[self.splits[*index].pc as usize];
-            // SAFETY: the split waits at an instruction that performs `op`.
+            // SAFETY: 1: the split waits at this instruction, of the code that was just entered, which performs `op`.
             unsafe { inputs.gather(lanes, inst, op) };
         }
         let outputs = Outputs::compute(op, &inputs, active);

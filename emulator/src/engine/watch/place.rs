@@ -44,7 +44,7 @@ impl Touch {
         let address = unsafe { address(lanes, inst, *inst.ops.get(slot)?, lane) };
         let region = region(lanes, inst, address).filter(|region| region.contains(address, bytes))?;
         let parameters = lanes.env.params.host == region.host;
-        if parameters || bytes == 0 || !(address - region.base).is_multiple_of(bytes) {
+        if parameters || bytes == 0 || !address.is_multiple_of(bytes) {
             return None;
         }
         Some(Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false })
@@ -87,7 +87,8 @@ impl Touch {
         }
         let mut there = [0; LONGEST];
         let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
-        // SAFETY: the region contains the access.
+        // SAFETY: 1, 2: `new` found the access inside the region, whose bytes live as long as the launch and are used through
+        // `memory::access`.
         unsafe { crate::memory::access::load(self.region.host.add(self.offset() as usize), there) };
         self.silent = self.value.get(..there.len()) == Some(there);
     }

@@ -1,8 +1,8 @@
 //! Pieces of memory.
 #![allow(unsafe_code)]
 // Relies on: regions describe memory that lives as long as the launch (device allocations are held by the snapshot,
-// shared memory and parameters by the block group and the launch), and that everything accesses through
-// `memory::access`.
+// shared memory and parameters by the block group and the launch), that everything accesses through `memory::access`, and
+// whose two addresses differ by a multiple of 16, so that where the device sees an aligned number there is one on the host.
 
 /// A piece of memory: `len` bytes that the device sees at `base` and the host at `host`.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,8 @@ use super::local::local_read;
 pub(crate) enum EffectiveAddress {
     /// In memory that lies in one piece.
     Host {
-        /// The first byte.
+        /// The first byte. All of the access is aligned (to 16 where it is longer), and valid for reads and writes as long as the launch
+        /// runs; whoever else uses the bytes meanwhile does so through `memory::access` or atomics.
         pointer: *mut u8,
         /// Whether only the threads of this block group can touch it.
         private: bool,
@@ -48,12 +49,12 @@ pub(crate) fn effective_address(
     }
     match region(lanes, inst, address) {
         Some(region) if region.contains(address, bytes) => {
-            let offset = address - region.base;
-            if !offset.is_multiple_of(bytes) {
+            // Not the offset: memory of the host may start anywhere.
+            if !address.is_multiple_of(bytes) {
                 return refuse(lanes, inst, lane, address, bytes, true);
             }
-            // SAFETY: the offset lies inside the region.
-            let pointer = unsafe { region.host.add(offset as usize) };
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation.
+            let pointer = unsafe { region.host.add((address - region.base) as usize) };
             Some(EffectiveAddress::Host { pointer, private: region.private })
         }
         // The first byte is there: what is wrong is the alignment, if that is wrong too.
@@ -141,7 +142,7 @@ pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize
     let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };
     for at in 0..len as u64 {
         let byte = match effective_address(lanes, &inst, lane, address.wrapping_add(at), 1) {
-            // SAFETY: `effective_address` checked the byte.
+            // SAFETY: 1, 2: one byte is as `EffectiveAddress::Host` says.
             Some(EffectiveAddress::Host { pointer, .. }) => unsafe {
                 crate::memory::access::Word::load(pointer)
             },

@@ -11,7 +11,7 @@ use super::find::region;
 
 /// The offsets of all lanes in the one region that holds all live ones.
 pub(crate) struct Together {
-    /// Offsets; those of dead lanes mean nothing.
+    /// Offsets; those of dead lanes mean nothing. At those of live ones the bytes are as of [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
     pub(crate) offsets: [u64; 32],
     /// First byte of the region.
     pub(crate) host: *mut u8,
@@ -51,8 +51,10 @@ pub(crate) unsafe fn together(
             }
         }
     }
+    // Addresses are aligned, not offsets: memory of the host may start anywhere.
+    let aligned = region.base.wrapping_neg() & (bytes - 1);
     for (lane, offset) in offsets.iter().enumerate() {
-        let wrong = (*offset > limit) | (offset & (bytes - 1) != 0);
+        let wrong = (*offset > limit) | (offset & (bytes - 1) != aligned);
         bad |= u32::from(wrong) << lane;
     }
     (bad & lanes.mask() == 0).then_some(Together { offsets, host: region.host, private: region.private })
@@ -76,7 +78,7 @@ pub(crate) unsafe fn together_apart(
 /// Sixteen lanes at one address, or at addresses that follow each other: nearly all accesses of real kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
-    /// What the first lane accesses.
+    /// What the first lane accesses; there, and for the other lanes behind it, the bytes are as of [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
     pub(crate) host: *mut u8,
     /// Whether all lanes access that.
     pub(crate) uniform: bool,
@@ -108,10 +110,10 @@ pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes:
         let region = region(lanes, inst, address)?;
         let offset = address.wrapping_sub(region.base);
         let span = if uniform { bytes } else { 16 * bytes };
-        if region.len < span || offset > region.len - span || offset & (bytes - 1) != 0 {
+        if region.len < span || offset > region.len - span || address & (bytes - 1) != 0 {
             return None;
         }
-        // SAFETY: the offset lies inside the region.
+        // SAFETY: all of the run, and so its start, lies inside the region's bytes, which are one allocation.
         *run = Run { host: unsafe { region.host.add(offset as usize) }, uniform };
     }
     Some(runs)

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::context::CudaContext;
+use super::own_lock::{OwnGuard, OwnLock};
 use super::packed::PackedArguments;
 use super::park::Keep;
 use super::stream::CudaStream;
@@ -30,7 +31,7 @@ pub(crate) struct Capture {
     open: Mutex<Option<OpenCapture>>,
     ended: AtomicBool,
     /// Held while one of its streams is given work.
-    turn: Mutex<()>,
+    turn: OwnLock<()>,
     /// `None` once the capture has ended.
     memory: Mutex<Option<Vec<Captured>>>,
     rest: Mutex<Recorded>,
@@ -108,7 +109,7 @@ impl Capture {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let open = Mutex::new(Some(OpenCapture::new(context, mode)));
         let (ended, memory) = (AtomicBool::new(false), Mutex::new(Some(Vec::new())));
-        Self { id, ended, open, turn: Mutex::default(), memory, rest: Mutex::default() }
+        Self { id, ended, open, turn: OwnLock::new(()), memory, rest: Mutex::default() }
     }
 
     /// A number that no other capture has; never 0.
@@ -123,9 +124,8 @@ impl Capture {
     }
 
     /// Whoever gives its streams work has this until what was recorded is known: another thread may use the same stream.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
-        // It guards no data.
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Error> {
+        self.turn.lock(call)
     }
 
     /// A stream that must be joined at the end.

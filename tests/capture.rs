@@ -273,6 +273,29 @@ fn events_that_captured_launches_record_lead_no_stream_into_the_capture() {
     event.synchronize().unwrap();
 }
 
+/// The work would run now, on a stream of the other thread, and nobody would order it.
+#[test]
+fn a_per_thread_stream_is_captured_on_its_thread_alone() {
+    let gpu = Gpu::new();
+    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let capturing = unsafe { gpu.ctx.per_thread_stream().begin_capture(CaptureMode::Relaxed) }.unwrap();
+    let fork = capturing.fork().unwrap();
+    std::thread::scope(|scope| {
+        let elsewhere = scope.spawn(|| {
+            assert!(x.view_mut().fill(&capturing, 7).unwrap_err().is_not_in_capture());
+            assert!(gpu.fill(&capturing, &mut x, 7).unwrap_err().is_not_in_capture());
+            assert!(capturing.fork().unwrap_err().is_not_in_capture());
+            assert!(fork.join(&capturing).unwrap_err().is_not_in_capture());
+            x.view_mut().fill(&fork, 7)
+        });
+        elsewhere.join().unwrap().unwrap();
+    });
+    let graph = unsafe { capturing.end_capture() }.unwrap();
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [0; N], "nothing ran");
+    gpu.run(&graph);
+    assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [7; N]);
+}
+
 /// They are for all streams of a context, also those that are captured.
 #[test]
 fn events_of_a_whole_context_break_no_capture() {

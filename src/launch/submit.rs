@@ -228,7 +228,7 @@ pub(super) fn make_ready(
     check::contexts(request, memory)?;
     check::dimensions(request)?;
     request.stream.capture_is_open("cuLaunchKernelEx")?;
-    launch.has_turn("cuLaunchKernelEx")?;
+    launch.has_turn()?;
     request.kernel.context.bind()?;
     memory.note(launch)
 }

@@ -3,9 +3,7 @@
 use cuda_driver_sys::{CUresult, Driver};
 use std::sync::Arc;
 
-use crate::driver::{
-    CudaStream, NO_KERNEL, OwnGuard, Resource, StreamAccesses, StreamWaits, ThreadStream, host_call,
-};
+use crate::driver::{CudaStream, NO_KERNEL, OwnGuard, Resource, StreamAccesses, StreamWaits, ThreadStream};
 use crate::error::Error;
 
 /// Work that was announced on a stream and is about to be submitted; finished when this is dropped. Until then the
@@ -15,8 +13,8 @@ pub struct Submission<'s> {
     stream: &'s CudaStream,
     number: usize,
     waits: StreamWaits,
-    /// Of a capture that `stream` belongs to; inside of that another submission to the capture, which has none.
-    turn: Option<Option<OwnGuard<'s, ()>>>,
+    /// Of a capture that `stream` belongs to; an error where that cannot be had.
+    turn: Result<Option<OwnGuard<'s, ()>>, Error>,
 }
 
 impl Drop for Submission<'_> {
@@ -33,13 +31,12 @@ impl<'s> Submission<'s> {
 
     /// Work that was announced on `stream` by this number, and is not finished yet.
     pub(crate) fn announced(stream: &'s CudaStream, number: usize) -> Self {
-        let turn = stream.capture().map(|capture| capture.turn("a submission").ok());
-        Self { stream, number, waits: StreamWaits::default(), turn }
+        Self { stream, number, waits: StreamWaits::default(), turn: stream.turn("a submission") }
     }
 
-    /// An error where this thread is just giving other work to the same capture: what a log or a span calls must not come between.
-    pub(crate) fn has_turn(&self, call: &'static str) -> Result<(), Error> {
-        if matches!(self.turn, Some(None)) { Err(host_call::inside_of(call)) } else { Ok(()) }
+    /// An error where the thread does not have the turn of the capture.
+    pub(crate) fn has_turn(&mut self) -> Result<(), Error> {
+        std::mem::replace(&mut self.turn, Ok(None)).map(|turn| self.turn = Ok(turn))
     }
 
     /// The stream.
@@ -79,7 +76,7 @@ impl<'s> Submission<'s> {
         written: bool,
         owner: impl FnOnce() -> Arc<dyn Resource>,
     ) -> Result<(), Error> {
-        self.has_turn("cuStreamWaitEvent")?;
+        self.has_turn()?;
         let (stream, waits) = (self.stream(), &mut self.waits);
         if let Some(capture) = stream.capture() {
             return capture.touch(owner(), stream, waits, written);
@@ -95,12 +92,12 @@ impl<'s> Submission<'s> {
 
     /// Submits the work by this call of the driver, as `CudaContext::call` does, and finishes.
     pub(crate) fn call(
-        self,
+        mut self,
         name: &'static str,
         asked: impl FnOnce() -> String,
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
-        self.has_turn(name)?;
+        self.has_turn()?;
         self.stream().context().call(name, asked, call)
     }
 }

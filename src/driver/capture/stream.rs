@@ -72,18 +72,26 @@ impl CudaStream {
         Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone()))
     }
 
-    /// What a thread holds while it gives the stream work, if that is captured; an error for `call` where this thread is just doing
-    /// so, and runs code that the driver or a subscriber to its spans has called.
+    /// What a thread holds while it gives the stream work, if that is captured.
+    ///
+    /// # Errors
+    /// For `call`: this thread is just doing so, and runs code that the driver or a subscriber to its spans has called; or those of
+    /// [`capture_is_open`](Self::capture_is_open).
     pub(crate) fn turn(&self, call: &'static str) -> Result<Option<OwnGuard<'_, ()>>, Error> {
+        self.capture_is_open(call)?;
         self.capture().map(|capture| capture.turn(call)).transpose()
     }
 
-    /// An error where the stream belongs to a capture that is over.
+    /// An error where the stream belongs to a capture that is over, or is not what this thread means by the handle.
     #[inline]
     pub(crate) fn capture_is_open(&self, call: &'static str) -> Result<(), Error> {
         match self.capture() {
             Some(capture) if capture.has_ended() => {
                 Err(ErrorKind::from(CaptureError::Ended { call, stream: self.label() }).into())
+            }
+            Some(capture) if self.is_per_thread() && !capture.began_here() => {
+                let help = "the handle means another stream on each thread, and that of another one is captured: fork it there";
+                Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
             }
             _ => Ok(()),
         }
